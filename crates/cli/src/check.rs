@@ -1,0 +1,31 @@
+//! `hprof check`: is the file sound?
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::input;
+
+/// Verify a file's structure and references, and count its records
+///
+/// Every record must be whole, as long as its content, and may name only
+/// strings, classes, threads, frames and stacks that stand before it in the
+/// file. The first fault is reported with its byte offset. A sound file gives
+/// one line for each kind of record, with the number of them.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The file; `-` is the standard input
+    file: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let source = input::open(&arguments.file)?;
+    let summary =
+        hprof_format::check(source).map_err(|fault| Failure::about(&arguments.file, fault))?;
+    let mut out = io::stdout().lock();
+    write!(out, "{summary}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+}

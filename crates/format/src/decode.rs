@@ -1,0 +1,254 @@
+//! A record's body, from bytes to a record.
+
+use std::borrow::Cow;
+
+use crate::{
+    AllocSite, BasicType, ClassSerial, CpuSample, FrameId, IdSize, Line, ObjectId, Record,
+    RecordKind, StringId, ThreadSerial, TraceSerial,
+};
+
+/// Why a body is not one of its kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// It ends before its content does, which takes at least this many bytes.
+    Short { needed: u64 },
+    /// It goes on after its content, which takes this many bytes.
+    Long { needed: u64 },
+    /// A field holds a value that the format gives no meaning.
+    Value { field: &'static str, value: i64 },
+}
+
+/// Room for the rows of one record, used again for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    frames: Vec<FrameId>,
+    cpu_samples: Vec<CpuSample>,
+    sites: Vec<AllocSite>,
+}
+
+/// Decodes the body of a record of any kind but the heap dump's.
+pub(crate) fn record<'a>(
+    kind: RecordKind,
+    id_size: IdSize,
+    body: &'a [u8],
+    rows: &'a mut Rows,
+) -> Result<Option<Record<'a>>, Misfit> {
+    let mut fields = Fields {
+        rest: body,
+        length: body.len(),
+        id_size,
+    };
+    let record = match kind {
+        RecordKind::String => {
+            let id = StringId(fields.id()?);
+            Record::String {
+                id,
+                text: Cow::Borrowed(fields.take_rest()),
+            }
+        }
+        RecordKind::LoadClass => Record::LoadClass {
+            serial: ClassSerial(fields.u4()?),
+            class_object: ObjectId(fields.id()?),
+            trace: TraceSerial(fields.u4()?),
+            name: StringId(fields.id()?),
+        },
+        RecordKind::UnloadClass => Record::UnloadClass {
+            serial: ClassSerial(fields.u4()?),
+        },
+        RecordKind::Frame => Record::Frame {
+            id: FrameId(fields.id()?),
+            method: StringId(fields.id()?),
+            signature: StringId(fields.id()?),
+            source_file: StringId(fields.id()?),
+            class: ClassSerial(fields.u4()?),
+            line: line(fields.u4()? as i32)?,
+        },
+        RecordKind::Trace => {
+            let serial = TraceSerial(fields.u4()?);
+            let thread = ThreadSerial(fields.u4()?);
+            fields.rows(id_size.bytes(), &mut rows.frames, |row| {
+                Ok(FrameId(row.id()?))
+            })?;
+            Record::Trace {
+                serial,
+                thread,
+                frames: Cow::Borrowed(&rows.frames),
+            }
+        }
+        RecordKind::AllocSites => {
+            let flags = fields.u2()?;
+            let cutoff = f32::from_bits(fields.u4()?);
+            let live_bytes = fields.u4()?.into();
+            let live_instances = fields.u4()?.into();
+            let allocated_bytes = fields.u8()?;
+            let allocated_instances = fields.u8()?;
+            fields.rows(25, &mut rows.sites, alloc_site)?;
+            Record::AllocSites {
+                flags,
+                cutoff,
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                sites: Cow::Borrowed(&rows.sites),
+            }
+        }
+        RecordKind::HeapSummary => Record::HeapSummary {
+            live_bytes: fields.u4()?.into(),
+            live_instances: fields.u4()?.into(),
+            allocated_bytes: fields.u8()?,
+            allocated_instances: fields.u8()?,
+        },
+        RecordKind::StartThread => Record::StartThread {
+            serial: ThreadSerial(fields.u4()?),
+            object: ObjectId(fields.id()?),
+            trace: TraceSerial(fields.u4()?),
+            name: StringId(fields.id()?),
+            group: StringId(fields.id()?),
+            parent_group: StringId(fields.id()?),
+        },
+        RecordKind::EndThread => Record::EndThread {
+            serial: ThreadSerial(fields.u4()?),
+        },
+        RecordKind::CpuSamples => {
+            let total = fields.u4()?;
+            fields.rows(8, &mut rows.cpu_samples, cpu_sample)?;
+            Record::CpuSamples {
+                total,
+                rows: Cow::Borrowed(&rows.cpu_samples),
+            }
+        }
+        RecordKind::ControlSettings => Record::ControlSettings {
+            flags: fields.u4()?,
+            depth: fields.u2()?,
+        },
+        RecordKind::HeapDumpEnd => {
+            fields.end()?;
+            return Ok(None);
+        }
+        RecordKind::HeapDump | RecordKind::HeapDumpSegment => return Ok(None),
+    };
+    fields.end()?;
+    Ok(Some(record))
+}
+
+fn line(value: i32) -> Result<Line, Misfit> {
+    match value {
+        0 | -1 => Ok(Line::Unknown),
+        -2 => Ok(Line::Compiled),
+        -3 => Ok(Line::Native),
+        _ => u32::try_from(value)
+            .map(Line::Number)
+            .map_err(|_| Misfit::Value {
+                field: "line number",
+                value: value.into(),
+            }),
+    }
+}
+
+fn cpu_sample(row: &mut Fields<'_>) -> Result<CpuSample, Misfit> {
+    Ok(CpuSample {
+        count: row.u4()?,
+        trace: TraceSerial(row.u4()?),
+    })
+}
+
+fn alloc_site(row: &mut Fields<'_>) -> Result<AllocSite, Misfit> {
+    let indicator = row.u1()?;
+    let array_of = match indicator {
+        0 => None,
+        _ => Some(BasicType::from_byte(indicator).ok_or(Misfit::Value {
+            field: "array indicator",
+            value: indicator.into(),
+        })?),
+    };
+    Ok(AllocSite {
+        array_of,
+        class: ClassSerial(row.u4()?),
+        trace: TraceSerial(row.u4()?),
+        live_bytes: row.u4()?.into(),
+        live_instances: row.u4()?.into(),
+        allocated_bytes: row.u4()?.into(),
+        allocated_instances: row.u4()?.into(),
+    })
+}
+
+/// Reads a body field by field, in the format's own units.
+struct Fields<'a> {
+    rest: &'a [u8],
+    length: usize,
+    id_size: IdSize,
+}
+
+impl<'a> Fields<'a> {
+    fn u1(&mut self) -> Result<u8, Misfit> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn u2(&mut self) -> Result<u16, Misfit> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn u4(&mut self) -> Result<u32, Misfit> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u8(&mut self) -> Result<u64, Misfit> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn id(&mut self) -> Result<u64, Misfit> {
+        match self.id_size {
+            IdSize::Four => self.u4().map(u64::from),
+            IdSize::Eight => self.u8(),
+        }
+    }
+
+    /// A u4 count and that many rows of `size` bytes, which must be all that is left.
+    fn rows<T>(
+        &mut self,
+        size: u64,
+        into: &mut Vec<T>,
+        read: impl Fn(&mut Fields<'a>) -> Result<T, Misfit>,
+    ) -> Result<(), Misfit> {
+        let count = self.u4()?;
+        let needed = self.consumed() + u64::from(count) * size;
+        if needed > self.length as u64 {
+            return Err(Misfit::Short { needed });
+        }
+        // The body is as long as the rows say, so room for them is room for bytes that are there.
+        into.clear();
+        into.reserve(count as usize);
+        for _ in 0..count {
+            into.push(read(self)?);
+        }
+        Ok(())
+    }
+
+    fn take_rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    fn end(&self) -> Result<(), Misfit> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(Misfit::Long {
+            needed: self.consumed(),
+        })
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Misfit> {
+        let Some((array, rest)) = self.rest.split_first_chunk() else {
+            return Err(Misfit::Short {
+                needed: self.consumed() + N as u64,
+            });
+        };
+        self.rest = rest;
+        Ok(*array)
+    }
+
+    fn consumed(&self) -> u64 {
+        (self.length - self.rest.len()) as u64
+    }
+}

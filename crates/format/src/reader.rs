@@ -1,0 +1,462 @@
+//! Reads a file in the binary format, record by record.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use crate::clock::Clock;
+use crate::decode::{self, Misfit, Rows};
+use crate::window::Window;
+use crate::{Micros, Millis, Record, RecordKind};
+
+/// What every version string starts with.
+const MAGIC: &[u8] = b"JAVA PROFILE ";
+
+/// Bytes of a version string, the NUL behind it included.
+const VERSION_LENGTH: usize = MAGIC.len() + 6;
+
+/// Bytes of what a file starts with: the version string, the size of ids, and the time stamp.
+const HEADER_LENGTH: usize = VERSION_LENGTH + 4 + 8;
+
+/// Bytes of what a record starts with: tag, time, length.
+const RECORD_HEADER_LENGTH: usize = 1 + 4 + 4;
+
+/// A version of the binary format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// `JAVA PROFILE 1.0.1`: a heap dump is one record.
+    V1_0_1,
+    /// `JAVA PROFILE 1.0.2`: a heap dump may come in segments.
+    V1_0_2,
+    /// `JAVA PROFILE 1.0.3`: Android's, with more kinds of roots.
+    V1_0_3,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Version::V1_0_1 => "1.0.1",
+            Version::V1_0_2 => "1.0.2",
+            Version::V1_0_3 => "1.0.3",
+        })
+    }
+}
+
+/// How many bytes an id takes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdSize {
+    /// Four, as the JDK's own agent wrote on every machine.
+    Four,
+    /// Eight.
+    Eight,
+}
+
+impl IdSize {
+    /// The size in bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            IdSize::Four => 4,
+            IdSize::Eight => 8,
+        }
+    }
+}
+
+/// What a file says of itself before its first record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The version of the format.
+    pub version: Version,
+    /// How many bytes each id takes.
+    pub id_size: IdSize,
+    /// The moment that records count their times from.
+    pub time: Millis,
+}
+
+/// One record of a file and where it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// Where the record starts, in bytes from the start of the file.
+    pub offset: u64,
+    /// When it was written, counted from [`Header::time`]; the wrap of the format's time field is undone.
+    pub time: Micros,
+    /// What was found.
+    pub item: Item<'a>,
+}
+
+/// What stands in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// A record with all its content.
+    Record(Record<'a>),
+    /// A heap dump or a segment of one. Its content was passed over.
+    HeapDump {
+        /// Whether it is a segment (0x1C) and not a whole dump (0x0C).
+        segment: bool,
+        /// Bytes of its content.
+        length: u32,
+    },
+    /// The end of the segments of a heap dump (0x2C).
+    HeapDumpEnd,
+}
+
+impl Item<'_> {
+    /// The kind of what was found.
+    #[must_use]
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Item::Record(record) => record.kind(),
+            Item::HeapDump { segment: false, .. } => RecordKind::HeapDump,
+            Item::HeapDump { segment: true, .. } => RecordKind::HeapDumpSegment,
+            Item::HeapDumpEnd => RecordKind::HeapDumpEnd,
+        }
+    }
+}
+
+/// Why a file, or one of its records, cannot be read. Offsets are bytes from the start of the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The source failed.
+    #[error("byte {offset}: {error}")]
+    Io {
+        /// How far it was read.
+        offset: u64,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The file does not start like one in this format.
+    #[error("byte {offset}: not an HPROF file: it does not start with \"JAVA PROFILE \"")]
+    NotHprof {
+        /// Where it starts to differ, or ends.
+        offset: u64,
+    },
+    /// The file is a profile in the text format.
+    #[error(
+        "byte {offset}: a profile in the text format (format=a); only the binary format (format=b) can be read"
+    )]
+    TextFormat {
+        /// Where it starts to differ from the binary format.
+        offset: u64,
+    },
+    /// The file is in a version of the format that is none of [`Version`].
+    #[error("byte {offset}: unknown version of the HPROF format; 1.0.1, 1.0.2 and 1.0.3 are known")]
+    UnknownVersion {
+        /// Where the version stands.
+        offset: u64,
+    },
+    /// The size of ids is neither 4 nor 8.
+    #[error("byte {offset}: ids of {size} bytes; only 4 and 8 are possible")]
+    IdSize {
+        /// Where the size stands.
+        offset: u64,
+        /// What it says.
+        size: u32,
+    },
+    /// The file ends before its first record could start.
+    #[error("byte {offset}: the file ends inside its header; {missing} bytes are missing")]
+    TruncatedHeader {
+        /// Where it ends.
+        offset: u64,
+        /// How many bytes are missing.
+        missing: u64,
+    },
+    /// The file ends in mid-record, as when the program that wrote it was killed.
+    #[error(
+        "byte {offset}: the file ends inside the record that starts here, as when the program was killed; \
+         {missing} or more bytes are missing, every record before this byte is whole"
+    )]
+    Truncated {
+        /// Where the cut record starts, which is where the last whole one ends.
+        offset: u64,
+        /// How many bytes are missing from the record, or from its first nine where they are not all there.
+        missing: u64,
+    },
+    /// A record's tag is none of the format's. The reader can go on behind it.
+    #[error("byte {offset}: unknown tag 0x{tag:02X}")]
+    UnknownTag {
+        /// Where the record starts.
+        offset: u64,
+        /// Its tag.
+        tag: u8,
+    },
+    /// A record is shorter than its content. The reader can go on behind it.
+    #[error(
+        "byte {offset}: {kind} is too short: {length} bytes where its content needs {needed} or more"
+    )]
+    TooShort {
+        /// Where the record starts.
+        offset: u64,
+        /// Its kind.
+        kind: RecordKind,
+        /// Bytes of its body.
+        length: u32,
+        /// Bytes that its content needs, as far as it could be read.
+        needed: u64,
+    },
+    /// A record is longer than its content. The reader can go on behind it.
+    #[error(
+        "byte {offset}: {kind} is too long: {length} bytes where its content ends after {needed}"
+    )]
+    TooLong {
+        /// Where the record starts.
+        offset: u64,
+        /// Its kind.
+        kind: RecordKind,
+        /// Bytes of its body.
+        length: u32,
+        /// Bytes that its content takes.
+        needed: u64,
+    },
+    /// A field holds a value without a meaning. The reader can go on behind the record.
+    #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
+    Value {
+        /// Where the record starts.
+        offset: u64,
+        /// Its kind.
+        kind: RecordKind,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: i64,
+    },
+}
+
+impl ReadError {
+    /// The byte of the file that the error is about.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        match *self {
+            ReadError::Io { offset, .. }
+            | ReadError::NotHprof { offset }
+            | ReadError::TextFormat { offset }
+            | ReadError::UnknownVersion { offset }
+            | ReadError::IdSize { offset, .. }
+            | ReadError::TruncatedHeader { offset, .. }
+            | ReadError::Truncated { offset, .. }
+            | ReadError::UnknownTag { offset, .. }
+            | ReadError::TooShort { offset, .. }
+            | ReadError::TooLong { offset, .. }
+            | ReadError::Value { offset, .. } => offset,
+        }
+    }
+}
+
+/// Reads a file in the binary format from its start to its end, in one pass.
+///
+/// It buffers by itself. Its memory is bounded by the longest record (heap dumps do not count: they are passed over in
+/// small pieces), and by what the source really gives, whatever lengths a damaged file claims.
+#[derive(Debug)]
+pub struct Reader<R> {
+    window: Window<R>,
+    header: Header,
+    clock: Clock,
+    rows: Rows,
+    /// Bytes of an unknown record that are still to be passed over.
+    unread: u64,
+    /// Where that record starts.
+    unread_offset: u64,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header of a file.
+    ///
+    /// # Errors
+    /// [`ReadError`], where `source` fails or does not start with the header of an HPROF file in the binary format.
+    pub fn new(source: R) -> Result<Reader<R>, ReadError> {
+        let mut window = Window::new(source);
+        let header = read_header(&mut window)?;
+        Ok(Reader {
+            window,
+            header,
+            clock: Clock::default(),
+            rows: Rows::default(),
+            unread: 0,
+            unread_offset: 0,
+        })
+    }
+
+    /// What the file says of itself.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Where the next record starts: after the last one, the length of the file in bytes.
+    pub fn position(&self) -> u64 {
+        self.window.position() + self.unread
+    }
+
+    /// Reads the next record; `None` behind the last one.
+    ///
+    /// # Errors
+    /// [`ReadError`]. Where it is about one record (unknown tag, wrong length, wrong value), the next call goes on behind
+    /// that record; after any other, there is nothing to go on with.
+    pub fn read(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        let unread = std::mem::take(&mut self.unread);
+        self.skip(unread, self.unread_offset)?;
+
+        let offset = self.window.position();
+        let Some((tag, time, length)) = self.record_header(offset)? else {
+            return Ok(None);
+        };
+        let time = self.clock.read(time);
+        let Some(kind) = RecordKind::from_tag(tag) else {
+            self.window.take(RECORD_HEADER_LENGTH);
+            (self.unread, self.unread_offset) = (length.into(), offset);
+            return Err(ReadError::UnknownTag { offset, tag });
+        };
+        if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
+            self.window.take(RECORD_HEADER_LENGTH);
+            self.skip(length.into(), offset)?;
+            let item = Item::HeapDump {
+                segment: kind == RecordKind::HeapDumpSegment,
+                length,
+            };
+            return Ok(Some(Entry { offset, time, item }));
+        }
+
+        let wanted = RECORD_HEADER_LENGTH.saturating_add(length as usize);
+        let available = fill(&mut self.window, wanted)?;
+        if available < wanted {
+            return Err(self.truncated(offset, wanted, available));
+        }
+        self.window.take(RECORD_HEADER_LENGTH);
+        let body = self.window.take(length as usize);
+        let item = match decode::record(kind, self.header.id_size, body, &mut self.rows) {
+            Ok(Some(record)) => Item::Record(record),
+            Ok(None) => Item::HeapDumpEnd,
+            Err(misfit) => return Err(misfit.at(offset, kind, length)),
+        };
+        Ok(Some(Entry { offset, time, item }))
+    }
+
+    /// Tag, time and length of the next record, which stay in the window; `None` at the end of the file.
+    fn record_header(&mut self, offset: u64) -> Result<Option<(u8, u32, u32)>, ReadError> {
+        let available = fill(&mut self.window, RECORD_HEADER_LENGTH)?;
+        let [tag, t3, t2, t1, t0, l3, l2, l1, l0, ..] = *self.window.bytes() else {
+            if available == 0 {
+                return Ok(None);
+            }
+            return Err(self.truncated(offset, RECORD_HEADER_LENGTH, available));
+        };
+        let time = u32::from_be_bytes([t3, t2, t1, t0]);
+        let length = u32::from_be_bytes([l3, l2, l1, l0]);
+        Ok(Some((tag, time, length)))
+    }
+
+    /// The error for the record at `offset`, of whose first `wanted` bytes only `available` are there.
+    fn truncated(&mut self, offset: u64, wanted: usize, available: usize) -> ReadError {
+        // What is left of the record is not the start of another one.
+        self.window.take(available);
+        ReadError::Truncated {
+            offset,
+            missing: (wanted - available) as u64,
+        }
+    }
+
+    /// Passes over `count` bytes of the record at `offset`.
+    fn skip(&mut self, count: u64, offset: u64) -> Result<(), ReadError> {
+        let skipped = self.window.skip(count);
+        match skipped.map_err(|error| io_error(&self.window, error))? {
+            0 => Ok(()),
+            missing => Err(ReadError::Truncated { offset, missing }),
+        }
+    }
+}
+
+impl Misfit {
+    fn at(self, offset: u64, kind: RecordKind, length: u32) -> ReadError {
+        match self {
+            Misfit::Short { needed } => ReadError::TooShort {
+                offset,
+                kind,
+                length,
+                needed,
+            },
+            Misfit::Long { needed } => ReadError::TooLong {
+                offset,
+                kind,
+                length,
+                needed,
+            },
+            Misfit::Value { field, value } => ReadError::Value {
+                offset,
+                kind,
+                field,
+                value,
+            },
+        }
+    }
+}
+
+fn read_header<R: Read>(window: &mut Window<R>) -> Result<Header, ReadError> {
+    let available = fill(window, HEADER_LENGTH)?;
+    let bytes = &window.bytes()[..available];
+    let same = bytes
+        .iter()
+        .zip(MAGIC)
+        .take_while(|(byte, magic)| byte == magic)
+        .count();
+    if same < MAGIC.len() {
+        return Err(ReadError::NotHprof {
+            offset: same as u64,
+        });
+    }
+    let Some(version) = bytes.get(MAGIC.len()..VERSION_LENGTH) else {
+        return Err(truncated_header(available));
+    };
+    let version = match version {
+        b"1.0.1\0" => Version::V1_0_1,
+        b"1.0.2\0" => Version::V1_0_2,
+        b"1.0.3\0" => Version::V1_0_3,
+        [_, _, _, _, _, b','] => {
+            return Err(ReadError::TextFormat {
+                offset: VERSION_LENGTH as u64 - 1,
+            });
+        }
+        _ => {
+            return Err(ReadError::UnknownVersion {
+                offset: MAGIC.len() as u64,
+            });
+        }
+    };
+    let Some((id_size, time)) = bytes[VERSION_LENGTH..].split_first_chunk() else {
+        return Err(truncated_header(available));
+    };
+    let id_size = match u32::from_be_bytes(*id_size) {
+        4 => IdSize::Four,
+        8 => IdSize::Eight,
+        size => {
+            return Err(ReadError::IdSize {
+                offset: VERSION_LENGTH as u64,
+                size,
+            });
+        }
+    };
+    let Some(time) = time.first_chunk() else {
+        return Err(truncated_header(available));
+    };
+    let time = Millis(u64::from_be_bytes(*time));
+    window.take(HEADER_LENGTH);
+    Ok(Header {
+        version,
+        id_size,
+        time,
+    })
+}
+
+fn truncated_header(available: usize) -> ReadError {
+    ReadError::TruncatedHeader {
+        offset: available as u64,
+        missing: (HEADER_LENGTH - available) as u64,
+    }
+}
+
+fn fill<R: Read>(window: &mut Window<R>, wanted: usize) -> Result<usize, ReadError> {
+    window.fill(wanted).map_err(|error| io_error(window, error))
+}
+
+fn io_error<R: Read>(window: &Window<R>, error: io::Error) -> ReadError {
+    ReadError::Io {
+        offset: window.position() + window.bytes().len() as u64,
+        error,
+    }
+}

@@ -1,0 +1,374 @@
+//! The text format: `format=a`.
+
+use std::io::{self, Write};
+
+use foldhash::HashMap;
+
+use crate::ctime::ctime;
+use crate::{
+    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record,
+    SITES_BY_ALLOCATION, StringId, TraceSerial,
+};
+
+/// Stands for what an id names when nothing of that name has been written.
+const UNKNOWN: &str = "<unknown>";
+
+/// What readers get to know about the records, between the first line and the line of dashes.
+///
+/// Parsers search the whole file: no line here may look like a record's first line.
+const DESCRIPTION: &str = "\
+This file is the profile of a Java program, written as a sequence of records:
+
+  THREAD START, THREAD END
+      A thread began or ended. The other records name it by its id; obj is
+      its java.lang.Thread object.
+
+  TRACE
+      A call stack, the innermost frame first, under the number by which the
+      other records name it. Where stacks are kept apart by thread (thread=y),
+      the thread stands behind the number.
+
+  CPU SAMPLES
+      How often each stack was found to be using the CPU, the most frequent
+      first. self is a row's share of the total, accum the share of all rows
+      down to this one; rows with a smaller share than the cutoff are left
+      out. A thread is charged only for CPU time that it really used, so one
+      that waits or is blocked does not appear. Stacks are taken at safepoints,
+      the places where the Java VM can stop a thread: the shares of threads
+      are right, but those of methods lean toward methods with safepoints.
+      CPU time whose stack could not be seen is shown as
+      java.lang.Thread.<unsampled>.
+
+  SITES
+      Where objects were allocated: for each class and stack, how many bytes
+      and objects are alive, and how many were allocated in all. self and
+      accum are shares of all live bytes.
+";
+
+/// Writes the text format.
+///
+/// It remembers strings, classes, frames and the top of each trace for as long as it lives, because the records that
+/// print names only carry ids. STRING, LOAD CLASS, UNLOAD CLASS, FRAME, HEAP SUMMARY and CONTROL SETTINGS print nothing. An id
+/// under which nothing was written prints `<unknown>`.
+///
+/// Names print as they are where they are UTF-8, with U+FFFD for what is not; control characters print as `?`, so that
+/// no name can pass for a line of its own.
+#[derive(Debug, Default)]
+pub struct TextEncoder {
+    start: Millis,
+    strings: HashMap<StringId, Box<str>>,
+    classes: HashMap<ClassSerial, StringId>,
+    frames: HashMap<FrameId, FrameText>,
+    /// The innermost frame of each trace; `None` for a trace without frames.
+    tops: HashMap<TraceSerial, Option<FrameId>>,
+}
+
+/// A frame as it is printed.
+#[derive(Debug)]
+struct FrameText {
+    /// `Class.method(File.java:12)`.
+    line: Box<str>,
+    /// How many bytes of it are `Class.method`.
+    method_length: usize,
+}
+
+impl FrameText {
+    fn method(&self) -> &str {
+        &self.line[..self.method_length]
+    }
+}
+
+impl TextEncoder {
+    /// An encoder for one file.
+    #[must_use]
+    pub fn new() -> TextEncoder {
+        TextEncoder::default()
+    }
+}
+
+impl Encoder for TextEncoder {
+    fn start(&mut self, time: Millis, out: &mut Vec<u8>) {
+        self.start = time;
+        let created = ctime(time, Micros(0));
+        writeln!(
+            out,
+            "JAVA PROFILE 1.0.1, created {created}\n\n{DESCRIPTION}\n--------\n"
+        )
+        .expect("a Vec takes every write");
+    }
+
+    fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
+        match *record {
+            Record::String { id, ref text } => {
+                self.strings.insert(id, printable(text));
+            }
+            Record::LoadClass { serial, name, .. } => {
+                self.classes.insert(serial, name);
+            }
+            Record::Frame {
+                id,
+                method,
+                source_file,
+                class,
+                line,
+                ..
+            } => {
+                let frame = self.frame(class, method, source_file, line);
+                self.frames.insert(id, frame);
+            }
+            // Traces and sites go on naming a class that is gone.
+            Record::UnloadClass { .. }
+            | Record::HeapSummary { .. }
+            | Record::ControlSettings { .. } => {}
+            _ => self
+                .print(time, record, out)
+                .expect("a Vec takes every write"),
+        }
+    }
+}
+
+impl TextEncoder {
+    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        match *record {
+            Record::StartThread {
+                serial,
+                object,
+                name,
+                group,
+                ..
+            } => {
+                writeln!(
+                    out,
+                    "THREAD START (obj={:x}, id = {serial}, name=\"{}\", group=\"{}\")",
+                    object.0,
+                    self.string(name),
+                    self.string(group)
+                )?;
+                if name.0 >= StringId::USED_ONCE {
+                    self.strings.remove(&name);
+                }
+                Ok(())
+            }
+            Record::EndThread { serial } => writeln!(out, "THREAD END (id = {serial})"),
+            Record::Trace {
+                serial,
+                thread,
+                ref frames,
+            } => {
+                self.tops.insert(serial, frames.first().copied());
+                match thread.0 {
+                    0 => writeln!(out, "TRACE {serial}:")?,
+                    _ => writeln!(out, "TRACE {serial}: (thread={thread})")?,
+                }
+                self.print_frames(frames, out)
+            }
+            Record::CpuSamples { total, ref rows } => {
+                self.print_cpu_samples(time, total, rows, out)
+            }
+            Record::AllocSites {
+                flags,
+                live_bytes,
+                ref sites,
+                ..
+            } => self.print_sites(time, flags, live_bytes, sites, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn print_frames(&self, frames: &[FrameId], out: &mut Vec<u8>) -> io::Result<()> {
+        if frames.is_empty() {
+            return writeln!(out, "\t<empty>");
+        }
+        for frame in frames {
+            match self.frames.get(frame) {
+                Some(frame) => writeln!(out, "\t{}", frame.line)?,
+                // Parsers insist on a file and a line.
+                None => writeln!(out, "\t{UNKNOWN}(<Unknown Source>:Unknown line)")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn print_cpu_samples(
+        &self,
+        time: Micros,
+        total: u32,
+        rows: &[CpuSample],
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        writeln!(
+            out,
+            "CPU SAMPLES BEGIN (total = {total}) {}",
+            ctime(self.start, time)
+        )?;
+        writeln!(out, "rank   self  accum   count trace method")?;
+        let mut accumulated = 0;
+        for (rank, row) in (1..).zip(rows) {
+            accumulated += u64::from(row.count);
+            let own = percent(row.count.into(), total.into());
+            let accum = percent(accumulated, total.into());
+            let (count, trace) = (row.count, row.trace);
+            let method = self.top_method(trace);
+            writeln!(
+                out,
+                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
+            )?;
+        }
+        writeln!(out, "CPU SAMPLES END")
+    }
+
+    fn print_sites(
+        &self,
+        time: Micros,
+        flags: u16,
+        live_bytes: u64,
+        sites: &[AllocSite],
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let order = if flags & SITES_BY_ALLOCATION == 0 {
+            "live"
+        } else {
+            "allocated"
+        };
+        writeln!(
+            out,
+            "SITES BEGIN (ordered by {order} bytes) {}",
+            ctime(self.start, time)
+        )?;
+        writeln!(
+            out,
+            "          percent          live          alloc'ed  stack class"
+        )?;
+        writeln!(
+            out,
+            " rank   self  accum     bytes objs     bytes  objs trace name"
+        )?;
+        let mut accumulated: u64 = 0;
+        for (rank, site) in (1..).zip(sites) {
+            accumulated = accumulated.saturating_add(site.live_bytes);
+            let own = percent(site.live_bytes, live_bytes);
+            let accum = percent(accumulated, live_bytes);
+            writeln!(
+                out,
+                "{rank:5} {own:5.2}% {accum:5.2}% {:9} {:4} {:9} {:5} {:5} {}",
+                site.live_bytes,
+                site.live_instances,
+                site.allocated_bytes,
+                site.allocated_instances,
+                site.trace,
+                self.class_name(site.class),
+            )?;
+        }
+        writeln!(out, "SITES END")
+    }
+
+    fn frame(
+        &self,
+        class: ClassSerial,
+        method: StringId,
+        source_file: StringId,
+        line: Line,
+    ) -> FrameText {
+        let mut text = format!("{}.{}", self.class_name(class), self.string(method));
+        let method_length = text.len();
+        text.push('(');
+        text.push_str(match source_file {
+            StringId(0) => "<Unknown Source>",
+            _ => self.string(source_file),
+        });
+        text.push(':');
+        match line {
+            Line::Number(number) => text.push_str(&number.to_string()),
+            Line::Unknown => text.push_str("Unknown line"),
+            Line::Compiled => text.push_str("Compiled method"),
+            Line::Native => text.push_str("Native method"),
+        }
+        text.push(')');
+        FrameText {
+            line: text.into(),
+            method_length,
+        }
+    }
+
+    fn top_method(&self, trace: TraceSerial) -> &str {
+        match self.tops.get(&trace) {
+            Some(None) => "<empty>",
+            Some(Some(frame)) => self.frames.get(frame).map_or(UNKNOWN, FrameText::method),
+            None => UNKNOWN,
+        }
+    }
+
+    fn class_name(&self, class: ClassSerial) -> &str {
+        self.classes
+            .get(&class)
+            .map_or(UNKNOWN, |&name| self.string(name))
+    }
+
+    fn string(&self, id: StringId) -> &str {
+        match id {
+            StringId(0) => "",
+            _ => self.strings.get(&id).map_or(UNKNOWN, |text| text),
+        }
+    }
+}
+
+fn printable(text: &[u8]) -> Box<str> {
+    let text = String::from_utf8_lossy(text);
+    if !text.contains(is_control) {
+        return text.into();
+    }
+    text.replace(is_control, "?").into()
+}
+
+fn is_control(character: char) -> bool {
+    character.is_ascii_control()
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 * 100.0 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::{ObjectId, ThreadSerial};
+
+    fn start_thread(encoder: &mut TextEncoder, name: StringId) -> String {
+        let mut out = Vec::new();
+        let text = Cow::Borrowed(&b"worker"[..]);
+        let serial = ThreadSerial(200_001);
+        let records = [
+            Record::String { id: name, text },
+            Record::StartThread {
+                serial,
+                object: ObjectId(1),
+                trace: TraceSerial(300_000),
+                name,
+                group: StringId(0),
+                parent_group: StringId(0),
+            },
+        ];
+        for record in &records {
+            encoder.record(Micros(0), record, &mut out);
+        }
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn names_that_are_used_once_are_not_kept() {
+        let mut encoder = TextEncoder::new();
+        let line = "THREAD START (obj=1, id = 200001, name=\"worker\", group=\"\")\n";
+        assert_eq!(
+            start_thread(&mut encoder, StringId(StringId::USED_ONCE + 9)),
+            line
+        );
+        assert!(encoder.strings.is_empty());
+        assert_eq!(start_thread(&mut encoder, StringId(9)), line);
+        assert_eq!(encoder.strings.len(), 1, "another record may name this one");
+    }
+}

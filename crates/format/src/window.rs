@@ -1,0 +1,179 @@
+//! A buffer over a source that grows with what the source gives, never with what someone claims it will give.
+
+use std::io::{self, ErrorKind, Read};
+
+/// Bytes that the buffer has at first; as long as every piece asked for is shorter, it does not grow.
+const INITIAL: usize = 64 * 1024;
+
+/// The bytes of a source from its current position on, as far as they have been asked for.
+#[derive(Debug)]
+pub(crate) struct Window<R> {
+    source: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    position: u64,
+}
+
+impl<R: Read> Window<R> {
+    pub(crate) fn new(source: R) -> Window<R> {
+        Window {
+            source,
+            buffer: vec![0; INITIAL],
+            start: 0,
+            end: 0,
+            position: 0,
+        }
+    }
+
+    /// Where in the source the next byte stands.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Reads until `wanted` bytes are at hand, or the source ends; returns how many of them are.
+    pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<usize> {
+        while self.end - self.start < wanted {
+            self.make_room(wanted);
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(self.end - self.start),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// The bytes at hand; at least as many as the last [`Window::fill`] returned.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Goes `count` bytes on and returns them. They must be at hand.
+    pub(crate) fn take(&mut self, count: usize) -> &[u8] {
+        let start = self.start;
+        self.start += count;
+        self.position += count as u64;
+        &self.buffer[start..self.start]
+    }
+
+    /// Goes `count` bytes on; returns how many the source did not have.
+    pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let mut left = count;
+        while left > 0 {
+            let step = left.min(INITIAL as u64) as usize;
+            let available = self.fill(step)?;
+            if available == 0 {
+                return Ok(left);
+            }
+            self.take(available);
+            left -= available as u64;
+        }
+        Ok(0)
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if self.end < self.buffer.len() {
+            return;
+        }
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            return;
+        }
+        // Full of bytes that were really there: at most doubling keeps the cost of a false length to as much again.
+        let length = wanted.min(2 * self.buffer.len());
+        self.buffer.resize(length, 0);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte at a time, every second time only after an interrupt.
+    struct Trickle {
+        left: Vec<u8>,
+        interrupted: bool,
+    }
+
+    impl Read for Trickle {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let Some(byte) = self.left.pop() else {
+                return Ok(0);
+            };
+            buffer[0] = byte;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_slow_source_is_read_until_there_is_enough() {
+        let mut window = Window::new(Trickle {
+            left: vec![3, 2, 1],
+            interrupted: false,
+        });
+        assert_eq!(window.fill(2).expect("interrupts are not errors"), 2);
+        assert_eq!(window.take(2), [1, 2]);
+        assert_eq!(window.fill(5).expect("interrupts are not errors"), 1);
+        assert_eq!(window.bytes(), [3]);
+    }
+
+    #[test]
+    fn pieces_longer_than_the_buffer_come_whole() {
+        let source: Vec<u8> = (0..300_000_u32).map(|index| index as u8).collect();
+        let mut window = Window::new(source.as_slice());
+        assert_eq!(window.fill(9).expect("a slice gives no errors"), 9);
+        assert_eq!(window.take(9), &source[..9]);
+        assert_eq!(
+            window.fill(250_000).expect("a slice gives no errors"),
+            250_000
+        );
+        assert_eq!(window.take(250_000), &source[9..250_009]);
+        assert_eq!(window.position(), 250_009);
+    }
+
+    #[test]
+    fn skipping_counts_what_is_missing() {
+        let source = vec![7; 200_000];
+        let mut window = Window::new(source.as_slice());
+        assert_eq!(window.skip(150_000).expect("a slice gives no errors"), 0);
+        assert_eq!(window.position(), 150_000);
+        assert_eq!(
+            window
+                .skip(u64::from(u32::MAX))
+                .expect("a slice gives no errors"),
+            u64::from(u32::MAX) - 50_000
+        );
+    }
+
+    #[test]
+    fn a_false_length_costs_no_memory() {
+        let source = vec![7; 100_000];
+        let mut window = Window::new(source.as_slice());
+        assert_eq!(
+            window
+                .fill(u32::MAX as usize)
+                .expect("a slice gives no errors"),
+            100_000
+        );
+        assert!(
+            window.capacity() <= 4 * 100_000,
+            "{} bytes",
+            window.capacity()
+        );
+    }
+}
