@@ -1,0 +1,27 @@
+//! `cpu=samples`: who uses the CPU, and where.
+//!
+//! An engine charges samples to the traces of the tables. `portable` needs nothing but JVMTI.
+
+mod account;
+mod portable;
+
+use crate::jvmti::{Jni, JvmtiError, Object};
+use crate::tables::thread::ThreadSerial;
+
+pub use portable::PortableSampler;
+
+/// A way to take CPU samples. Threads are announced before they are sampled.
+pub trait CpuSampler: Send + Sync {
+    /// Begins; called once, when the VM is up.
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
+
+    /// A thread of the program is there.
+    fn thread_started(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial);
+
+    /// The current thread is about to end.
+    fn thread_ended(&self, serial: ThreadSerial);
+
+    /// Charges what has been used up to now and takes no sample after it returned; called once, by no thread of the
+    /// engine. Does not wait for ever.
+    fn stop(&self, jni: Jni<'_>);
+}

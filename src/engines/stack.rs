@@ -1,0 +1,266 @@
+//! A stack as the VM gives it, turned into a trace of the tables.
+//!
+//! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
+
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::jvmti::{Env, Frame, Jni, JvmtiError, Method, Object, Weak};
+use crate::tables::Tables;
+use crate::tables::class::{ClassId, Interned, name_of_signature};
+use crate::tables::frame::{self, FrameId, Line};
+use crate::tables::loader::LoaderId;
+use crate::tables::thread::ThreadSerial;
+use crate::tables::trace::{TraceId, TraceKey};
+
+/// How much of a stack a trace keeps.
+#[derive(Clone, Copy)]
+pub struct TraceShape {
+    /// The most frames, `depth=`.
+    pub depth: usize,
+    /// Whether frames have line numbers, `lineno=`.
+    pub line_numbers: bool,
+    /// Whether threads keep their traces apart, `thread=`.
+    pub threads: bool,
+}
+
+/// Names frames, and knows which classes it has named.
+///
+/// Lock order: `names`, then the tables' locks.
+pub struct Stacks {
+    env: Env,
+    tables: Arc<Tables>,
+    shape: TraceShape,
+    unsampled: FrameId,
+    names: Mutex<Names>,
+}
+
+#[derive(Default)]
+struct Names {
+    frames: HashMap<Frame, FrameId, FixedState>,
+    methods: HashMap<Method, frame::Method, FixedState>,
+    loaders: HashMap<i32, Vec<(Weak, LoaderId)>, FixedState>,
+    /// Classes that have been named and not been unloaded since.
+    classes: Vec<(Weak, ClassId)>,
+}
+
+/// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
+/// one that runs no Java. It has the form of a real frame because readers of the text format fail on a row of CPU
+/// SAMPLES whose trace has none.
+const UNSAMPLED: (&str, &str, &str, &str) =
+    ("java.lang.Thread", "<unsampled>", "()V", "Thread.java");
+
+impl Stacks {
+    /// Nothing is named yet.
+    pub fn new(env: Env, tables: Arc<Tables>, shape: TraceShape) -> Self {
+        let unsampled = {
+            let (class, method, signature, file) = UNSAMPLED;
+            let (Interned::Known(class) | Interned::New(class)) =
+                tables
+                    .classes
+                    .intern(tables.loaders.add(), tables.strings.intern(class), || {
+                        tables.objects.add()
+                    });
+            let method = frame::Method {
+                class,
+                name: tables.strings.intern(method),
+                signature: tables.strings.intern(signature),
+                source_file: Some(tables.strings.intern(file)),
+            };
+            tables.frames.intern(frame::Frame {
+                method,
+                line: Line::Unknown,
+            })
+        };
+        Self {
+            env,
+            tables,
+            shape,
+            unsampled,
+            names: Mutex::default(),
+        }
+    }
+
+    /// How much of a stack to take.
+    pub fn depth(&self) -> usize {
+        self.shape.depth
+    }
+
+    /// The trace of a stack that `thread` had a moment ago.
+    pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[Frame]) -> TraceId {
+        let mut ids = Vec::with_capacity(frames.len());
+        {
+            let mut names = self.names.lock();
+            ids.extend(
+                frames
+                    .iter()
+                    .map(|&frame| self.frame(jni, &mut names, frame)),
+            );
+        }
+        self.intern(thread, &ids)
+    }
+
+    /// The trace for CPU time whose stack was not seen.
+    pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
+        self.intern(thread, &[self.unsampled])
+    }
+
+    /// Forgets what was unloaded; calls `unloaded` with each class.
+    pub fn sweep(&self, jni: Jni<'_>, mut unloaded: impl FnMut(ClassId)) {
+        let mut gone = Vec::new();
+        {
+            let mut names = self.names.lock();
+            names.classes.retain(|(class, id)| {
+                let dead = class.is_dead(jni);
+                if dead {
+                    gone.push(*id);
+                }
+                !dead
+            });
+            if gone.is_empty() {
+                return;
+            }
+            for &class in &gone {
+                self.tables.classes.unload(class);
+            }
+            let Names {
+                frames,
+                methods,
+                loaders,
+                ..
+            } = &mut *names;
+            methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
+            frames.retain(|frame, _| methods.contains_key(&frame.method));
+            loaders.retain(|_, loaders| {
+                loaders.retain(|(loader, _)| !loader.is_dead(jni));
+                !loaders.is_empty()
+            });
+        }
+        gone.into_iter().for_each(&mut unloaded);
+    }
+
+    fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
+        self.tables.traces.intern(TraceKey {
+            thread: self.shape.threads.then_some(thread),
+            frames,
+        })
+    }
+
+    fn frame(&self, jni: Jni<'_>, names: &mut Names, frame: Frame) -> FrameId {
+        if let Some(&id) = names.frames.get(&frame) {
+            return id;
+        }
+        // A class that was unloaded since the stack was taken cannot be asked any more.
+        let Ok((method, line)) = self.resolve(jni, names, frame) else {
+            return self.unsampled;
+        };
+        let id = self.tables.frames.intern(frame::Frame { method, line });
+        names.frames.insert(frame, id);
+        id
+    }
+
+    fn resolve(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        frame: Frame,
+    ) -> Result<(frame::Method, Line), JvmtiError> {
+        let method = match names.methods.get(&frame.method) {
+            Some(&method) => method,
+            None => {
+                let method = self.method(jni, names, frame.method)?;
+                names.methods.insert(frame.method, method);
+                method
+            }
+        };
+        Ok((method, self.line(frame)?))
+    }
+
+    fn line(&self, frame: Frame) -> Result<Line, JvmtiError> {
+        if !self.shape.line_numbers {
+            return Ok(Line::Unknown);
+        }
+        if frame.location < 0 {
+            return Ok(Line::Native);
+        }
+        Ok(self
+            .env
+            .line(frame.method, frame.location)?
+            .map_or(Line::Unknown, Line::Number))
+    }
+
+    fn method(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        method: Method,
+    ) -> Result<frame::Method, JvmtiError> {
+        let strings = &self.tables.strings;
+        let name = self.env.method_name(method)?;
+        // The VM answers a class or an error.
+        let class = self
+            .env
+            .method_class(jni, method)?
+            .expect("a method has a class");
+        let source_file = self.env.source_file(class.object())?;
+        Ok(frame::Method {
+            class: self.class(jni, names, class.object())?,
+            name: strings.intern(&name.name),
+            signature: strings.intern(&name.signature),
+            source_file: source_file.map(|file| strings.intern(&file)),
+        })
+    }
+
+    fn class(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        class: Object<'_>,
+    ) -> Result<ClassId, JvmtiError> {
+        let name = self
+            .tables
+            .strings
+            .intern(&name_of_signature(&self.env.class_signature(class)?));
+        let loader = self.loader(jni, names, class)?;
+        match self
+            .tables
+            .classes
+            .intern(loader, name, || self.tables.objects.add())
+        {
+            Interned::Known(id) => Ok(id),
+            Interned::New(id) => {
+                names
+                    .classes
+                    .extend(Weak::new(jni, class).map(|class| (class, id)));
+                Ok(id)
+            }
+        }
+    }
+
+    fn loader(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        class: Object<'_>,
+    ) -> Result<LoaderId, JvmtiError> {
+        let Some(loader) = self.env.class_loader(jni, class)? else {
+            return Ok(LoaderId::BOOT);
+        };
+        let alike = names
+            .loaders
+            .entry(self.env.identity_hash(loader.object())?)
+            .or_default();
+        if let Some((_, id)) = alike
+            .iter()
+            .find(|(known, _)| known.is(jni, loader.object()))
+        {
+            return Ok(*id);
+        }
+        let id = self.tables.loaders.add();
+        alike.extend(Weak::new(jni, loader.object()).map(|loader| (loader, id)));
+        Ok(id)
+    }
+}

@@ -1,0 +1,77 @@
+//! Our own code on a Java thread: the VM starts it, and no profile counts it.
+
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use parking_lot::Mutex;
+
+use super::env::{Env, jvmti};
+use super::error::JvmtiError;
+use super::jni::{Global, Jni, Object};
+use super::sys;
+
+type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
+
+/// Starts the agent's threads and knows them again.
+#[derive(Default)]
+pub struct AgentThreads {
+    threads: Mutex<Vec<Global>>,
+}
+
+impl AgentThreads {
+    /// Runs `body` on a new daemon thread of the VM with this name. `body` should catch what it can: a panic ends the
+    /// thread, quietly.
+    pub fn run(
+        &self,
+        env: Env,
+        jni: Jni<'_>,
+        name: &CStr,
+        body: impl FnOnce(Jni<'_>) + Send + 'static,
+    ) -> Result<(), JvmtiError> {
+        let out_of_memory = JvmtiError {
+            function: "RunAgentThread",
+            code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
+        };
+        let thread = jni.new_thread(name).ok_or(out_of_memory)?;
+        // Known before it runs: its ThreadStart event comes first.
+        self.threads
+            .lock()
+            .push(Global::new(jni, thread.object()).ok_or(out_of_memory)?);
+        let body: Box<Body> = Box::new(Box::new(body));
+        let body = Box::into_raw(body);
+        // SAFETY: `start` takes the box back, once: the VM calls it exactly when it answers success.
+        let answer = unsafe {
+            jvmti!(
+                env,
+                RunAgentThread,
+                thread.object().raw,
+                Some(start),
+                body.cast::<c_void>().cast_const(),
+                sys::JVMTI_THREAD_MAX_PRIORITY as sys::jint
+            )
+        };
+        if answer.is_err() {
+            // SAFETY: the VM refused, so `start` never runs and the box is still ours.
+            drop(unsafe { Box::from_raw(body) });
+        }
+        answer
+    }
+
+    /// Whether the thread is one of ours.
+    pub fn contains(&self, jni: Jni<'_>, thread: Object<'_>) -> bool {
+        self.threads
+            .lock()
+            .iter()
+            .any(|own| jni.is_same(own.object(), thread))
+    }
+}
+
+unsafe extern "C" fn start(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv, body: *mut c_void) {
+    // SAFETY: `run` made this pointer from a box and hands it to this function alone.
+    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+    // SAFETY: the VM passes this thread's environment.
+    let Some(jni) = (unsafe { Jni::from_raw(jni) }) else {
+        return;
+    };
+    let _ = catch_unwind(AssertUnwindSafe(|| body(jni)));
+}

@@ -1,0 +1,413 @@
+//! The JVMTI functions the agent uses, made safe.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use super::error::JvmtiError;
+use super::jni::{Jni, Local, Object, Vm};
+use super::sys;
+use super::virtual_threads::VirtualThreads;
+
+/// The agent's JVMTI environment. The VM lets every thread use it.
+#[derive(Clone, Copy)]
+pub struct Env(NonNull<sys::jvmtiEnv>);
+
+// SAFETY: the JVMTI specification: an environment may be used on every thread.
+unsafe impl Send for Env {}
+// SAFETY: as above.
+unsafe impl Sync for Env {}
+
+/// What the VM gives only on request. None of these slows the VM down or keeps its archived classes from being used.
+#[derive(Clone, Copy, Debug)]
+pub enum Capability {
+    /// For [`Env::thread_cpu_time`] and [`Env::current_thread_cpu_time`].
+    ThreadCpuTime,
+    /// For [`Env::source_file`].
+    SourceFileName,
+    /// For [`Env::line`].
+    LineNumbers,
+}
+
+/// Calls a function of the JVMTI table and turns its code into a `Result`.
+macro_rules! jvmti {
+    ($env:expr, $function:ident $(, $argument:expr)*) => {{
+        let env = $env.as_raw();
+        match (**env).$function {
+            Some(function) => $crate::jvmti::env::checked(stringify!($function), function(env $(, $argument)*)),
+            None => $crate::jvmti::env::checked(stringify!($function), sys::JVMTI_ERROR_NOT_AVAILABLE),
+        }
+    }};
+}
+pub(super) use jvmti;
+
+/// The answer of a JVMTI function as a `Result`.
+pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(), JvmtiError> {
+    match code {
+        sys::JVMTI_ERROR_NONE => Ok(()),
+        code => Err(JvmtiError { function, code }),
+    }
+}
+
+/// A method, for as long as its class is loaded; asking about it later is an error, not a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Method(sys::jmethodID);
+
+// SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
+unsafe impl Send for Method {}
+// SAFETY: as above.
+unsafe impl Sync for Method {}
+
+/// One frame of a stack as the VM gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Frame {
+    /// The method.
+    pub method: Method,
+    /// The bytecode index, -1 in a native method.
+    pub location: i64,
+}
+
+// The VM writes `jvmtiFrameInfo`s into a slice of `Frame`s.
+const _: () = assert!(
+    size_of::<Frame>() == size_of::<sys::jvmtiFrameInfo>()
+        && std::mem::offset_of!(Frame, method) == std::mem::offset_of!(sys::jvmtiFrameInfo, method)
+        && std::mem::offset_of!(Frame, location)
+            == std::mem::offset_of!(sys::jvmtiFrameInfo, location)
+);
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self {
+            method: Method(ptr::null_mut()),
+            location: -1,
+        }
+    }
+}
+
+/// A method's name and signature.
+pub struct MethodName {
+    /// `main`.
+    pub name: String,
+    /// `([Ljava/lang/String;)V`.
+    pub signature: String,
+}
+
+/// What the VM tells of a thread.
+pub struct ThreadInfo<'a> {
+    /// Its name; may be empty.
+    pub name: String,
+    /// Its group, unless it has ended.
+    pub group: Option<Local<'a>>,
+}
+
+/// What the VM tells of a thread group.
+pub struct GroupInfo<'a> {
+    /// Its name.
+    pub name: String,
+    /// The group above, none at the top.
+    pub parent: Option<Local<'a>>,
+}
+
+impl Env {
+    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11.
+    pub fn new(vm: Vm) -> Option<Self> {
+        vm.interface(sys::JVMTI_VERSION_11 as sys::jint)
+            .map(|env| Self(env.cast()))
+    }
+
+    pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
+        self.0.as_ptr()
+    }
+
+    /// Support for virtual threads, where the VM has it (JDK 21 on). May be called in `Agent_OnLoad` only: the
+    /// capability it needs is to be had there.
+    pub fn virtual_threads(self) -> Option<VirtualThreads> {
+        VirtualThreads::new(self)
+    }
+
+    /// Names the thread's stack from its innermost frame on; returns how many frames were written.
+    pub fn stack_trace(
+        self,
+        thread: Object<'_>,
+        frames: &mut [Frame],
+    ) -> Result<usize, JvmtiError> {
+        let mut count = 0;
+        // SAFETY: `Frame` has the layout of jvmtiFrameInfo, and the VM writes at most `frames.len()` of them.
+        unsafe {
+            jvmti!(
+                self,
+                GetStackTrace,
+                thread.raw,
+                0,
+                frames.len().try_into().unwrap_or(sys::jint::MAX),
+                frames.as_mut_ptr().cast(),
+                &mut count
+            )?;
+        }
+        Ok(count as usize)
+    }
+
+    /// The CPU time the thread has used since it started, in nanoseconds.
+    pub fn thread_cpu_time(self, thread: Object<'_>) -> Result<u64, JvmtiError> {
+        let mut nanos = 0;
+        // SAFETY: `nanos` is where the answer goes.
+        unsafe { jvmti!(self, GetThreadCpuTime, thread.raw, &mut nanos)? };
+        Ok(nanos as u64)
+    }
+
+    /// As [`Env::thread_cpu_time`], for the thread that calls.
+    pub fn current_thread_cpu_time(self) -> Result<u64, JvmtiError> {
+        let mut nanos = 0;
+        // SAFETY: `nanos` is where the answer goes.
+        unsafe { jvmti!(self, GetCurrentThreadCpuTime, &mut nanos)? };
+        Ok(nanos as u64)
+    }
+
+    /// All live platform threads.
+    pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>, JvmtiError> {
+        let mut count = 0;
+        let mut threads = ptr::null_mut();
+        // SAFETY: both are where answers go; `Buffer` frees the array.
+        unsafe { jvmti!(self, GetAllThreads, &mut count, &mut threads)? };
+        let threads = Buffer::new(self, threads, count);
+        Ok(threads
+            .iter()
+            .filter_map(|&raw| Local::new(jni, raw))
+            .collect())
+    }
+
+    /// A thread's name and group.
+    pub fn thread_info<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: Object<'_>,
+    ) -> Result<ThreadInfo<'a>, JvmtiError> {
+        let mut info = sys::jvmtiThreadInfo::default();
+        // SAFETY: `info` is where the answer goes.
+        unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
+        drop(Local::new(jni, info.context_class_loader));
+        Ok(ThreadInfo {
+            name: self.text(info.name),
+            group: Local::new(jni, info.thread_group),
+        })
+    }
+
+    /// A thread group's name and parent.
+    pub fn group_info<'a>(
+        self,
+        jni: Jni<'a>,
+        group: Object<'_>,
+    ) -> Result<GroupInfo<'a>, JvmtiError> {
+        let mut info = sys::jvmtiThreadGroupInfo::default();
+        // SAFETY: `info` is where the answer goes.
+        unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
+        Ok(GroupInfo {
+            name: self.text(info.name),
+            parent: Local::new(jni, info.parent),
+        })
+    }
+
+    /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
+    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<usize, JvmtiError> {
+        let mut mark = ptr::null_mut();
+        let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
+        // SAFETY: null stands for the current thread; `mark` is where the answer goes.
+        unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut mark)? };
+        Ok(mark.addr())
+    }
+
+    /// Leaves a number on a live thread.
+    pub fn set_thread_mark(self, thread: Object<'_>, mark: usize) -> Result<(), JvmtiError> {
+        // SAFETY: the VM keeps the pointer and never follows it.
+        unsafe {
+            jvmti!(
+                self,
+                SetThreadLocalStorage,
+                thread.raw,
+                ptr::without_provenance(mark)
+            )
+        }
+    }
+
+    /// A method's name and signature.
+    pub fn method_name(self, method: Method) -> Result<MethodName, JvmtiError> {
+        let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: both are where answers go; the VM checks the method id.
+        unsafe {
+            jvmti!(
+                self,
+                GetMethodName,
+                method.0,
+                &mut name,
+                &mut signature,
+                ptr::null_mut()
+            )?
+        };
+        Ok(MethodName {
+            name: self.text(name),
+            signature: self.text(signature),
+        })
+    }
+
+    /// The class that declares the method.
+    pub fn method_class<'a>(
+        self,
+        jni: Jni<'a>,
+        method: Method,
+    ) -> Result<Option<Local<'a>>, JvmtiError> {
+        let mut class = ptr::null_mut();
+        // SAFETY: `class` is where the answer goes; the VM checks the method id.
+        unsafe { jvmti!(self, GetMethodDeclaringClass, method.0, &mut class)? };
+        Ok(Local::new(jni, class))
+    }
+
+    /// The source line of a bytecode index; `None` where the class has no line numbers.
+    pub fn line(self, method: Method, location: i64) -> Result<Option<u32>, JvmtiError> {
+        let mut count = 0;
+        let mut table = ptr::null_mut();
+        // SAFETY: both are where answers go; the VM checks the method id; `Buffer` frees the table.
+        let answer = unsafe { jvmti!(self, GetLineNumberTable, method.0, &mut count, &mut table) };
+        match answer {
+            Err(JvmtiError {
+                code: sys::JVMTI_ERROR_ABSENT_INFORMATION | sys::JVMTI_ERROR_NATIVE_METHOD,
+                ..
+            }) => {
+                return Ok(None);
+            }
+            answer => answer?,
+        }
+        let table = Buffer::new(self, table, count);
+        // Compilers emit the table in any order; the entry that holds is the last one that starts at or before.
+        let entry = table
+            .iter()
+            .filter(|entry| entry.start_location <= location)
+            .max_by_key(|entry| entry.start_location);
+        Ok(entry.and_then(|entry| u32::try_from(entry.line_number).ok()))
+    }
+
+    /// A class's signature, `Ljava/lang/String;`.
+    pub fn class_signature(self, class: Object<'_>) -> Result<String, JvmtiError> {
+        let mut signature = ptr::null_mut();
+        // SAFETY: `signature` is where the answer goes.
+        unsafe {
+            jvmti!(
+                self,
+                GetClassSignature,
+                class.raw,
+                &mut signature,
+                ptr::null_mut()
+            )?
+        };
+        Ok(self.text(signature))
+    }
+
+    /// The file a class was compiled from, if it says so.
+    pub fn source_file(self, class: Object<'_>) -> Result<Option<String>, JvmtiError> {
+        let mut name = ptr::null_mut();
+        // SAFETY: `name` is where the answer goes.
+        let answer = unsafe { jvmti!(self, GetSourceFileName, class.raw, &mut name) };
+        match answer {
+            Ok(()) => Ok(Some(self.text(name))),
+            Err(JvmtiError {
+                code: sys::JVMTI_ERROR_ABSENT_INFORMATION,
+                ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The loader of a class, `None` for the boot loader.
+    pub fn class_loader<'a>(
+        self,
+        jni: Jni<'a>,
+        class: Object<'_>,
+    ) -> Result<Option<Local<'a>>, JvmtiError> {
+        let mut loader = ptr::null_mut();
+        // SAFETY: `loader` is where the answer goes.
+        unsafe { jvmti!(self, GetClassLoader, class.raw, &mut loader)? };
+        Ok(Local::new(jni, loader))
+    }
+
+    /// A number that stays the same for an object, and mostly differs between objects.
+    pub fn identity_hash(self, object: Object<'_>) -> Result<i32, JvmtiError> {
+        let mut hash = 0;
+        // SAFETY: `hash` is where the answer goes.
+        unsafe { jvmti!(self, GetObjectHashCode, object.raw, &mut hash)? };
+        Ok(hash)
+    }
+
+    /// Asks for what the VM gives only on request, all or nothing.
+    pub fn request(self, capabilities: &[Capability]) -> Result<(), JvmtiError> {
+        let mut wanted = sys::jvmtiCapabilities::default();
+        for capability in capabilities {
+            match capability {
+                Capability::ThreadCpuTime => {
+                    wanted.set_can_get_thread_cpu_time(1);
+                    wanted.set_can_get_current_thread_cpu_time(1);
+                }
+                Capability::SourceFileName => wanted.set_can_get_source_file_name(1),
+                Capability::LineNumbers => wanted.set_can_get_line_numbers(1),
+            }
+        }
+        self.add_capabilities(&wanted)
+    }
+
+    /// Adds what `wanted` sets, all or nothing.
+    pub(super) fn add_capabilities(
+        self,
+        wanted: &sys::jvmtiCapabilities,
+    ) -> Result<(), JvmtiError> {
+        // SAFETY: the VM reads the structure during the call only.
+        unsafe { jvmti!(self, AddCapabilities, wanted) }
+    }
+
+    /// Copies a string of the VM (modified UTF-8) and frees it.
+    pub(super) fn text(self, raw: *mut c_char) -> String {
+        let buffer = Buffer::new(self, raw, 0);
+        if buffer.start.is_null() {
+            return String::new();
+        }
+        // SAFETY: JVMTI ends every string it returns with a NUL, and `buffer` still owns it.
+        let bytes = unsafe { CStr::from_ptr(buffer.start) }.to_bytes();
+        simd_cesu8::mutf8::decode_lossy(bytes).into_owned()
+    }
+}
+
+/// Memory that JVMTI allocated for us, freed on drop.
+pub(super) struct Buffer<T> {
+    env: Env,
+    start: *mut T,
+    length: usize,
+}
+
+impl<T> Buffer<T> {
+    /// Takes over an array of `length` elements; null is an empty one.
+    pub(super) fn new(env: Env, start: *mut T, length: sys::jint) -> Self {
+        Self {
+            env,
+            start,
+            length: usize::try_from(length).unwrap_or(0),
+        }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        if self.start.is_null() {
+            return &[];
+        }
+        // SAFETY: the VM answered `length` initialized elements at `start`, and this value owns them.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        // SAFETY: JVMTI allocated it, and nobody else frees it; null is allowed. A failure leaves it to the VM.
+        let _ = unsafe { jvmti!(self.env, Deallocate, self.start.cast::<c_void>().cast()) };
+    }
+}

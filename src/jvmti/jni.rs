@@ -1,0 +1,262 @@
+//! The few JNI calls the agent makes, and references to the program's objects that free themselves.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+use super::sys;
+
+/// The JNI environment of the current thread, for as long as a callback runs.
+#[derive(Clone, Copy)]
+pub struct Jni<'a> {
+    env: NonNull<sys::JNIEnv>,
+    callback: PhantomData<&'a sys::JNIEnv>,
+}
+
+/// Calls a function of the JNI table.
+macro_rules! jni {
+    ($jni:expr, $function:ident $(, $argument:expr)*) => {{
+        let env = $jni.env.as_ptr();
+        ((**env).v1_6.$function)(env $(, $argument)*)
+    }};
+}
+
+impl<'a> Jni<'a> {
+    /// Wraps what the VM hands to a callback.
+    ///
+    /// # Safety
+    /// `env` must be the current thread's environment, or null, and stay so for `'a`.
+    pub unsafe fn from_raw(env: *mut sys::JNIEnv) -> Option<Self> {
+        Some(Self {
+            env: NonNull::new(env)?,
+            callback: PhantomData,
+        })
+    }
+
+    /// Whether both references name one object.
+    pub fn is_same(self, left: Object<'_>, right: Object<'_>) -> bool {
+        // SAFETY: both references are valid: `Object` borrows from what keeps them so.
+        unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
+    }
+
+    /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
+    pub(super) fn new_thread(self, name: &CStr) -> Option<Local<'a>> {
+        let class = self.find_class(c"java/lang/Thread")?;
+        // SAFETY: `class` is a live class reference; names and signatures are NUL-terminated; the constructor takes
+        // one string, which `arguments` holds.
+        let raw = unsafe {
+            let constructor = jni!(
+                self,
+                GetMethodID,
+                class.raw,
+                c"<init>".as_ptr(),
+                c"(Ljava/lang/String;)V".as_ptr()
+            );
+            if self.clear_exception() || constructor.is_null() {
+                return None;
+            }
+            let text = Local::new(self, jni!(self, NewStringUTF, name.as_ptr()))?;
+            let arguments = [sys::jvalue { l: text.raw }];
+            jni!(self, NewObjectA, class.raw, constructor, arguments.as_ptr())
+        };
+        if self.clear_exception() {
+            return None;
+        }
+        Local::new(self, raw)
+    }
+
+    fn find_class(self, name: &CStr) -> Option<Local<'a>> {
+        // SAFETY: the name is NUL-terminated.
+        let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
+        if self.clear_exception() {
+            return None;
+        }
+        Local::new(self, raw)
+    }
+
+    /// Clears an exception that a call left behind, so that the program never sees it.
+    fn clear_exception(self) -> bool {
+        // SAFETY: both functions may be called with an exception pending.
+        unsafe {
+            let pending = jni!(self, ExceptionCheck);
+            if pending {
+                jni!(self, ExceptionClear);
+            }
+            pending
+        }
+    }
+}
+
+/// A reference to an object of the program, borrowed from a callback's argument or from one of the owners below.
+#[derive(Clone, Copy)]
+pub struct Object<'a> {
+    pub(super) raw: sys::jobject,
+    owner: PhantomData<&'a ()>,
+}
+
+impl Object<'_> {
+    /// Wraps a callback's argument; `None` for null.
+    ///
+    /// # Safety
+    /// `raw` must be null or a reference that is valid for the returned lifetime.
+    pub(super) unsafe fn from_raw<'a>(raw: sys::jobject) -> Option<Object<'a>> {
+        (!raw.is_null()).then_some(Object {
+            raw,
+            owner: PhantomData,
+        })
+    }
+}
+
+/// A local reference, deleted on drop: an agent thread never returns to Java, so nobody else would free it.
+pub struct Local<'a> {
+    jni: Jni<'a>,
+    raw: sys::jobject,
+}
+
+impl<'a> Local<'a> {
+    /// Takes over a local reference that a call returned; `None` for null.
+    pub(super) fn new(jni: Jni<'a>, raw: sys::jobject) -> Option<Self> {
+        (!raw.is_null()).then_some(Self { jni, raw })
+    }
+
+    /// The object, while this reference lives.
+    pub fn object(&self) -> Object<'_> {
+        Object {
+            raw: self.raw,
+            owner: PhantomData,
+        }
+    }
+}
+
+impl Drop for Local<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the reference is local to this thread (`Jni` is not `Send`) and owned by this value alone.
+        unsafe { jni!(self.jni, DeleteLocalRef, self.raw) }
+    }
+}
+
+/// A reference that keeps its object alive and may be used on every thread; deleted on drop.
+pub struct Global {
+    raw: sys::jobject,
+    vm: Vm,
+}
+
+// SAFETY: the JNI specification lets global references be used on every thread.
+unsafe impl Send for Global {}
+// SAFETY: as above; the value itself is never changed.
+unsafe impl Sync for Global {}
+
+impl Global {
+    /// A global reference to the object; `None` when the VM is out of memory.
+    pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
+        let vm = Vm::of(jni)?;
+        // SAFETY: the object's reference is valid.
+        let raw = unsafe { jni!(jni, NewGlobalRef, object.raw) };
+        (!raw.is_null()).then_some(Self { raw, vm })
+    }
+
+    /// The object, while this reference lives.
+    pub fn object(&self) -> Object<'_> {
+        Object {
+            raw: self.raw,
+            owner: PhantomData,
+        }
+    }
+}
+
+impl Drop for Global {
+    fn drop(&mut self) {
+        // A thread that is not attached, or a VM that is gone: the reference goes with the VM.
+        if let Some(jni) = self.vm.current() {
+            // SAFETY: the reference is global and owned by this value alone.
+            unsafe { jni!(jni, DeleteGlobalRef, self.raw) }
+        }
+    }
+}
+
+/// A reference that does not keep its object alive; may be used on every thread; deleted on drop.
+pub struct Weak {
+    raw: sys::jweak,
+    vm: Vm,
+}
+
+// SAFETY: the JNI specification lets weak global references be used on every thread.
+unsafe impl Send for Weak {}
+// SAFETY: as above; the value itself is never changed.
+unsafe impl Sync for Weak {}
+
+impl Weak {
+    /// A weak reference to the object; `None` when the VM is out of memory.
+    pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
+        let vm = Vm::of(jni)?;
+        // SAFETY: the object's reference is valid.
+        let raw = unsafe { jni!(jni, NewWeakGlobalRef, object.raw) };
+        if jni.clear_exception() || raw.is_null() {
+            return None;
+        }
+        Some(Self { raw, vm })
+    }
+
+    /// Whether the object has been collected.
+    pub fn is_dead(&self, jni: Jni<'_>) -> bool {
+        // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
+        unsafe { jni!(jni, IsSameObject, self.raw, ptr::null_mut()) }
+    }
+
+    /// Whether this still refers to the object.
+    pub fn is(&self, jni: Jni<'_>, object: Object<'_>) -> bool {
+        // SAFETY: as above, and the object's reference is valid.
+        unsafe { jni!(jni, IsSameObject, self.raw, object.raw) }
+    }
+}
+
+impl Drop for Weak {
+    fn drop(&mut self) {
+        if let Some(jni) = self.vm.current() {
+            // SAFETY: the reference is a weak global and owned by this value alone.
+            unsafe { jni!(jni, DeleteWeakGlobalRef, self.raw) }
+        }
+    }
+}
+
+/// The virtual machine.
+#[derive(Clone, Copy)]
+pub struct Vm(NonNull<sys::JavaVM>);
+
+// SAFETY: the invocation interface may be called on every thread, and lives as long as the process.
+unsafe impl Send for Vm {}
+// SAFETY: as above.
+unsafe impl Sync for Vm {}
+
+impl Vm {
+    /// Wraps what the VM hands to `Agent_OnLoad`.
+    ///
+    /// # Safety
+    /// `vm` must be null or the process's VM.
+    pub unsafe fn from_raw(vm: *mut sys::JavaVM) -> Option<Self> {
+        NonNull::new(vm).map(Self)
+    }
+
+    fn of(jni: Jni<'_>) -> Option<Self> {
+        let mut vm = ptr::null_mut();
+        // SAFETY: `vm` is where the answer goes.
+        let status = unsafe { jni!(jni, GetJavaVM, &mut vm) };
+        NonNull::new(vm).filter(|_| status == sys::JNI_OK).map(Self)
+    }
+
+    /// The current thread's environment, if it is attached.
+    fn current<'a>(self) -> Option<Jni<'a>> {
+        let env = self.interface(sys::JNI_VERSION_1_6)?;
+        // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
+        unsafe { Jni::from_raw(env.as_ptr().cast()) }
+    }
+
+    /// An interface of the VM, by its version number.
+    pub(super) fn interface(self, version: sys::jint) -> Option<NonNull<std::ffi::c_void>> {
+        let mut interface = ptr::null_mut();
+        // SAFETY: the VM's function table is complete, and `interface` is where the answer goes.
+        let status =
+            unsafe { ((**self.0.as_ptr()).v1_4.GetEnv)(self.0.as_ptr(), &mut interface, version) };
+        NonNull::new(interface).filter(|_| status == sys::JNI_OK)
+    }
+}

@@ -1,0 +1,83 @@
+//! HPROF, the heap and CPU profiling agent, for today's JVMs.
+//!
+//! The VM loads this library and calls [`Agent_OnLoad`]; `agent` reads the options and wires the rooms together:
+//! `jvmti` is the door to the VM, `events` says what happens on each event, `engines` measure, `tables` remember,
+//! `snapshot` makes records of the tables, `writer` puts them into the file.
+
+#![deny(unsafe_code)]
+
+mod agent;
+mod console;
+mod engines;
+mod events;
+mod jvmti;
+mod options;
+mod snapshot;
+mod tables;
+mod writer;
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use agent::Started;
+use jvmti::{JNI_ERR, JNI_OK, JavaVM, Vm};
+
+/// The VM starts with the agent: reads the options and gets ready. An answer other than `JNI_OK` ends the VM.
+///
+/// # Safety
+/// For the VM alone: `vm` is the process's VM, `options` null or a NUL-terminated string.
+#[allow(unsafe_code)] // The name is the VM's contract, and its arguments are raw.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut JavaVM,
+    options: *const c_char,
+    _reserved: *mut c_void,
+) -> i32 {
+    // SAFETY: the VM's arguments.
+    let (vm, options) = unsafe { (Vm::from_raw(vm), text(options)) };
+    let Some(vm) = vm else { return JNI_ERR };
+    match catch_unwind(AssertUnwindSafe(|| agent::start(vm, &options))) {
+        Ok(Ok(Started::Running)) => JNI_OK,
+        Ok(Ok(Started::Help(help))) => {
+            console::to_stdout(&help);
+            std::process::exit(0)
+        }
+        Ok(Err(error)) => {
+            console::line(format_args!("{error}"));
+            JNI_ERR
+        }
+        // The panic has been told by its hook.
+        Err(_) => JNI_ERR,
+    }
+}
+
+/// The agent is to start in a VM that runs already, which this version cannot do.
+///
+/// # Safety
+/// None is needed: the arguments are not looked at.
+#[allow(unsafe_code)] // The name is the VM's contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    _vm: *mut JavaVM,
+    _options: *const c_char,
+    _reserved: *mut c_void,
+) -> i32 {
+    console::line(format_args!(
+        "this version cannot attach to a running VM; start it with -agentpath"
+    ));
+    JNI_ERR
+}
+
+/// The VM's string, whatever its encoding.
+///
+/// # Safety
+/// `raw` is null or NUL-terminated, and stays so for `'a`.
+#[allow(unsafe_code)] // The one place that reads the options' raw string.
+unsafe fn text<'a>(raw: *const c_char) -> Cow<'a, str> {
+    if raw.is_null() {
+        return Cow::Borrowed("");
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(raw) }.to_string_lossy()
+}

@@ -1,0 +1,144 @@
+//! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are filled in, so that one command line serves many processes.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::OptionError;
+
+/// What a file name can ask for.
+pub struct Surroundings {
+    /// `%p`.
+    pub pid: u32,
+    /// `%t`, as `20261120-103911`.
+    pub start_time: String,
+    /// `%h`.
+    pub host: String,
+    /// `%{NAME}`.
+    pub variable: fn(&str) -> Option<String>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Self {
+        Self {
+            pid: std::process::id(),
+            start_time: chrono::Local::now().format("%Y%m%d-%H%M%S").to_string(),
+            host: gethostname::gethostname().to_string_lossy().into_owned(),
+            variable: |name| env::var(name).ok(),
+        }
+    }
+
+    /// Fills in the name. `%%` is a percent sign; a `%` before anything else stays, as old scripts may have it.
+    pub fn expand(&self, file: &str) -> Result<PathBuf, OptionError> {
+        let mut path = String::with_capacity(file.len());
+        let mut rest = file;
+        while let Some((before, after)) = rest.split_once('%') {
+            path.push_str(before);
+            rest = match after.chars().next() {
+                Some('p') => {
+                    path.push_str(&self.pid.to_string());
+                    &after[1..]
+                }
+                Some('t') => {
+                    path.push_str(&self.start_time);
+                    &after[1..]
+                }
+                Some('h') => {
+                    path.push_str(&self.host);
+                    &after[1..]
+                }
+                Some('%') => {
+                    path.push('%');
+                    &after[1..]
+                }
+                Some('{') => {
+                    let (name, after) =
+                        after[1..]
+                            .split_once('}')
+                            .ok_or_else(|| OptionError::OpenVariable {
+                                file: file.to_owned(),
+                            })?;
+                    let value = (self.variable)(name).ok_or_else(|| OptionError::NoVariable {
+                        file: file.to_owned(),
+                        variable: name.to_owned(),
+                    })?;
+                    path.push_str(&value);
+                    after
+                }
+                _ => {
+                    path.push('%');
+                    after
+                }
+            };
+        }
+        path.push_str(rest);
+        Ok(path.into())
+    }
+}
+
+/// The name for `force=n` where the file exists: `java.hprof.txt` becomes `java.hprof.4711.txt`.
+pub fn with_pid(path: &Path, pid: u32) -> PathBuf {
+    let is_text = path.extension().is_some_and(|extension| extension == "txt");
+    let (mut name, suffix) = if is_text {
+        (path.with_extension("").into_os_string(), ".txt")
+    } else {
+        (OsString::from(path), "")
+    };
+    name.push(format!(".{pid}{suffix}"));
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(file: &str) -> Result<String, String> {
+        let surroundings = Surroundings {
+            pid: 4711,
+            start_time: "20261120-103911".to_owned(),
+            host: "build7".to_owned(),
+            variable: |name| (name == "JOB").then(|| "nightly".to_owned()),
+        };
+        surroundings
+            .expand(file)
+            .map(|path| path.to_string_lossy().into_owned())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_stands_for_something_is_filled_in() {
+        assert_eq!(expand("plain.txt"), Ok("plain.txt".to_owned()));
+        assert_eq!(
+            expand("/tmp/%h/%{JOB}-%p-%t.hprof"),
+            Ok("/tmp/build7/nightly-4711-20261120-103911.hprof".to_owned())
+        );
+        assert_eq!(expand("100%%"), Ok("100%".to_owned()));
+        assert_eq!(expand("50%x%"), Ok("50%x%".to_owned()));
+        assert_eq!(expand("%é"), Ok("%é".to_owned()));
+    }
+
+    #[test]
+    fn a_variable_that_is_not_there_is_an_error() {
+        assert_eq!(
+            expand("%{NO}"),
+            Err("option file=%{NO}: the environment has no variable NO".to_owned())
+        );
+        assert_eq!(
+            expand("a%{JOB"),
+            Err("option file=a%{JOB: '%{' must be closed by '}'".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_pid_goes_before_the_suffix_of_a_text_file() {
+        assert_eq!(
+            with_pid(Path::new("d/java.hprof.txt"), 7),
+            Path::new("d/java.hprof.7.txt")
+        );
+        assert_eq!(
+            with_pid(Path::new("d.txt/java.hprof"), 7),
+            Path::new("d.txt/java.hprof.7")
+        );
+    }
+}

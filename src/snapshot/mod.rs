@@ -1,0 +1,8 @@
+//! Tables to records, in the order they go out: what a record names is written before it, and once.
+
+mod cpu_samples;
+mod journal;
+mod numbers;
+
+pub use cpu_samples::cpu_samples;
+pub use journal::{Journal, ThreadNames};

@@ -1,0 +1,154 @@
+//! Classes, by name and loader. A class keeps its entry when it is unloaded: traces go on naming it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::intern::table_ids;
+use super::loader::LoaderId;
+use super::object::ObjectId;
+use super::string::StringId;
+
+table_ids! {
+    /// A class.
+    ClassId
+}
+
+/// One class.
+pub struct Class {
+    /// Its name as in Java source.
+    pub name: StringId,
+    /// Its `java.lang.Class` object.
+    pub object: ObjectId,
+    unloaded: AtomicBool,
+}
+
+impl Class {
+    /// Whether the VM has unloaded it.
+    pub fn is_unloaded(&self) -> bool {
+        self.unloaded.load(Ordering::Relaxed)
+    }
+}
+
+/// The class table.
+#[derive(Default)]
+pub struct Classes {
+    loaded: Mutex<HashMap<(LoaderId, StringId), ClassId, FixedState>>,
+    classes: boxcar::Vec<Class>,
+}
+
+/// What [`Classes::intern`] found.
+pub enum Interned {
+    /// A class that was there.
+    Known(ClassId),
+    /// A class that is new: whoever asked should watch for its end.
+    New(ClassId),
+}
+
+impl Classes {
+    /// The class of that name which the loader has loaded now.
+    pub fn intern(
+        &self,
+        loader: LoaderId,
+        name: StringId,
+        object: impl FnOnce() -> ObjectId,
+    ) -> Interned {
+        let mut loaded = self.loaded.lock();
+        if let Some(&id) = loaded.get(&(loader, name)) {
+            return Interned::Known(id);
+        }
+        let class = Class {
+            name,
+            object: object(),
+            unloaded: AtomicBool::new(false),
+        };
+        let index =
+            u32::try_from(self.classes.push(class)).expect("4 G classes do not fit in memory");
+        loaded.insert((loader, name), ClassId(index));
+        Interned::New(ClassId(index))
+    }
+
+    /// Records the end of a class: its name now belongs to whichever class the loader defines next.
+    pub fn unload(&self, id: ClassId) {
+        self.get(id).unloaded.store(true, Ordering::Relaxed);
+        self.loaded.lock().retain(|_, loaded| *loaded != id);
+    }
+
+    /// The class.
+    pub fn get(&self, id: ClassId) -> &Class {
+        self.classes
+            .get(id.0 as usize)
+            .expect("every id was given for a class, which stays")
+    }
+}
+
+/// `java.lang.String` for `Ljava/lang/String;`, `int[][]` for `[[I`. A signature that is none comes back as it is.
+pub fn name_of_signature(signature: &str) -> String {
+    let element = signature.trim_start_matches('[');
+    let dimensions = signature.len() - element.len();
+    let mut name = match element {
+        "Z" => "boolean".to_owned(),
+        "B" => "byte".to_owned(),
+        "C" => "char".to_owned(),
+        "S" => "short".to_owned(),
+        "I" => "int".to_owned(),
+        "J" => "long".to_owned(),
+        "F" => "float".to_owned(),
+        "D" => "double".to_owned(),
+        _ => element
+            .strip_prefix('L')
+            .and_then(|class| class.strip_suffix(';'))
+            .unwrap_or(element)
+            .replace('/', "."),
+    };
+    name.push_str(&"[]".repeat(dimensions));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_in_source() {
+        let cases = [
+            ("Ljava/lang/String;", "java.lang.String"),
+            ("[Ljava/lang/String;", "java.lang.String[]"),
+            ("[[I", "int[][]"),
+            ("J", "long"),
+            ("LFoo$Bar;", "Foo$Bar"),
+            (
+                "LFoo$$Lambda$14.0x0000000800c03000;",
+                "Foo$$Lambda$14.0x0000000800c03000",
+            ),
+            ("L;", ""),
+            ("", ""),
+        ];
+        for (signature, name) in cases {
+            assert_eq!(name_of_signature(signature), name);
+        }
+    }
+
+    #[test]
+    fn a_class_that_comes_again_is_another_class() {
+        let (classes, name) = (Classes::default(), StringId(7));
+        let intern = |loader| classes.intern(LoaderId(loader), name, || ObjectId(1));
+        let Interned::New(first) = intern(1) else {
+            panic!("not seen before")
+        };
+        assert!(matches!(intern(1), Interned::Known(id) if id == first));
+        assert!(
+            matches!(intern(2), Interned::New(_)),
+            "another loader's class"
+        );
+        classes.unload(first);
+        assert!(classes.get(first).is_unloaded());
+        assert_eq!(classes.get(first).name, name, "the name stays");
+        let Interned::New(second) = intern(1) else {
+            panic!("the first is gone")
+        };
+        assert!(second != first && !classes.get(second).is_unloaded());
+    }
+}

@@ -1,0 +1,59 @@
+//! Frames: a method and a line.
+
+use super::class::ClassId;
+use super::intern::{Interner, table_ids};
+use super::string::StringId;
+
+table_ids! {
+    /// A frame.
+    FrameId
+}
+
+/// Where a frame stands in its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Line {
+    /// A line, 1 and up.
+    Number(u32),
+    /// Not known, or not asked for.
+    Unknown,
+    /// A native method has no lines.
+    Native,
+}
+
+/// One method, as its frames name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Method {
+    /// Its class.
+    pub class: ClassId,
+    /// Its name.
+    pub name: StringId,
+    /// Its signature.
+    pub signature: StringId,
+    /// The file its class was compiled from.
+    pub source_file: Option<StringId>,
+}
+
+/// One frame. Bytecode indexes of one line are one frame, or a profile would fall apart into rows that look alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The method.
+    pub method: Method,
+    /// The line.
+    pub line: Line,
+}
+
+/// The frame table.
+#[derive(Default)]
+pub struct Frames(Interner<Frame>);
+
+impl Frames {
+    /// The id of a frame.
+    pub fn intern(&self, frame: Frame) -> FrameId {
+        FrameId(self.0.intern(&frame, || frame))
+    }
+
+    /// The frame.
+    pub fn get(&self, id: FrameId) -> &Frame {
+        self.0.get(id.0)
+    }
+}

@@ -1,0 +1,142 @@
+//! Key -> typed id, under the tables: each value is kept once, for the life of the process, and a repeat costs a hash,
+//! one shard's lock and no allocation.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use hashbrown::{Equivalent, HashTable};
+use parking_lot::Mutex;
+
+/// Declares the typed ids of the tables: an index from 0 on.
+macro_rules! table_ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub(super) u32);
+
+        impl $name {
+            /// The position in its table, from 0 on.
+            pub fn index(self) -> u32 {
+                self.0
+            }
+        }
+    )*};
+}
+pub(crate) use table_ids;
+
+/// Enough that two threads rarely meet in one.
+const SHARDS: usize = 16;
+
+/// A set of values, each with a number from 0 on in the order of their arrival. Values are never removed.
+///
+/// Lock order: a shard's lock is the innermost of all; nothing is called with it held but the value's own `Hash`, `Eq`
+/// and the closure that makes it.
+pub struct Interner<V> {
+    hasher: FixedState,
+    shards: [Mutex<HashTable<u32>>; SHARDS],
+    values: boxcar::Vec<V>,
+}
+
+impl<V> Default for Interner<V> {
+    fn default() -> Self {
+        Self {
+            hasher: FixedState::default(),
+            shards: Default::default(),
+            values: boxcar::Vec::new(),
+        }
+    }
+}
+
+impl<V: Hash + Eq> Interner<V> {
+    /// The number of the value that equals `key`; `make` makes it where there is none. `key` must hash as the value
+    /// does, as `hashbrown::Equivalent` demands.
+    pub fn intern<Q>(&self, key: &Q, make: impl FnOnce() -> V) -> u32
+    where
+        Q: Hash + Equivalent<V> + ?Sized,
+    {
+        let hash = self.hasher.hash_one(key);
+        // The table inside a shard uses the low bits and the top seven; these are others.
+        let mut shard = self.shards[(hash >> 48) as usize % SHARDS].lock();
+        if let Some(&index) = shard.find(hash, |&index| key.equivalent(self.get(index))) {
+            return index;
+        }
+        let index =
+            u32::try_from(self.values.push(make())).expect("4 G values do not fit in memory");
+        shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
+        index
+    }
+}
+
+impl<V> Interner<V> {
+    /// The value of a number that `intern` gave.
+    pub fn get(&self, index: u32) -> &V {
+        self.values
+            .get(index as usize)
+            .expect("every number was given for a value, which stays")
+    }
+
+    /// All values and their numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
+        // `intern` refuses an index that does not fit.
+        self.values
+            .iter()
+            .map(|(index, value)| (index as u32, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn equal_keys_share_a_number_and_numbers_count_up() {
+        let interner = Interner::<Box<str>>::default();
+        let numbers: Vec<_> = ["a", "b", "a", "c", "b"]
+            .iter()
+            .map(|&key| interner.intern(key, || key.into()))
+            .collect();
+        assert_eq!(numbers, [0, 1, 0, 2, 1]);
+        assert_eq!(&**interner.get(2), "c");
+        assert_eq!(
+            interner
+                .iter()
+                .map(|(index, value)| (index, &**value))
+                .collect::<Vec<_>>(),
+            [(0, "a"), (1, "b"), (2, "c")]
+        );
+    }
+
+    #[test]
+    fn a_repeat_makes_nothing() {
+        let interner = Interner::<Box<str>>::default();
+        interner.intern("a", || "a".into());
+        interner.intern("a", || unreachable!("it is there"));
+    }
+
+    #[test]
+    fn threads_agree_on_the_numbers() {
+        let interner = Interner::<u64>::default();
+        let all: Vec<Vec<u32>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..10_000_u64)
+                            .map(|key| interner.intern(&key, || key))
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("no panic"))
+                .collect()
+        });
+        assert!(all.iter().all(|numbers| numbers == &all[0]));
+        let mut numbers = all[0].clone();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..10_000), "dense");
+        assert!((0..10_000_u64).all(|key| *interner.get(all[0][key as usize]) == key));
+    }
+}

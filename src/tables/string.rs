@@ -1,0 +1,24 @@
+//! Names: of classes, methods, signatures, files and thread groups, each kept once.
+
+use super::intern::{Interner, table_ids};
+
+table_ids! {
+    /// A name.
+    StringId
+}
+
+/// The string table.
+#[derive(Default)]
+pub struct Strings(Interner<Box<str>>);
+
+impl Strings {
+    /// The id of a name.
+    pub fn intern(&self, text: &str) -> StringId {
+        StringId(self.0.intern(text, || text.into()))
+    }
+
+    /// The name.
+    pub fn get(&self, id: StringId) -> &str {
+        self.0.get(id.0)
+    }
+}

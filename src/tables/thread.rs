@@ -1,0 +1,31 @@
+//! Threads of the program, from their start to their end.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Names a thread in the output, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadSerial(pub u32);
+
+/// 200000 is the unknown thread; the first thread has the next number.
+const FIRST: u32 = 200_001;
+
+/// The thread table. It only counts: a thread's names go straight to the output, so that a program which starts
+/// millions of threads does not fill the memory with them.
+pub struct Threads {
+    next: AtomicU32,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            next: AtomicU32::new(FIRST),
+        }
+    }
+}
+
+impl Threads {
+    /// A new thread's serial number.
+    pub fn add(&self) -> ThreadSerial {
+        ThreadSerial(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,168 @@
+//! Traces: frames from the innermost on, with what they cost.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::Equivalent;
+
+use super::frame::FrameId;
+use super::intern::{Interner, table_ids};
+use super::thread::ThreadSerial;
+
+table_ids! {
+    /// A trace.
+    TraceId
+}
+
+impl TraceId {
+    /// The trace without frames, of the system rather than of the program.
+    pub const EMPTY: Self = Self(0);
+}
+
+/// One trace.
+pub struct Trace {
+    /// The thread, where traces are kept apart by thread (`thread=y`).
+    pub thread: Option<ThreadSerial>,
+    /// The frames, innermost first.
+    pub frames: Box<[FrameId]>,
+    samples: AtomicU64,
+}
+
+/// What makes a trace the same as another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceKey<'a> {
+    /// See [`Trace::thread`].
+    pub thread: Option<ThreadSerial>,
+    /// See [`Trace::frames`].
+    pub frames: &'a [FrameId],
+}
+
+impl Trace {
+    fn new(key: TraceKey<'_>) -> Self {
+        Self {
+            thread: key.thread,
+            frames: key.frames.into(),
+            samples: AtomicU64::new(0),
+        }
+    }
+
+    fn key(&self) -> TraceKey<'_> {
+        TraceKey {
+            thread: self.thread,
+            frames: &self.frames,
+        }
+    }
+
+    /// Takes the samples counted since they were taken last.
+    pub fn take_samples(&self) -> u64 {
+        self.samples.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl PartialEq for Trace {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Trace {}
+
+impl Hash for Trace {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Equivalent<Trace> for TraceKey<'_> {
+    fn equivalent(&self, trace: &Trace) -> bool {
+        *self == trace.key()
+    }
+}
+
+/// The trace table.
+pub struct Traces(Interner<Trace>);
+
+impl Default for Traces {
+    fn default() -> Self {
+        let traces = Self(Interner::default());
+        let empty = traces.intern(TraceKey {
+            thread: None,
+            frames: &[],
+        });
+        debug_assert_eq!(
+            empty,
+            TraceId::EMPTY,
+            "the first trace has the first number"
+        );
+        traces
+    }
+}
+
+impl Traces {
+    /// The id of a trace.
+    pub fn intern(&self, key: TraceKey<'_>) -> TraceId {
+        TraceId(self.0.intern(&key, || Trace::new(key)))
+    }
+
+    /// Charges samples to a trace.
+    pub fn add_samples(&self, id: TraceId, count: u64) {
+        self.get(id).samples.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The trace.
+    pub fn get(&self, id: TraceId) -> &Trace {
+        self.0.get(id.0)
+    }
+
+    /// All traces.
+    pub fn iter(&self) -> impl Iterator<Item = (TraceId, &Trace)> {
+        self.0.iter().map(|(index, trace)| (TraceId(index), trace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_keep_traces_apart_only_where_asked() {
+        let traces = Traces::default();
+        let frames = [FrameId(3), FrameId(9)];
+        let shared = traces.intern(TraceKey {
+            thread: None,
+            frames: &frames,
+        });
+        let one = traces.intern(TraceKey {
+            thread: Some(ThreadSerial(200_001)),
+            frames: &frames,
+        });
+        let two = traces.intern(TraceKey {
+            thread: Some(ThreadSerial(200_002)),
+            frames: &frames,
+        });
+        assert!(shared != one && one != two && shared != two);
+        assert_eq!(
+            traces.intern(TraceKey {
+                thread: None,
+                frames: &frames
+            }),
+            shared
+        );
+        assert_eq!(
+            traces.intern(TraceKey {
+                thread: None,
+                frames: &[]
+            }),
+            TraceId::EMPTY
+        );
+    }
+
+    #[test]
+    fn samples_add_up_and_are_taken_once() {
+        let traces = Traces::default();
+        traces.add_samples(TraceId::EMPTY, 2);
+        traces.add_samples(TraceId::EMPTY, 3);
+        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 5);
+        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 0);
+    }
+}
