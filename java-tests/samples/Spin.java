@@ -1,0 +1,18 @@
+/**
+ * Known answer: CPU goes 3 : 1 to `hot` and `warm`, 3 s in all; the thread `blocked` sits in a native accept and uses
+ * none. Prints `spun`.
+ */
+public class Spin {
+    static volatile double sink;
+    static void hot(int n)  { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; sink = x; }
+    static void warm(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; sink = x; }
+    public static void main(String[] args) throws Exception {
+        java.net.ServerSocket server = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress());
+        Thread blocked = new Thread(() -> { try { server.accept(); } catch (java.io.IOException e) { } }, "blocked");
+        blocked.setDaemon(true);
+        blocked.start();
+        long end = System.nanoTime() + 3_000_000_000L;
+        while (System.nanoTime() < end) { hot(3_000_000); warm(1_000_000); }
+        System.out.println("spun");
+    }
+}

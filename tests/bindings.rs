@@ -1,0 +1,194 @@
+//! The committed JVMTI bindings against the headers of every JDK at hand.
+//!
+//! The JDK of the version they were made from must give the same text. Another may differ where it must: what one
+//! version keeps as a reserved slot, a later one fills.
+
+#[path = "../build/bindings.rs"]
+mod generator;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use syn::{Fields, ImplItem, Item};
+
+/// Constants that are higher in every later version, and mean nothing to us.
+const GROWING: [&str; 2] = ["JVMTI_VERSION", "JVMTI_MAX_EVENT_TYPE_VAL"];
+
+const COMMITTED: &str = "src/jvmti/sys/bindings.rs";
+
+fn generate(include: &Path) -> String {
+    generator::generate(include, Path::new("include/wrapper.h"))
+        .expect("bindgen reads the header; is libclang there?")
+}
+
+/// The `include` folders of all JDKs at hand, from the oldest version on.
+fn headers() -> Vec<PathBuf> {
+    let script = "source scripts/lib/common.sh && find_jvms";
+    let found = Command::new("bash")
+        .args(["-c", script])
+        .output()
+        .expect("bash");
+    String::from_utf8(found.stdout)
+        .expect("UTF-8")
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .map(|home| Path::new(home).join("include"))
+        .filter(|include| include.join("jvmti.h").exists())
+        .collect()
+}
+
+#[test]
+fn every_jdk_agrees_with_the_committed_bindings() {
+    let headers = headers();
+    assert!(
+        !headers.is_empty(),
+        "there is no JDK with headers to compare with"
+    );
+    let committed = fs::read_to_string(COMMITTED).expect("the committed bindings");
+    for include in headers {
+        let generated = generate(&include);
+        println!("{}", include.display());
+        if version(&generated) == version(&committed) {
+            assert!(
+                generated == committed,
+                "{}: scripts/bindings makes other bindings",
+                include.display()
+            );
+        }
+        assert_eq!(
+            differences(&generated, &committed),
+            [""; 0],
+            "{}",
+            include.display()
+        );
+    }
+}
+
+#[test]
+fn a_difference_that_matters_is_found() {
+    let committed = fs::read_to_string(COMMITTED).expect("the committed bindings");
+    let changes = [
+        (
+            "pub const JVMTI_ERROR_NONE: jvmtiError = 0;",
+            "pub const JVMTI_ERROR_NONE: jvmtiError = 7;",
+        ),
+        (
+            "pub start_location: jlocation,",
+            "pub start_location: jint,",
+        ),
+        ("pub priority: jint,", "pub urgency: jint,"),
+        ("pub type jthread = jobject;", "pub type jthread = jclass;"),
+        (
+            "pub fn can_tag_objects(&self) -> ::std::os::raw::c_uint {",
+            "pub fn can_tag(&self) -> ::std::os::raw::c_uint {",
+        ),
+    ];
+    for (here, there) in changes {
+        assert!(committed.contains(here), "{here}");
+        assert_ne!(
+            differences(&committed.replace(here, there), &committed),
+            [""; 0],
+            "{there}"
+        );
+    }
+    assert_eq!(differences(&committed, &committed), [""; 0]);
+}
+
+/// Makes the committed file anew, from the newest JDK: `scripts/bindings` runs this.
+#[test]
+#[ignore = "writes the committed file"]
+fn regenerate() {
+    let newest = headers().pop().expect("a JDK with headers");
+    fs::write(COMMITTED, generate(&newest)).expect("the committed file can be written");
+    println!("{COMMITTED} is made from {}", newest.display());
+}
+
+fn version(bindings: &str) -> Option<&str> {
+    bindings
+        .lines()
+        .find(|line| line.starts_with("pub const JVMTI_VERSION:"))
+}
+
+/// What `one` has that `committed` lacks or has otherwise.
+fn differences(one: &str, committed: &str) -> Vec<String> {
+    let committed = declarations(committed);
+    let mut differences = Vec::new();
+    for (name, declaration) in declarations(one) {
+        match committed.get(&name) {
+            None => differences.push(format!("{name} is missing")),
+            Some(other) if !agree(&name, &declaration, other) => {
+                differences.push(format!("{name}: {declaration:?} against {other:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+    differences
+}
+
+/// The parts of each declaration, in order.
+fn declarations(bindings: &str) -> BTreeMap<String, Vec<String>> {
+    let mut declarations = BTreeMap::new();
+    for item in syn::parse_file(bindings).expect("Rust").items {
+        match item {
+            Item::Const(item) if !GROWING.iter().any(|name| item.ident == name) => {
+                declarations.insert(
+                    item.ident.to_string(),
+                    vec![text(&item.ty), text(&item.expr)],
+                );
+            }
+            Item::Type(item) => {
+                declarations.insert(item.ident.to_string(), vec![text(&item.ty)]);
+            }
+            Item::Struct(item) => {
+                declarations.insert(item.ident.to_string(), fields(&item.fields));
+            }
+            Item::Impl(item) if item.trait_.is_none() => {
+                let of = text(&item.self_ty);
+                for method in item.items {
+                    let ImplItem::Fn(method) = method else {
+                        continue;
+                    };
+                    // The constructor of a bit field takes every bit there is in its version.
+                    if !method.sig.ident.to_string().starts_with("new_bitfield") {
+                        let name = format!("{of}::{}", method.sig.ident);
+                        declarations.insert(name, vec![text(&method.sig), text(&method.block)]);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    declarations
+}
+
+fn fields(fields: &Fields) -> Vec<String> {
+    fields
+        .iter()
+        .map(|field| {
+            format!(
+                "{}: {}",
+                field.ident.as_ref().map(text).unwrap_or_default(),
+                text(&field.ty)
+            )
+        })
+        .collect()
+}
+
+fn text(tokens: &impl quote::ToTokens) -> String {
+    tokens.to_token_stream().to_string()
+}
+
+/// A reserved slot agrees with whatever stands in its place. The callbacks may have more at their end: the VM is told
+/// how long the structure is.
+fn agree(name: &str, one: &[String], other: &[String]) -> bool {
+    let reserved = |field: &str| field.starts_with("reserved");
+    let as_long =
+        one.len() == other.len() || (name == "jvmtiEventCallbacks" && one.len() < other.len());
+    as_long
+        && one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| one == other || reserved(one) || reserved(other))
+}

@@ -1,0 +1,82 @@
+//! What goes wrong costs the profile, never the program.
+
+use std::fs;
+
+use crate::harness::{Program, any_jvm, jvms};
+
+#[test]
+fn a_full_disk_ends_the_profile_and_not_the_program() {
+    for jvm in jvms() {
+        let run = Program::new(jvm, "cpu=samples,file=/dev/full", "Exits")
+            .arg("exit")
+            .run();
+        assert_eq!(
+            run.status.code(),
+            Some(3),
+            "{}: {}",
+            jvm.feature,
+            run.stderr
+        );
+        let lines: Vec<&str> = run
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("hprof: "))
+            .collect();
+        let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program goes on";
+        assert_eq!(lines, [message], "{}", jvm.feature);
+    }
+}
+
+#[test]
+fn what_was_written_before_the_disk_was_full_stays_readable() {
+    // 64 KB of file, and a program that has more to say.
+    let run = Program::new(
+        any_jvm(),
+        "cpu=samples,format=b,depth=40,interval=1,file=x.hprof",
+        "ShortThreads",
+    )
+    .after("ulimit -f 64")
+    .run_well();
+    assert!(run.stdout.contains("threads 2000"));
+    assert!(
+        run.stderr.contains("x.hprof: File too large"),
+        "{}",
+        run.stderr
+    );
+    let length = fs::metadata(run.path("x.hprof")).expect("the file").len();
+    assert!((60_000..=65_536).contains(&length), "{length}");
+    assert!(run.checked_text("x.hprof").contains("THREAD START"));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_profile_and_not_the_program() {
+    let program = Program::new(
+        any_jvm(),
+        "cpu=samples,interval=1,file=pipe",
+        "ShortThreads",
+    )
+    .after("mkfifo pipe; head -c 100 pipe >/dev/null &");
+    let run = program.run_well();
+    assert!(run.stdout.contains("threads 2000"));
+    assert!(run.stderr.contains("pipe: Broken pipe"), "{}", run.stderr);
+}
+
+#[test]
+fn a_program_without_stderr_is_no_matter() {
+    let run = Program::new(any_jvm(), "cpu=samples,file=/dev/full", "Exits")
+        .arg("exit")
+        .after("exec 2>&-")
+        .run();
+    assert_eq!(run.status.code(), Some(3));
+}
+
+#[test]
+fn the_folder_may_go_while_the_program_runs() {
+    let program = Program::new(any_jvm(), "cpu=samples,file=gone/x.txt", "Exits").arg("wait");
+    fs::create_dir(program.folder().join("gone")).expect("a folder");
+    let run = program.start();
+    run.wait_for_output("ready");
+    fs::remove_dir_all(run.path("gone")).expect("it goes");
+    run.send("TERM");
+    assert_eq!(run.wait().status.code(), Some(143));
+}

@@ -1,0 +1,465 @@
+//! Finds JVMs, compiles the Java programs once, and runs them with the agent.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A JVM to test on.
+pub struct Jvm {
+    /// Its version: 11, 17, 21, ...
+    pub feature: u32,
+    pub home: PathBuf,
+}
+
+/// A program that runs longer hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// All JVMs at hand.
+pub fn jvms() -> &'static [Jvm] {
+    static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
+    JVMS.get_or_init(|| {
+        let list = setting("HPROF_JVMS", "jvm_list");
+        let jvms: Vec<Jvm> = list
+            .split(':')
+            .filter_map(|entry| entry.split_once('='))
+            .map(|(feature, home)| Jvm {
+                feature: feature.parse().expect("a version"),
+                home: home.into(),
+            })
+            .collect();
+        assert!(!jvms.is_empty(), "there is no JVM to test on");
+        jvms
+    })
+}
+
+/// Those with a compiler.
+pub fn jdks() -> impl Iterator<Item = &'static Jvm> {
+    jvms()
+        .iter()
+        .filter(|jvm| jvm.home.join("bin/javac").exists())
+}
+
+/// One is enough where the VM's version plays no part.
+pub fn any_jvm() -> &'static Jvm {
+    &jvms()[0]
+}
+
+/// What `scripts/test` sets, or what its library finds.
+fn setting(variable: &str, function: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        let script = format!("source scripts/lib/common.sh && {function}");
+        let found = Command::new("bash")
+            .args(["-c", &script])
+            .output()
+            .expect("bash");
+        String::from_utf8(found.stdout)
+            .expect("UTF-8")
+            .trim()
+            .to_owned()
+    })
+}
+
+/// The library under test.
+fn agent() -> PathBuf {
+    built("HPROF_AGENT", "libhprof.so")
+}
+
+/// `hprof`, the command.
+pub fn cli() -> PathBuf {
+    built("HPROF_CLI", "hprof")
+}
+
+fn built(variable: &str, name: &str) -> PathBuf {
+    let path = std::env::var_os(variable)
+        .map(PathBuf::from)
+        .unwrap_or_else(|| {
+            let test = std::env::current_exe().expect("the test's own path");
+            test.ancestors()
+                .nth(2)
+                .expect("target/<profile>/deps/<test>")
+                .join(name)
+        });
+    assert!(
+        path.exists(),
+        "{} is missing: run scripts/test, or cargo build --workspace first",
+        path.display()
+    );
+    path
+}
+
+/// A reader that `scripts/test` installs. Without it its tests do nothing, and the script says so at its end.
+pub fn reader(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
+}
+
+/// The folder with the real programs.
+pub fn programs() -> PathBuf {
+    std::env::var_os("HPROF_PROGRAMS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
+        PathBuf::from,
+    )
+}
+
+/// The classes of `java-tests/<feature>`, compiled.
+fn classes(feature: &str) -> PathBuf {
+    static COMPILED: OnceLock<()> = OnceLock::new();
+    let folder = |feature: &str| {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("classes")
+            .join(feature)
+    };
+    COMPILED.get_or_init(|| {
+        let javac = Path::new(&setting("HPROF_JAVAC_HOME", "newest_compiler")).join("bin/javac");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests");
+        for entry in fs::read_dir(&sources).expect("java-tests") {
+            let sources = entry.expect("a folder").path();
+            let classes = folder(
+                sources
+                    .file_name()
+                    .expect("a name")
+                    .to_str()
+                    .expect("UTF-8"),
+            );
+            compile(&javac, &sources, &classes, "11", |name| {
+                !name.ends_with("21.java")
+            });
+            compile(&javac, &sources, &classes, "21", |name| {
+                name.ends_with("21.java")
+            });
+        }
+    });
+    folder(feature)
+}
+
+fn compile(javac: &Path, sources: &Path, classes: &Path, release: &str, wanted: fn(&str) -> bool) {
+    let files: Vec<PathBuf> = fs::read_dir(sources)
+        .expect("sources")
+        .map(|entry| entry.expect("a source").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "java")
+        })
+        .filter(|path| wanted(path.to_str().expect("UTF-8")))
+        .collect();
+    if files.is_empty() {
+        return;
+    }
+    let status = Command::new(javac)
+        .args([
+            "-nowarn",
+            "-Xlint:-options",
+            "-g",
+            "--release",
+            release,
+            "-d",
+        ])
+        .arg(classes)
+        .args(files)
+        .status()
+        .expect("javac");
+    assert!(status.success(), "the test programs compile");
+}
+
+/// One run of a program, in a folder of its own.
+pub struct Program {
+    command: Command,
+    folder: TempDir,
+}
+
+impl Program {
+    /// A program of `java-tests/samples` with the agent.
+    pub fn new(jvm: &Jvm, options: &str, name: &str) -> Self {
+        Self::java(jvm, options, &[]).class(name)
+    }
+
+    /// As `new`, with options for the VM.
+    pub fn with_vm_options(jvm: &Jvm, options: &str, vm_options: &[&str], name: &str) -> Self {
+        Self::java(jvm, options, vm_options).class(name)
+    }
+
+    /// A JVM with the agent; what it is to run comes with `arg`.
+    pub fn java(jvm: &Jvm, options: &str, vm_options: &[&str]) -> Self {
+        let mut program = Self::tool(jvm, "java");
+        program.command.arg(agent_path(options)).args(vm_options);
+        program
+    }
+
+    /// A tool of the JDK, `javac`, with the agent in its own VM.
+    pub fn javac(jvm: &Jvm, options: &str) -> Self {
+        let mut program = Self::tool(jvm, "javac");
+        let mut agent = OsString::from("-J");
+        agent.push(agent_path(options));
+        program.command.arg(agent);
+        program
+    }
+
+    fn tool(jvm: &Jvm, tool: &str) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut command = Command::new(jvm.home.join("bin").join(tool));
+        command.current_dir(folder.path()).stdin(Stdio::null());
+        for variable in [
+            "JAVA_TOOL_OPTIONS",
+            "_JAVA_OPTIONS",
+            "JDK_JAVA_OPTIONS",
+            "_JAVA_HPROF_OPTIONS",
+        ] {
+            command.env_remove(variable);
+        }
+        Self { command, folder }
+    }
+
+    /// A program without the agent.
+    pub fn bare(jvm: &Jvm, name: &str) -> Self {
+        Self::tool(jvm, "java").class(name)
+    }
+
+    fn class(mut self, name: &str) -> Self {
+        self.command.arg("-cp").arg(classes("samples")).arg(name);
+        self
+    }
+
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.command.arg(arg.into());
+        self
+    }
+
+    pub fn args<const N: usize>(mut self, args: [&str; N]) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Puts the command behind a shell that first runs `setup`, in the same process.
+    pub fn after(self, setup: &str) -> Self {
+        let mut command = Command::new("bash");
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+            .arg("-c")
+            .arg(format!("{setup}\nexec \"$@\""))
+            .arg("bash");
+        command
+            .arg(self.command.get_program())
+            .args(self.command.get_args());
+        Self {
+            command,
+            folder: self.folder,
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Finished {
+        self.start().wait()
+    }
+
+    /// Runs it and expects it to end well.
+    pub fn run_well(self) -> Finished {
+        let finished = self.run();
+        assert!(
+            finished.status.success(),
+            "{}: {}",
+            finished.status,
+            finished.stderr
+        );
+        finished
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        // Files, not pipes: a program must not wait for a test that does not read.
+        let outputs = TempDir::new().expect("a temporary folder");
+        let create = |name| File::create(outputs.path().join(name)).expect("an output file");
+        self.command
+            .stdout(create("stdout"))
+            .stderr(create("stderr"));
+        let child = self.command.spawn().expect("the JVM");
+        Running {
+            child,
+            folder: self.folder,
+            outputs,
+        }
+    }
+}
+
+/// A program that runs.
+pub struct Running {
+    child: Child,
+    folder: TempDir,
+    outputs: TempDir,
+}
+
+impl Running {
+    pub fn send(&self, signal: &str) {
+        let status = Command::new("kill")
+            .args(["-s", signal, &self.child.id().to_string()])
+            .status();
+        assert!(status.expect("kill").success());
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Waits until what the program printed contains `text`.
+    pub fn wait_for_output(&self, text: &str) {
+        self.wait_until(|| self.output("stdout").contains(text));
+    }
+
+    /// As `wait_for_output`, on stderr.
+    pub fn wait_for_stderr(&self, text: &str) {
+        self.wait_until(|| self.output("stderr").contains(text));
+    }
+
+    /// Asks the running VM to load the agent; returns what `jcmd` says.
+    pub fn attach(&self, jvm: &Jvm, options: &str) -> String {
+        let pid = self.child.id().to_string();
+        let mut jcmd = Command::new(jvm.home.join("bin/jcmd"));
+        let output = jcmd
+            .args([&pid, "JVMTI.agent_load"])
+            .arg(agent())
+            .arg(options)
+            .output()
+            .expect("jcmd");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub fn wait_until(&self, condition: impl Fn() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !condition() {
+            assert!(
+                Instant::now() < end,
+                "waited in vain: {} {}",
+                self.output("stdout"),
+                self.output("stderr")
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn output(&self, name: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.outputs.path().join(name)).expect("an output file"))
+            .into_owned()
+    }
+
+    pub fn wait(mut self) -> Finished {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("wait") {
+                break status;
+            }
+            if Instant::now() > end {
+                let _ = self.child.kill();
+                panic!(
+                    "the program hangs: {} {}",
+                    self.output("stdout"),
+                    self.output("stderr")
+                );
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        let (stdout, stderr) = (self.output("stdout"), self.output("stderr"));
+        Finished {
+            status,
+            stdout,
+            stderr,
+            folder: self.folder,
+        }
+    }
+}
+
+/// A program that has ended.
+pub struct Finished {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    folder: TempDir,
+}
+
+impl Finished {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        let path = self.path(name);
+        fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.stderr))
+    }
+
+    /// The names of the files in the folder.
+    pub fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("the folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .expect("UTF-8")
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The number that the program printed behind `name`.
+    pub fn printed(&self, name: &str) -> f64 {
+        let line = self
+            .stdout
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|number| number.parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {}", self.stdout))
+    }
+
+    /// What `hprof <command>` says of a file, and whether it is content.
+    pub fn hprof(&self, command: &str, name: &str) -> (bool, String, String) {
+        let output = Command::new(cli())
+            .arg(command)
+            .arg(self.path(name))
+            .output()
+            .expect("hprof");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        (
+            output.status.success(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+
+    /// The binary file as text; it must pass `hprof check`.
+    pub fn checked_text(&self, name: &str) -> String {
+        let (sound, _, fault) = self.hprof("check", name);
+        assert!(sound, "{fault}");
+        let (sound, text, fault) = self.hprof("text", name);
+        assert!(sound, "{fault}");
+        text
+    }
+}
+
+/// The argument that loads the agent.
+pub fn agent_path(options: &str) -> OsString {
+    let mut argument = OsString::from("-agentpath:");
+    argument.push(agent());
+    argument.push("=");
+    argument.push(options);
+    argument
+}

@@ -1,0 +1,16 @@
+//! The agent in real JVMs, one JVM a process: each test runs a Java program whose right answer is known (it stands in
+//! the program's first comment, in `java-tests/`) and compares the profile with it.
+//!
+//! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
+
+mod binary;
+mod collectors;
+mod exits;
+mod failures;
+mod harness;
+mod options;
+mod profile;
+mod real_programs;
+mod samples;
+mod threads;
+mod unloading;

@@ -1,0 +1,308 @@
+//! Options on a real command line: what is refused, what it says, and that it leaves nothing behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::{Program, agent_path, any_jvm, jvms};
+use crate::profile::Profile;
+
+/// Runs with options that must be refused; returns the agent's one line.
+fn refusal(jvm: &crate::harness::Jvm, options: &str) -> String {
+    let run = Program::new(jvm, options, "Hello").run();
+    assert_eq!(run.status.code(), Some(1), "{options}: {}", run.stderr);
+    assert!(
+        !run.stdout.contains("hello"),
+        "{options}: the program must not run"
+    );
+    assert_eq!(run.files(), [""; 0], "{options}: nothing is created");
+    let lines: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("hprof: "))
+        .collect();
+    assert_eq!(
+        lines.len(),
+        1,
+        "{options}: one line of ours in {}",
+        run.stderr
+    );
+    lines[0].to_owned()
+}
+
+#[test]
+fn what_cannot_be_taken_is_refused() {
+    let cases = [
+        ("", "no profile is asked for"),
+        ("speed=9", "unknown option speed=9"),
+        ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
+        ("cpu=times", "option cpu=times: this version has no"),
+        ("cpu=old", "option cpu=old: this version has no"),
+        ("heap=sites", "option heap=sites: this version has no"),
+        ("heap=dump", "option heap=dump: this version has no"),
+        ("heap=all", "option heap=all: this version has no"),
+        ("heap=some", "option heap=some: must be dump|sites|all"),
+        (
+            "cpu=samples,monitor=y",
+            "option monitor=y: this version has no",
+        ),
+        (
+            "cpu=samples,net=localhost:9000",
+            "option net=localhost:9000: this version has no",
+        ),
+        ("cpu=samples,format=c", "option format=c: must be a|b"),
+        (
+            "cpu=samples,depth=x",
+            "option depth=x: must be a whole number from 0 to 65535",
+        ),
+        (
+            "cpu=samples,interval=0",
+            "option interval=0: must be a whole number of milliseconds",
+        ),
+        (
+            "cpu=samples,cutoff=-1",
+            "option cutoff=-1: must be a number, 0 or more",
+        ),
+        (
+            "cpu=samples,lineno=maybe",
+            "option lineno=maybe: must be y|n",
+        ),
+        ("cpu=samples,thread=yes", "option thread=yes: must be y|n"),
+        ("cpu=samples,doe=1", "option doe=1: must be y|n"),
+        ("cpu=samples,msa=1", "option msa=1: must be y|n"),
+        ("cpu=samples,force=", "option force=: must be y|n"),
+        (
+            "cpu=samples,verbose",
+            "option verbose: needs a value, verbose=y|n",
+        ),
+        (
+            "cpu=samples,file=a,file=b",
+            "option file=b: given twice; once is allowed",
+        ),
+        (
+            "cpu=samples,file=%{HPROF_NOT_SET}",
+            "option file=%{HPROF_NOT_SET}: the environment has no variable",
+        ),
+        (
+            "cpu=samples,file=nowhere/x.txt",
+            "option file=nowhere/x.txt: No such file or directory",
+        ),
+        ("cpu=samples,file=.", "option file=.: Is a directory"),
+    ];
+    for (options, message) in cases {
+        let line = refusal(any_jvm(), options);
+        assert!(
+            line.starts_with(&format!("hprof: {message}")),
+            "{options}: {line}"
+        );
+    }
+}
+
+#[test]
+fn every_jvm_ends_on_a_refusal() {
+    for jvm in jvms() {
+        assert_eq!(
+            refusal(jvm, "cpu=none"),
+            "hprof: option cpu=none: must be samples|times|old|y"
+        );
+    }
+}
+
+#[test]
+fn an_existing_file_survives_a_refusal() {
+    let program = Program::new(any_jvm(), "cpu=samples,file=x.txt,depth=deep", "Hello");
+    fs::write(program.folder().join("x.txt"), "precious").expect("a file");
+    let run = program.run();
+    assert_eq!(run.status.code(), Some(1));
+    assert_eq!(run.read("x.txt"), "precious");
+}
+
+#[test]
+fn help_is_printed_and_nothing_runs() {
+    for jvm in jvms() {
+        let run = Program::new(jvm, "help", "Hello").run();
+        assert_eq!(run.status.code(), Some(0), "{}", jvm.feature);
+        assert!(
+            run.stdout.starts_with("HPROF") && run.stdout.contains("\ncpu=samples|times|old"),
+            "{}",
+            run.stdout
+        );
+        assert!(!run.stdout.contains("hello"));
+        assert_eq!((&*run.stderr, run.files()), ("", vec![]));
+    }
+}
+
+#[test]
+fn the_default_file_is_the_originals() {
+    let run = Program::new(any_jvm(), "cpu=samples", "Hello").run_well();
+    assert_eq!(run.files(), ["java.hprof.txt"]);
+    let run = Program::new(any_jvm(), "cpu=samples,format=b", "Hello").run_well();
+    assert_eq!(run.files(), ["java.hprof"]);
+    run.checked_text("java.hprof");
+}
+
+#[test]
+fn only_the_user_may_read_the_file() {
+    // Whatever the umask allows.
+    let run = Program::new(any_jvm(), "cpu=samples,file=x.txt", "Hello")
+        .after("umask 0")
+        .run_well();
+    let mode = fs::metadata(run.path("x.txt"))
+        .expect("the file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn file_names_are_filled_in() {
+    let run = Program::new(any_jvm(), "cpu=samples,file=%{JOB}-%h-%t-%p.txt", "Hello")
+        .env("JOB", "night")
+        .run_well();
+    let [file] = &run.files()[..] else {
+        panic!("{:?}", run.files())
+    };
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("the host's name");
+    let rest = file
+        .strip_prefix(&format!("night-{}-", host.trim()))
+        .expect("the host");
+    let [date, time, pid] = rest
+        .strip_suffix(".txt")
+        .expect("a suffix")
+        .split('-')
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("{file}")
+    };
+    assert!(
+        date.len() == 8 && time.len() == 6 && pid.parse::<u32>().is_ok(),
+        "{file}"
+    );
+}
+
+#[test]
+fn without_force_the_pid_goes_into_the_name() {
+    let program = Program::new(any_jvm(), "cpu=samples,force=n,file=x.txt", "Hello");
+    fs::write(program.folder().join("x.txt"), "precious").expect("a file");
+    let run = program.run_well();
+    assert_eq!(run.read("x.txt"), "precious");
+    let files = run.files();
+    let other = files
+        .iter()
+        .find(|file| *file != "x.txt")
+        .expect("another file");
+    let pid = other
+        .strip_prefix("x.")
+        .and_then(|rest| rest.strip_suffix(".txt"))
+        .expect("x.PID.txt");
+    assert!(pid.parse::<u32>().is_ok());
+    Profile::parse(&run.read(other));
+}
+
+#[test]
+fn with_force_the_file_is_new() {
+    let program = Program::new(any_jvm(), "cpu=samples,file=x.txt", "Hello");
+    fs::write(program.folder().join("x.txt"), "x".repeat(1_000_000)).expect("a file");
+    Profile::parse(&program.run_well().read("x.txt"));
+}
+
+#[test]
+fn the_environment_comes_after_the_command_line() {
+    let run = Program::new(any_jvm(), "cpu=samples,file=x.txt", "Hello")
+        .env("_JAVA_HPROF_OPTIONS", "format=b,verbose=n")
+        .run_well();
+    run.checked_text("x.txt");
+    assert_eq!(run.stderr, "");
+    let run = Program::new(any_jvm(), "cpu=samples", "Hello")
+        .env("_JAVA_HPROF_OPTIONS", "depth=")
+        .run();
+    assert_eq!(run.status.code(), Some(1));
+    assert!(
+        run.stderr.contains("hprof: option depth=: must be"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn options_of_old_scripts_are_taken() {
+    let options = "cpu=y,file=x.txt,gc_okay=y,msa=y,debugflags=1,X=m,pause=n,coredump=n,errorexit=n,debug=n,primfields=n";
+    let run = Program::new(any_jvm(), options, "Hello").run_well();
+    let notices: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("hprof: "))
+        .collect();
+    let [notice] = notices[..] else {
+        panic!("one notice: {}", run.stderr)
+    };
+    assert!(
+        notice.ends_with(": gc_okay, msa, debugflags, X, pause, coredump, errorexit, debug"),
+        "{notice}"
+    );
+    Profile::parse(&run.read("x.txt"));
+}
+
+#[test]
+fn logflags_4_checks_the_binary_file() {
+    let run = Program::new(
+        any_jvm(),
+        "cpu=samples,format=b,file=x.hprof,logflags=4",
+        "Exits",
+    )
+    .arg("return")
+    .run_well();
+    assert_eq!(run.files(), ["java.hprof.check.txt", "x.hprof"]);
+    let report = run.read("java.hprof.check.txt");
+    assert!(
+        report.contains("CPU SAMPLES") && report.contains("START THREAD"),
+        "{report}"
+    );
+    let run = Program::new(
+        any_jvm(),
+        "cpu=samples,format=b,file=x.hprof,logflags=3",
+        "Hello",
+    )
+    .run_well();
+    assert_eq!(run.files(), ["x.hprof"]);
+}
+
+#[test]
+fn the_agent_refuses_to_be_loaded_twice() {
+    let program = Program::java(any_jvm(), "cpu=samples,file=x.txt", &[]);
+    let run = program
+        .arg(agent_path("cpu=samples,file=y.txt"))
+        .arg("-version")
+        .run();
+    assert_eq!(
+        (run.status.code(), run.files()),
+        (Some(1), vec!["x.txt".to_owned()]),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("hprof: the agent is loaded already"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_running_vm_is_told_how_to_start() {
+    for jvm in jvms()
+        .iter()
+        .filter(|jvm| jvm.home.join("bin/jcmd").exists())
+    {
+        let run = Program::bare(jvm, "Exits").arg("wait").start();
+        run.wait_for_output("ready");
+        let answer = run.attach(jvm, "cpu=samples,file=y.txt");
+        run.send("TERM");
+        let run = run.wait();
+        assert!(
+            run.stderr
+                .contains("this version cannot attach to a running VM"),
+            "{answer} {}",
+            run.stderr
+        );
+        assert!(!run.files().contains(&"y.txt".to_owned()));
+    }
+}

@@ -1,0 +1,106 @@
+//! Programs that nobody wrote for this test: `javac` on hundreds of files, and the Closure compiler.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::harness::{Finished, Jvm, Program, jdks, jvms, programs};
+use crate::profile::Profile;
+
+/// A file of the fetched programs; without it the test does nothing, and `scripts/test` says so at its end.
+fn fetched(name: &str) -> Option<PathBuf> {
+    let path = programs().join(name);
+    path.exists().then_some(path)
+}
+
+fn options(format: &str, file: &str) -> String {
+    format!("cpu=samples,interval=1,depth=8,format={format},file={file}")
+}
+
+fn javac(jvm: &Jvm, options: &str) -> Option<Finished> {
+    let corpus = fetched("corpus.files")?;
+    let files = fs::read_to_string(&corpus)
+        .expect("the list")
+        .lines()
+        .count();
+    assert!(files >= 300, "{files} files");
+    let program = Program::javac(jvm, options).args([
+        "-nowarn",
+        "-proc:none",
+        "-Xlint:none",
+        "-encoding",
+        "UTF-8",
+        "-d",
+        "classes",
+    ]);
+    Some(program.arg(format!("@{}", corpus.display())).run_well())
+}
+
+fn closure(jvm: &Jvm, options: &str) -> Option<Finished> {
+    let (compiler, lodash) = (fetched("compiler.jar")?, fetched("lodash.js")?);
+    let program = Program::java(jvm, options, &[]).arg("-jar").arg(compiler);
+    let run = program
+        .args(["-O", "SIMPLE", "--js_output_file", "out.js", "--js"])
+        .arg(lodash)
+        .run_well();
+    assert!(
+        run.read("out.js").len() > 50_000,
+        "{}: the compiler did its work",
+        jvm.feature
+    );
+    Some(run)
+}
+
+/// Both formats tell of the same program: the methods on top in one are near the top of the other.
+fn compare(jvm: &Jvm, of: &str, text: &Finished, binary: &Finished) {
+    let text = Profile::parse(&text.read("x.txt"));
+    let binary = Profile::parse(&binary.checked_text("x.hprof"));
+    for profile in [&text, &binary] {
+        assert!(profile.samples().total > 500, "{} {of}", jvm.feature);
+        let top = &profile.methods()[..10];
+        println!("{} {of}: {top:?}", jvm.feature);
+        assert!(
+            !top.iter()
+                .any(|(method, _)| method.contains("park") || method.contains("wait")),
+            "{top:?}"
+        );
+    }
+    let near_top: Vec<String> = binary
+        .methods()
+        .into_iter()
+        .take(30)
+        .map(|(method, _)| method)
+        .collect();
+    let missing: Vec<_> = text
+        .methods()
+        .into_iter()
+        .take(5)
+        .filter(|(method, _)| !near_top.contains(method))
+        .collect();
+    assert!(
+        missing.len() <= 1,
+        "{} {of}: {missing:?} not in {near_top:?}",
+        jvm.feature
+    );
+}
+
+#[test]
+fn javac_on_hundreds_of_files() {
+    for jvm in jdks() {
+        let Some(text) = javac(jvm, &options("a", "x.txt")) else {
+            return;
+        };
+        let binary = javac(jvm, &options("b", "x.hprof")).expect("as before");
+        compare(jvm, "javac", &text, &binary);
+    }
+}
+
+#[test]
+fn the_closure_compiler() {
+    for jvm in jvms() {
+        let Some(text) = closure(jvm, &options("a", "x.txt")) else {
+            return;
+        };
+        let binary = closure(jvm, &options("b", "x.hprof")).expect("as before");
+        compare(jvm, "closure", &text, &binary);
+    }
+}
