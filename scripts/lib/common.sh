@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What every script here shares: the paths, messages, the record of what was skipped, and --help; it brings in the
+# rest of this directory too, and changes to the root of the repository.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$root" || exit 1
+target=$(realpath -m "${CARGO_TARGET_DIR:-$root/target}")
+agent=$target/release/libhprof.so
+cli=$target/release/hprof
+
+# What was left out and why; scripts print it at their end with `report_skipped`.
+skipped=()
+
+note() { printf '== %s\n' "$*" >&2; }
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+skip() {
+    skipped+=("$*")
+    printf 'skipped: %s\n' "$*" >&2
+}
+
+report_skipped() {
+    if ((${#skipped[@]} == 0)); then
+        echo "Nothing was skipped."
+        return
+    fi
+    printf 'Skipped: %s\n' "${skipped[@]}"
+}
+
+# The calling script's first comment is its help text.
+show_help() {
+    sed -n '2,${/^#/!q;s/^# \{0,1\}//;p}' "$0"
+}
+
+# Options that a user's shell gives to every JVM would change what is measured and printed.
+clean_java_environment() {
+    unset JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_HPROF_OPTIONS
+}
+
+build_release() {
+    note "building the release agent"
+    cargo build --locked --release --workspace
+    [[ -f $agent ]] || die "the build left no $agent"
+    [[ -x $cli ]] || die "the build left no $cli"
+}
+
+# shellcheck source=scripts/lib/install.sh
+source scripts/lib/install.sh
+# shellcheck source=scripts/lib/jdks.sh
+source scripts/lib/jdks.sh
+# shellcheck source=scripts/lib/programs.sh
+source scripts/lib/programs.sh

