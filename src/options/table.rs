@@ -381,14 +381,14 @@ HPROF: where a Java program spends its CPU time
 usage: java -agentpath:/path/to/libhprof.so=<option>=<value>,... Main
        java -agentpath:/path/to/libhprof.so=help
 
-Option               Description                                Default
--------------------- ------------------------------------------ ----------------
+Option                Description                               Default
+--------------------- ----------------------------------------- ----------------
 ",
     );
     for row in ROWS.iter().filter(|row| !row.description.is_empty()) {
         let option = format!("{}={}", row.name, row.values);
         // Writing to a String cannot fail.
-        let _ = writeln!(help, "{option:<20} {:<42} {}", row.description, row.default);
+        let _ = writeln!(help, "{option:<21} {:<41} {}", row.description, row.default);
     }
     help.push_str(
         "
