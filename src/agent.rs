@@ -11,12 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
 use crate::console;
+use crate::engines::alloc::AllocationTracker;
 use crate::engines::sample::{CpuSampler, PortableSampler};
-use crate::engines::stack::{Stacks, TraceShape};
-use crate::events::{DumpPlan, Handlers};
-use crate::jvmti::{AgentThreads, Capability, Door, Env, JvmtiError, VirtualThreads, Vm};
-use crate::options::{self, Cpu, Format, OptionError, Options, Request, Surroundings};
-use crate::snapshot::Journal;
+use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
+use crate::events::{DumpPlan, Engines, Handlers};
+use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
+use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
+use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
 use crate::writer::{FileSink, Writer, exists_already};
 
@@ -73,12 +74,7 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
         return Err(StartError::LoadedTwice);
     }
     let env = Env::new(vm).ok_or(StartError::NoJvmti)?;
-    env.request(&[
-        Capability::ThreadCpuTime,
-        Capability::SourceFileName,
-        Capability::LineNumbers,
-    ])?;
-    let virtual_threads = env.virtual_threads();
+    let virtual_threads = prepare(env, &options)?;
 
     // From here on nothing is refused but the file itself: a run that fails on its options leaves no file.
     let sink = open(&path, options.force)?;
@@ -87,6 +83,28 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
     let handlers = wire(env, virtual_threads, &options, sink)?;
     Door::install(env, Box::new(handlers))?;
     Ok(Started::Running)
+}
+
+/// Asks the VM for what the options need, and no more: some capabilities cost the program something.
+fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiError> {
+    let mut capabilities = vec![Capability::SourceFileName, Capability::LineNumbers];
+    if options.cpu.is_some() {
+        capabilities.push(Capability::ThreadCpuTime);
+    }
+    if options.heap.is_some() {
+        capabilities.push(Capability::AllocationEvents);
+        capabilities.push(Capability::GarbageCollectionEvents);
+        capabilities.push(Capability::HeapWalk);
+    }
+    env.request(&capabilities)?;
+    if options.heap.is_some() {
+        env.set_allocation_interval(allocation_interval(options))?;
+    }
+    Ok(options.cpu.and_then(|_| env.virtual_threads()))
+}
+
+fn allocation_interval(options: &Options) -> Interval {
+    options.sample.map_or(Interval::Every, Interval::Bytes)
 }
 
 fn open(path: &Path, force: bool) -> Result<FileSink, StartError> {
@@ -119,9 +137,14 @@ fn wire(
     };
     let writer = Writer::start(encoder, sink, now()).map_err(StartError::Thread)?;
     let tables = Arc::new(Tables::default());
-    let journal = Arc::new(Journal::start(tables.clone(), writer, options.depth));
+    let settings = Settings {
+        allocations: options.heap.is_some(),
+        cpu_samples: options.cpu.is_some(),
+        depth: options.depth,
+    };
+    let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
     let agent_threads = Arc::new(AgentThreads::default());
-    let sampler = sampler(
+    let engines = engines(
         env,
         virtual_threads,
         options,
@@ -133,6 +156,8 @@ fn wire(
         cutoff: options.cutoff,
         on_exit: options.dump_on_exit,
         verbose: options.verbose,
+        collect: options.collect,
+        sampled: options.sample,
     };
     let checked = options.check_file && options.format == Format::Binary;
     let closed = Box::new(move |sound| {
@@ -145,39 +170,49 @@ fn wire(
         agent_threads,
         tables,
         journal,
-        sampler,
+        engines,
         plan,
         closed,
     ))
 }
 
-fn sampler(
+fn engines(
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     options: &Options,
     agent_threads: &Arc<AgentThreads>,
     tables: &Arc<Tables>,
     journal: &Arc<Journal>,
-) -> Option<Box<dyn CpuSampler>> {
-    let Cpu::Samples = options.cpu;
+) -> Engines {
     let shape = TraceShape {
         depth: usize::from(options.depth),
         line_numbers: options.line_numbers,
         threads: options.threads,
     };
-    if shape.depth == 0 {
-        return None;
-    }
     let journal = journal.clone();
-    Some(Box::new(PortableSampler::new(
-        env,
-        agent_threads.clone(),
-        virtual_threads,
-        Stacks::new(env, tables.clone(), shape),
-        tables.clone(),
-        options.interval,
-        Box::new(move |class| journal.class_unloaded(class)),
-    )))
+    let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
+    let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
+    let sampler = options.cpu.filter(|_| shape.depth > 0).map(|Cpu::Samples| {
+        Box::new(PortableSampler::new(
+            env,
+            agent_threads.clone(),
+            virtual_threads,
+            stacks.clone(),
+            tables.clone(),
+            options.interval,
+        )) as Box<dyn CpuSampler>
+    });
+    let tracker = options.heap.map(|Heap::Sites| {
+        AllocationTracker::new(
+            env,
+            agent_threads.clone(),
+            stacks.clone(),
+            Box::new(VmTopFrames(env)),
+            tables.clone(),
+            allocation_interval(options),
+        )
+    });
+    Engines { sampler, tracker }
 }
 
 fn now() -> Millis {

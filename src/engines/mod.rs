@@ -1,4 +1,7 @@
-//! How things are measured. `stack` names what the VM shows of a stack; `sample` is `cpu=samples`.
+//! How things are measured. `sample` is `cpu=samples`, `alloc` is `heap=sites`; `stack` names what the VM shows of a
+//! stack, `worker` is a thread of ours inside the VM.
 
+pub mod alloc;
 pub mod sample;
 pub mod stack;
+mod worker;

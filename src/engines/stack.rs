@@ -27,6 +27,24 @@ pub struct TraceShape {
     pub threads: bool,
 }
 
+/// A way to look at the top of the current thread's stack.
+pub trait TopFrames: Send + Sync {
+    /// Fills `frames` from the innermost on; returns how many there are, 0 where the thread runs no Java.
+    fn top_frames(&self, frames: &mut [Frame]) -> usize;
+}
+
+/// Asks the VM.
+pub struct VmTopFrames(pub Env);
+
+impl TopFrames for VmTopFrames {
+    fn top_frames(&self, frames: &mut [Frame]) -> usize {
+        if frames.is_empty() {
+            return 0;
+        }
+        self.0.stack_trace(None, frames).unwrap_or(0)
+    }
+}
+
 /// Names frames, and knows which classes it has named.
 ///
 /// Lock order: `names`, then the tables' locks.
@@ -35,6 +53,7 @@ pub struct Stacks {
     tables: Arc<Tables>,
     shape: TraceShape,
     unsampled: FrameId,
+    class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     names: Mutex<Names>,
 }
 
@@ -44,7 +63,7 @@ struct Names {
     methods: HashMap<Method, frame::Method, FixedState>,
     loaders: HashMap<i32, Vec<(Weak, LoaderId)>, FixedState>,
     /// Classes that have been named and not been unloaded since.
-    classes: Vec<(Weak, ClassId)>,
+    classes: HashMap<ClassId, Arc<Weak>, FixedState>,
 }
 
 /// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
@@ -54,16 +73,21 @@ const UNSAMPLED: (&str, &str, &str, &str) =
     ("java.lang.Thread", "<unsampled>", "()V", "Thread.java");
 
 impl Stacks {
-    /// Nothing is named yet.
-    pub fn new(env: Env, tables: Arc<Tables>, shape: TraceShape) -> Self {
+    /// Nothing is named yet. `class_unloaded` is told of each class that was named and is gone.
+    pub fn new(
+        env: Env,
+        tables: Arc<Tables>,
+        shape: TraceShape,
+        class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
+    ) -> Self {
         let unsampled = {
             let (class, method, signature, file) = UNSAMPLED;
-            let (Interned::Known(class) | Interned::New(class)) =
-                tables
-                    .classes
-                    .intern(tables.loaders.add(), tables.strings.intern(class), || {
-                        tables.objects.add()
-                    });
+            let class = tables
+                .classes
+                .intern(tables.loaders.add(), tables.strings.intern(class), || {
+                    tables.objects.add()
+                })
+                .id();
             let method = frame::Method {
                 class,
                 name: tables.strings.intern(method),
@@ -80,6 +104,7 @@ impl Stacks {
             tables,
             shape,
             unsampled,
+            class_unloaded,
             names: Mutex::default(),
         }
     }
@@ -108,38 +133,65 @@ impl Stacks {
         self.intern(thread, &[self.unsampled])
     }
 
-    /// Forgets what was unloaded; calls `unloaded` with each class.
-    pub fn sweep(&self, jni: Jni<'_>, mut unloaded: impl FnMut(ClassId)) {
-        let mut gone = Vec::new();
-        {
-            let mut names = self.names.lock();
-            names.classes.retain(|(class, id)| {
-                let dead = class.is_dead(jni);
-                if dead {
-                    gone.push(*id);
-                }
-                !dead
-            });
-            if gone.is_empty() {
-                return;
-            }
-            for &class in &gone {
-                self.tables.classes.unload(class);
-            }
-            let Names {
-                frames,
-                methods,
-                loaders,
-                ..
-            } = &mut *names;
-            methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
-            frames.retain(|frame, _| methods.contains_key(&frame.method));
-            loaders.retain(|_, loaders| {
-                loaders.retain(|(loader, _)| !loader.is_dead(jni));
-                !loaders.is_empty()
-            });
+    /// The id of a class.
+    pub fn class(&self, jni: Jni<'_>, class: Object<'_>) -> Result<ClassId, JvmtiError> {
+        self.name_class(jni, &mut self.names.lock(), class)
+    }
+
+    /// The id of a class, and a reference by which it is known again; `None` when the VM is out of memory.
+    pub fn class_and_reference(
+        &self,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> Result<(ClassId, Option<Arc<Weak>>), JvmtiError> {
+        let mut names = self.names.lock();
+        let id = self.name_class(jni, &mut names, class)?;
+        Ok((id, names.classes.get(&id).cloned()))
+    }
+
+    /// The class of what belongs to a class that cannot be named any more.
+    pub fn unknown_class(&self) -> ClassId {
+        let name = self.tables.strings.intern("<unknown>");
+        let object = || self.tables.objects.add();
+        self.tables
+            .classes
+            .intern(LoaderId::BOOT, name, object)
+            .id()
+    }
+
+    /// Forgets what was unloaded.
+    pub fn sweep(&self, jni: Jni<'_>) {
+        for class in self.forget_unloaded(jni) {
+            (self.class_unloaded)(class);
         }
-        gone.into_iter().for_each(&mut unloaded);
+    }
+
+    fn forget_unloaded(&self, jni: Jni<'_>) -> Vec<ClassId> {
+        let mut names = self.names.lock();
+        let gone: Vec<ClassId> = names
+            .classes
+            .extract_if(|_, class| class.is_dead(jni))
+            .map(|(id, _)| id)
+            .collect();
+        if gone.is_empty() {
+            return gone;
+        }
+        for &class in &gone {
+            self.tables.classes.unload(class);
+        }
+        let Names {
+            frames,
+            methods,
+            loaders,
+            ..
+        } = &mut *names;
+        methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
+        frames.retain(|frame, _| methods.contains_key(&frame.method));
+        loaders.retain(|_, loaders| {
+            loaders.retain(|(loader, _)| !loader.is_dead(jni));
+            !loaders.is_empty()
+        });
+        gone
     }
 
     fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
@@ -207,37 +259,32 @@ impl Stacks {
             .expect("a method has a class");
         let source_file = self.env.source_file(class.object())?;
         Ok(frame::Method {
-            class: self.class(jni, names, class.object())?,
+            class: self.name_class(jni, names, class.object())?,
             name: strings.intern(&name.name),
             signature: strings.intern(&name.signature),
             source_file: source_file.map(|file| strings.intern(&file)),
         })
     }
 
-    fn class(
+    fn name_class(
         &self,
         jni: Jni<'_>,
         names: &mut Names,
         class: Object<'_>,
     ) -> Result<ClassId, JvmtiError> {
-        let name = self
-            .tables
-            .strings
-            .intern(&name_of_signature(&self.env.class_signature(class)?));
+        let name = name_of_signature(&self.env.class_signature(class)?);
+        let name = self.tables.strings.intern(&name);
         let loader = self.loader(jni, names, class)?;
-        match self
+        let interned = self
             .tables
             .classes
-            .intern(loader, name, || self.tables.objects.add())
-        {
-            Interned::Known(id) => Ok(id),
-            Interned::New(id) => {
-                names
-                    .classes
-                    .extend(Weak::new(jni, class).map(|class| (class, id)));
-                Ok(id)
-            }
+            .intern(loader, name, || self.tables.objects.add());
+        if let Interned::New(id) = interned {
+            names
+                .classes
+                .extend(Weak::new(jni, class).map(|class| (id, Arc::new(class))));
         }
+        Ok(interned.id())
     }
 
     fn loader(

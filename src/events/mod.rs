@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::engines::alloc::AllocationTracker;
 use crate::engines::sample::CpuSampler;
-use crate::jvmti::{AgentThreads, Env, Events, Jni, Object};
+use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
 use crate::snapshot::Journal;
 use crate::tables::Tables;
 
@@ -22,6 +23,18 @@ pub struct DumpPlan {
     pub on_exit: bool,
     /// `verbose=`.
     pub verbose: bool,
+    /// `gc=`: whether garbage is collected before live objects are reported.
+    pub collect: bool,
+    /// `sample=`: the bytes between two allocations that are seen, where not all are.
+    pub sampled: Option<u32>,
+}
+
+/// What a run measures.
+pub struct Engines {
+    /// `None` where no samples are asked for, or traces have no frames (`depth=0`): then there is nothing to charge.
+    pub sampler: Option<Box<dyn CpuSampler>>,
+    /// `None` where sites are not asked for.
+    pub tracker: Option<AllocationTracker>,
 }
 
 /// The agent, as the VM's events see it.
@@ -33,8 +46,8 @@ pub struct Handlers {
     agent_threads: Arc<AgentThreads>,
     tables: Arc<Tables>,
     journal: Arc<Journal>,
-    /// `None` when traces have no frames (`depth=0`): then there is nothing to charge.
     sampler: Option<Box<dyn CpuSampler>>,
+    tracker: Option<AllocationTracker>,
     plan: DumpPlan,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
@@ -50,7 +63,7 @@ impl Handlers {
         agent_threads: Arc<AgentThreads>,
         tables: Arc<Tables>,
         journal: Arc<Journal>,
-        sampler: Option<Box<dyn CpuSampler>>,
+        engines: Engines,
         plan: DumpPlan,
         closed: Box<dyn Fn(bool) + Send + Sync>,
     ) -> Self {
@@ -59,7 +72,8 @@ impl Handlers {
             agent_threads,
             tables,
             journal,
-            sampler,
+            sampler: engines.sampler,
+            tracker: engines.tracker,
             plan,
             closed,
             registering: Mutex::new(()),
@@ -92,6 +106,20 @@ impl Events for Handlers {
     fn thread_end(&self, _jni: Jni<'_>, _thread: Object<'_>) {
         if !self.is_quiet() {
             self.on_thread_end();
+        }
+    }
+
+    fn allocated(&self, jni: Jni<'_>, thread: Object<'_>, allocation: Allocation<'_>) {
+        if let Some(tracker) = &self.tracker
+            && !self.is_quiet()
+        {
+            tracker.allocated(jni, thread, allocation);
+        }
+    }
+
+    fn gc_finished(&self) {
+        if let Some(tracker) = &self.tracker {
+            tracker.gc_finished();
         }
     }
 

@@ -7,28 +7,33 @@ use crate::tables::thread::ThreadSerial;
 
 impl Handlers {
     pub(super) fn on_thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
-        self.register(jni, thread);
+        if let Some(serial) = self.register(jni, thread)
+            && let Some(tracker) = &self.tracker
+        {
+            tracker.thread_started(serial);
+        }
     }
 
     /// Announces a thread, unless it has been announced or is one of ours. Threads that were there before VMInit are
-    /// found by asking, and some of them send their ThreadStart event all the same.
-    pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) {
+    /// found by asking, and some of them send their ThreadStart event all the same. Answers the number of a thread that is new.
+    pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         if self.agent_threads.contains(jni, thread) {
-            return;
+            return None;
         }
         let _registering = self.registering.lock();
         // A thread that has ended meanwhile cannot be marked, and need not be known.
         if self.env.thread_mark(Some(thread)) != Ok(0) {
-            return;
+            return None;
         }
         let serial = self.tables.threads.add();
         if self.env.set_thread_mark(thread, serial.0 as usize).is_err() {
-            return;
+            return None;
         }
         self.announce(jni, thread, serial);
         if let Some(sampler) = &self.sampler {
             sampler.thread_started(jni, thread, serial);
         }
+        Some(serial)
     }
 
     pub(super) fn on_thread_end(&self) {

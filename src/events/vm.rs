@@ -2,8 +2,9 @@
 
 use super::Handlers;
 use crate::console;
+use crate::engines::alloc::{AllocationTracker, Moment, Report};
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
-use crate::snapshot;
+use crate::snapshot::{self, HeapState, SitesRequest};
 
 impl Handlers {
     pub(super) fn on_vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -22,39 +23,85 @@ impl Handlers {
         for thread in self.env.all_threads(jni)? {
             self.register(jni, thread.object());
         }
-        self.sampler
-            .as_ref()
-            .map_or(Ok(()), |sampler| sampler.start(jni))
+        if let Some(sampler) = &self.sampler {
+            sampler.start(jni)?;
+        }
+        // Last: what the agent itself causes to be made is not the program's.
+        if let Some(tracker) = &self.tracker {
+            tracker.start(jni)?;
+        }
+        Ok(())
     }
 
     pub(super) fn on_data_dump_request(&self) {
-        self.dump();
+        let Some(jni) = self.env.current_jni() else {
+            return;
+        };
+        self.dump(jni, Moment::Running);
         self.journal.flush();
     }
 
     pub(super) fn on_vm_death(&self, jni: Jni<'_>) {
+        if let Some(tracker) = &self.tracker {
+            tracker.stop();
+        }
         if let Some(sampler) = &self.sampler {
             sampler.stop(jni);
         }
         if self.plan.on_exit && !self.is_quiet() {
-            self.dump();
+            self.dump(jni, Moment::Death);
         }
         (self.closed)(self.journal.close());
     }
 
-    fn dump(&self) {
+    fn dump(&self, jni: Jni<'_>, moment: Moment) {
         // Dumps stand one after the other.
         let _dumping = self.dumping.lock();
-        if self.sampler.is_none() {
+        if self.tracker.is_none() && self.sampler.is_none() {
             return;
         }
-        let say = |text: &str| {
-            if self.plan.verbose {
-                console::plain(format_args!("{text}"));
+        self.say("Dumping");
+        if let Some(tracker) = &self.tracker {
+            self.say(" allocation sites ...");
+            self.dump_sites(jni, tracker, moment);
+        }
+        if self.sampler.is_some() {
+            self.say(" CPU usage by sampling running threads ...");
+            snapshot::cpu_samples(&self.journal, self.plan.cutoff);
+        }
+        self.say(" done.\n");
+    }
+
+    fn dump_sites(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) {
+        let report = match tracker.report(jni, moment, self.plan.collect) {
+            Ok(report) => report,
+            Err(error) => {
+                console::line(format_args!(
+                    "{error}; live objects are those of the last look"
+                ));
+                Report::default()
             }
         };
-        say("Dumping CPU usage by sampling running threads ...");
-        snapshot::cpu_samples(&self.journal, self.plan.cutoff);
-        say(" done.\n");
+        let note = match self.plan.sampled {
+            Some(bytes) => Some(format!("sampled every {bytes} bytes")),
+            None if !report.collected => Some("live as of the last garbage collection".to_owned()),
+            None => None,
+        };
+        let request = SitesRequest {
+            cutoff: self.plan.cutoff,
+            ..SitesRequest::default()
+        };
+        let state = HeapState {
+            collected: report.collected,
+            unseen: &report.unseen,
+            note: note.as_deref(),
+        };
+        snapshot::sites(&self.journal, request, state);
+    }
+
+    fn say(&self, text: &str) {
+        if self.plan.verbose {
+            console::plain(format_args!("{text}"));
+        }
     }
 }

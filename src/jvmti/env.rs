@@ -11,7 +11,10 @@ use super::virtual_threads::VirtualThreads;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
-pub struct Env(NonNull<sys::jvmtiEnv>);
+pub struct Env {
+    raw: NonNull<sys::jvmtiEnv>,
+    vm: Vm,
+}
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
 unsafe impl Send for Env {}
@@ -27,6 +30,12 @@ pub enum Capability {
     SourceFileName,
     /// For [`Env::line`].
     LineNumbers,
+    /// For [`super::Event::Allocation`].
+    AllocationEvents,
+    /// For [`super::Event::GarbageCollection`].
+    GarbageCollectionEvents,
+    /// For [`Env::class_histogram`].
+    HeapWalk,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`.
@@ -113,12 +122,17 @@ pub struct GroupInfo<'a> {
 impl Env {
     /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11.
     pub fn new(vm: Vm) -> Option<Self> {
-        vm.interface(sys::JVMTI_VERSION_11 as sys::jint)
-            .map(|env| Self(env.cast()))
+        let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
+        Some(Self { raw, vm })
     }
 
     pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
-        self.0.as_ptr()
+        self.raw.as_ptr()
+    }
+
+    /// The current thread's JNI environment, if it is a thread of the VM.
+    pub fn current_jni<'a>(self) -> Option<Jni<'a>> {
+        self.vm.current()
     }
 
     /// Support for virtual threads, where the VM has it (JDK 21 on). May be called in `Agent_OnLoad` only: the
@@ -127,10 +141,11 @@ impl Env {
         VirtualThreads::new(self)
     }
 
-    /// Names the thread's stack from its innermost frame on; returns how many frames were written.
+    /// Names the stack of a thread (`None` = the current one) from its innermost frame on; returns how many frames were
+    /// written.
     pub fn stack_trace(
         self,
-        thread: Object<'_>,
+        thread: Option<Object<'_>>,
         frames: &mut [Frame],
     ) -> Result<usize, JvmtiError> {
         let mut count = 0;
@@ -139,7 +154,7 @@ impl Env {
             jvmti!(
                 self,
                 GetStackTrace,
-                thread.raw,
+                thread.map_or(ptr::null_mut(), |thread| thread.raw),
                 0,
                 frames.len().try_into().unwrap_or(sys::jint::MAX),
                 frames.as_mut_ptr().cast(),
@@ -349,6 +364,13 @@ impl Env {
                 }
                 Capability::SourceFileName => wanted.set_can_get_source_file_name(1),
                 Capability::LineNumbers => wanted.set_can_get_line_numbers(1),
+                Capability::AllocationEvents => {
+                    wanted.set_can_generate_sampled_object_alloc_events(1);
+                }
+                Capability::GarbageCollectionEvents => {
+                    wanted.set_can_generate_garbage_collection_events(1);
+                }
+                Capability::HeapWalk => wanted.set_can_tag_objects(1),
             }
         }
         self.add_capabilities(&wanted)

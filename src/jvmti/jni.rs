@@ -33,6 +33,13 @@ impl<'a> Jni<'a> {
         })
     }
 
+    /// The address of one of the VM's functions, by which its library can be found.
+    pub(super) fn function_address(self) -> *const std::ffi::c_void {
+        // SAFETY: the table of functions is complete.
+        let function = unsafe { (**self.env.as_ptr()).v1_6.GetVersion };
+        function as *const std::ffi::c_void
+    }
+
     /// Whether both references name one object.
     pub fn is_same(self, left: Object<'_>, right: Object<'_>) -> bool {
         // SAFETY: both references are valid: `Object` borrows from what keeps them so.
@@ -219,6 +226,41 @@ impl Drop for Weak {
     }
 }
 
+/// A weak reference of one word, for the millions: it knows no VM, so it is not deleted on drop but by
+/// [`ObjectRef::delete`]. One that is dropped is lost to the VM until it ends.
+pub struct ObjectRef(NonNull<sys::_jobject>);
+
+// SAFETY: as for `Weak`.
+unsafe impl Send for ObjectRef {}
+
+impl ObjectRef {
+    /// A weak reference to the object; `None` when the VM is out of memory.
+    pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
+        // SAFETY: the object's reference is valid.
+        let raw = unsafe { jni!(jni, NewWeakGlobalRef, object.raw) };
+        match NonNull::new(raw) {
+            Some(raw) => Some(Self(raw)),
+            None => {
+                // The VM throws OutOfMemoryError, which is not the program's.
+                jni.clear_exception();
+                None
+            }
+        }
+    }
+
+    /// Whether the object has been collected.
+    pub fn is_dead(&self, jni: Jni<'_>) -> bool {
+        // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
+        unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
+    }
+
+    /// Gives the reference back.
+    pub fn delete(self, jni: Jni<'_>) {
+        // SAFETY: the reference is a weak global and owned by this value, which ends here.
+        unsafe { jni!(jni, DeleteWeakGlobalRef, self.0.as_ptr()) }
+    }
+}
+
 /// The virtual machine.
 #[derive(Clone, Copy)]
 pub struct Vm(NonNull<sys::JavaVM>);
@@ -245,7 +287,7 @@ impl Vm {
     }
 
     /// The current thread's environment, if it is attached.
-    fn current<'a>(self) -> Option<Jni<'a>> {
+    pub(super) fn current<'a>(self) -> Option<Jni<'a>> {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
         // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
         unsafe { Jni::from_raw(env.as_ptr().cast()) }

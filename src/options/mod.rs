@@ -17,8 +17,10 @@ pub type Depth = u16;
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// `heap=`.
+    pub heap: Option<Heap>,
     /// `cpu=`.
-    pub cpu: Cpu,
+    pub cpu: Option<Cpu>,
     /// `format=`.
     pub format: Format,
     /// `file=` as it was given, or the default of the format. [`Surroundings::expand`] makes it a path.
@@ -41,8 +43,19 @@ pub struct Options {
     pub verbose: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,
+    /// `gc=`: whether garbage is collected before live objects are reported.
+    pub collect: bool,
+    /// `sample=`: bytes between two allocations that are seen, `None` for all.
+    pub sample: Option<u32>,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
+}
+
+/// `heap=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heap {
+    /// `heap=sites`.
+    Sites,
 }
 
 /// `cpu=`.
@@ -95,7 +108,9 @@ pub enum OptionError {
         allowed: String,
     },
     /// The original had it, this version has not yet.
-    #[error("option {name}={value}: this version has no {what} yet; it has cpu=samples")]
+    #[error(
+        "option {name}={value}: this version has no {what} yet; it has cpu=samples and heap=sites"
+    )]
     NotBuilt {
         /// The option.
         name: &'static str,
@@ -174,7 +189,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_original() {
         let options = options("cpu=samples");
-        assert_eq!(options.cpu, Cpu::Samples);
+        assert_eq!((options.cpu, options.heap), (Some(Cpu::Samples), None));
         assert_eq!(options.format, Format::Text);
         assert_eq!(options.file, "java.hprof.txt");
         assert_eq!(options.depth, 4);
@@ -182,7 +197,21 @@ mod tests {
         assert_eq!(options.cutoff, 0.0001);
         assert!(options.line_numbers && options.dump_on_exit && options.force && options.verbose);
         assert!(!options.threads && !options.check_file);
+        assert!(options.collect && options.sample.is_none());
         assert!(options.without_effect.is_empty());
+    }
+
+    #[test]
+    fn sites_and_samples_go_together() {
+        let options = options("heap=sites,gc=n,sample=512k,cpu=samples");
+        assert_eq!(
+            (options.heap, options.cpu),
+            (Some(Heap::Sites), Some(Cpu::Samples))
+        );
+        assert!(!options.collect);
+        assert_eq!(options.sample, Some(524_288));
+        assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
+        assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
     }
 
     #[test]
@@ -282,24 +311,33 @@ mod tests {
             ),
             (
                 "cpu=times",
-                "option cpu=times: this version has no timing of methods yet; it has cpu=samples",
+                "option cpu=times: this version has no timing of methods yet; it has cpu=samples and heap=sites",
             ),
             (
                 "cpu=old",
-                "option cpu=old: this version has no timing of methods yet; it has cpu=samples",
+                "option cpu=old: this version has no timing of methods yet; it has cpu=samples and heap=sites",
             ),
             (
                 "heap=dump",
-                "option heap=dump: this version has no heap profile yet; it has cpu=samples",
+                "option heap=dump: this version has no heap dump yet; it has cpu=samples and heap=sites",
+            ),
+            ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
+            (
+                "heap=sites,sample=0",
+                "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+            ),
+            (
+                "heap=sites,sample=4000m",
+                "option sample=4000m: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
             ),
             ("heap=x", "option heap=x: must be dump|sites|all"),
             (
                 "cpu=samples,monitor=y",
-                "option monitor=y: this version has no monitor profile yet; it has cpu=samples",
+                "option monitor=y: this version has no monitor profile yet; it has cpu=samples and heap=sites",
             ),
             (
                 "cpu=samples,net=h:1",
-                "option net=h:1: this version has no socket yet; it has cpu=samples",
+                "option net=h:1: this version has no socket yet; it has cpu=samples and heap=sites",
             ),
             ("cpu=samples,net=h", "option net=h: must be <host>:<port>"),
         ];
@@ -347,7 +385,7 @@ mod tests {
         ] {
             assert!(help.contains(&format!("\n{name}=")), "{name}");
         }
-        for name in ["thread", "doe", "msa", "force", "verbose"] {
+        for name in ["gc", "thread", "doe", "msa", "force", "verbose"] {
             assert!(help.contains(&format!("\n{name}=y|n")), "{name}");
         }
         assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Cpu, Format, OptionError, Options};
+use super::{Cpu, Format, Heap, OptionError, Options};
 
 /// One option.
 pub(super) struct Row {
@@ -37,7 +37,6 @@ enum Refusal {
 /// What the rows fill in.
 pub(super) struct Settings {
     options: Options,
-    cpu: Option<Cpu>,
     file: Option<String>,
 }
 
@@ -47,9 +46,13 @@ const ROWS: &[Row] = &[
         values: "dump|sites|all",
         allowed: None,
         default: "all",
-        description: "heap profiling (not in this version)",
-        setter: Setter::Value(|_, value| match value {
-            "dump" | "sites" | "all" => Err(Refusal::NotBuilt("heap profile")),
+        description: "heap profiling (sites in this version)",
+        setter: Setter::Value(|settings, value| match value {
+            "sites" => {
+                settings.options.heap = Some(Heap::Sites);
+                Ok(())
+            }
+            "dump" | "all" => Err(Refusal::NotBuilt("heap dump")),
             _ => Err(Refusal::NotAllowed),
         }),
     },
@@ -61,7 +64,7 @@ const ROWS: &[Row] = &[
         description: "CPU usage (samples in this version)",
         setter: Setter::Value(|settings, value| match value {
             "samples" | "y" => {
-                settings.cpu = Some(Cpu::Samples);
+                settings.options.cpu = Some(Cpu::Samples);
                 Ok(())
             }
             "times" | "old" => Err(Refusal::NotBuilt("timing of methods")),
@@ -187,6 +190,25 @@ const ROWS: &[Row] = &[
         default: "y",
         description: "dump when the program ends",
         setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
+    },
+    Row {
+        name: "gc",
+        values: "y|n",
+        allowed: None,
+        default: "y",
+        description: "collect garbage before sites are dumped",
+        setter: Setter::Switch(|settings, on| settings.options.collect = on),
+    },
+    Row {
+        name: "sample",
+        values: "<bytes>",
+        allowed: Some("a number of bytes from 1 to 2147483647, or with k or m behind it"),
+        default: "every object",
+        description: "estimate sites from one object in so many",
+        setter: Setter::Value(|settings, value| {
+            settings.options.sample = Some(bytes(value).ok_or(Refusal::NotAllowed)?);
+            Ok(())
+        }),
     },
     Row {
         name: "msa",
@@ -316,6 +338,20 @@ impl Row {
     }
 }
 
+/// `512k` as 524288.
+fn bytes(value: &str) -> Option<u32> {
+    let (digits, unit) = match value.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1 << 10),
+        None => match value.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1 << 20),
+            None => (value, 1),
+        },
+    };
+    let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
+    // The VM takes a number of 31 bits.
+    (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
+}
+
 fn switch(value: &str) -> Result<bool, Refusal> {
     match value {
         "y" => Ok(true),
@@ -328,7 +364,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             options: Options {
-                cpu: Cpu::Samples,
+                heap: None,
+                cpu: None,
                 format: Format::Text,
                 file: String::new(),
                 force: true,
@@ -340,9 +377,10 @@ impl Default for Settings {
                 dump_on_exit: true,
                 verbose: true,
                 check_file: false,
+                collect: true,
+                sample: None,
                 without_effect: Vec::new(),
             },
-            cpu: None,
             file: None,
         }
     }
@@ -357,7 +395,9 @@ impl Settings {
 
     /// Fills in what depends on several options.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
-        self.options.cpu = self.cpu.ok_or(OptionError::NothingAsked)?;
+        if self.options.cpu.is_none() && self.options.heap.is_none() {
+            return Err(OptionError::NothingAsked);
+        }
         self.options.file = self
             .file
             .unwrap_or_else(|| default_file(self.options.format).to_owned());
@@ -376,7 +416,7 @@ fn default_file(format: Format) -> &'static str {
 pub fn help() -> String {
     let mut help = String::from(
         "\
-HPROF: where a Java program spends its CPU time
+HPROF: where a Java program makes its objects and spends its CPU time
 
 usage: java -agentpath:/path/to/libhprof.so=<option>=<value>,... Main
        java -agentpath:/path/to/libhprof.so=help
@@ -396,6 +436,8 @@ In file=, %p stands for the process id, %t for the time of the start, %h for
 the host, %{NAME} for an environment variable. Options in the environment
 variable _JAVA_HPROF_OPTIONS come after those of the command line.
 
+Example: what is alive, and where it was made, 8 frames a trace
+  java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
 Example: 20 ms of CPU time a sample, 8 frames a trace, as text
   java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints

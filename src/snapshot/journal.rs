@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use hprof_format::{
-    CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine, Record,
-    StringId as FormatStringId,
+    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
+    Record, StringId as FormatStringId,
 };
 use parking_lot::Mutex;
 
@@ -26,6 +26,17 @@ pub struct Journal {
     tables: Arc<Tables>,
     writer: Writer,
     written: Mutex<Written>,
+}
+
+/// What CONTROL SETTINGS says of the run.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// Whether allocations are tracked.
+    pub allocations: bool,
+    /// Whether CPU samples are taken.
+    pub cpu_samples: bool,
+    /// `depth=`.
+    pub depth: u16,
 }
 
 /// What START THREAD says of a thread.
@@ -52,16 +63,18 @@ struct Written {
 impl Journal {
     /// Opens the output with what every file starts with: the settings, and the trace that other records name before
     /// any real trace is known.
-    pub fn start(tables: Arc<Tables>, writer: Writer, depth: u16) -> Self {
+    pub fn start(tables: Arc<Tables>, writer: Writer, settings: Settings) -> Self {
         let journal = Self {
             tables,
             writer,
             written: Mutex::default(),
         };
         journal.entry(|entry| {
+            let allocations = u32::from(settings.allocations) * CONTROL_ALLOC_TRACES;
+            let samples = u32::from(settings.cpu_samples) * CONTROL_CPU_SAMPLING;
             entry.records.write(&Record::ControlSettings {
-                flags: CONTROL_CPU_SAMPLING,
-                depth,
+                flags: allocations | samples,
+                depth: settings.depth,
             });
             entry.trace(TraceId::EMPTY);
         });
@@ -179,7 +192,17 @@ impl Entry<'_> {
         number
     }
 
-    fn class(&mut self, id: ClassId) -> hprof_format::ClassSerial {
+    /// A line for people about the record behind it.
+    pub(super) fn note(&mut self, text: &str) {
+        let text = Cow::Borrowed(text.as_bytes());
+        self.records.write(&Record::String {
+            id: FormatStringId::NOTE,
+            text,
+        });
+    }
+
+    /// A class, preceded by its name.
+    pub(super) fn class(&mut self, id: ClassId) -> hprof_format::ClassSerial {
         let serial = numbers::class(id);
         if !is_new(&mut self.written.classes, id.index()) {
             return serial;

@@ -3,6 +3,8 @@
 mod cpu_samples;
 mod journal;
 mod numbers;
+mod sites;
 
 pub use cpu_samples::cpu_samples;
-pub use journal::{Journal, ThreadNames};
+pub use journal::{Journal, Settings, ThreadNames};
+pub use sites::{HeapState, SitesRequest, sites};

@@ -39,6 +39,14 @@ pub struct Classes {
     classes: boxcar::Vec<Class>,
 }
 
+impl Interned {
+    /// The class.
+    pub fn id(&self) -> ClassId {
+        let (Self::Known(id) | Self::New(id)) = *self;
+        id
+    }
+}
+
 /// What [`Classes::intern`] found.
 pub enum Interned {
     /// A class that was there.

@@ -11,6 +11,7 @@ pub mod frame;
 mod intern;
 pub mod loader;
 pub mod object;
+pub mod site;
 pub mod string;
 pub mod thread;
 pub mod trace;
@@ -28,6 +29,8 @@ pub struct Tables {
     pub frames: frame::Frames,
     /// Traces.
     pub traces: trace::Traces,
+    /// Allocation sites.
+    pub sites: site::Sites,
     /// Threads.
     pub threads: thread::Threads,
     /// Objects.

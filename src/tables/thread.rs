@@ -6,8 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadSerial(pub u32);
 
-/// 200000 is the unknown thread; the first thread has the next number.
-const FIRST: u32 = 200_001;
+impl ThreadSerial {
+    /// A thread that was never announced.
+    pub const UNKNOWN: Self = Self(200_000);
+}
+
+/// The first thread has the number after the unknown one's.
+const FIRST: u32 = ThreadSerial::UNKNOWN.0 + 1;
 
 /// The thread table. It only counts: a thread's names go straight to the output, so that a program which starts
 /// millions of threads does not fill the memory with them.

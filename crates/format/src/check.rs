@@ -123,6 +123,10 @@ impl Defined {
             }),
         })?;
         let same = match *record {
+            // No record names a note, and each is for its place.
+            Record::String {
+                id: StringId::NOTE, ..
+            } => true,
             Record::String { id, ref text } => define(&mut self.strings, id, text),
             Record::LoadClass {
                 serial,

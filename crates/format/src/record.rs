@@ -41,6 +41,11 @@ impl StringId {
     /// The agent gives such ids to the names of threads: a program may start millions, and an encoder that remembers
     /// strings forgets these once it has used them.
     pub const USED_ONCE: u64 = 1 << 62;
+
+    /// A STRING under this id is a note to whoever reads the file, about the record behind it: that numbers are
+    /// estimates, say. No record names it, and it may come again with another text. The text format prints it in
+    /// parentheses, on a line of its own.
+    pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
 }
 
 /// Where in its source file a frame stands.

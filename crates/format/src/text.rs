@@ -99,6 +99,12 @@ impl Encoder for TextEncoder {
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
         match *record {
+            Record::String {
+                id: StringId::NOTE,
+                ref text,
+            } => {
+                writeln!(out, "({})", printable(text)).expect("a Vec takes every write");
+            }
             Record::String { id, ref text } => {
                 self.strings.insert(id, printable(text));
             }
@@ -357,6 +363,22 @@ mod tests {
             encoder.record(Micros(0), record, &mut out);
         }
         String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_note_is_a_line_of_its_own() {
+        let mut encoder = TextEncoder::new();
+        let mut out = Vec::new();
+        for note in ["sampled every 512 bytes", "two\nlines"] {
+            let text = Cow::Borrowed(note.as_bytes());
+            let note = Record::String {
+                id: StringId::NOTE,
+                text,
+            };
+            encoder.record(Micros(0), &note, &mut out);
+        }
+        assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
+        assert!(encoder.strings.is_empty());
     }
 
     #[test]

@@ -10,43 +10,37 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::CpuSampler;
 use super::account::Account;
 use crate::engines::stack::Stacks;
+use crate::engines::worker::Worker;
 use crate::jvmti::{AgentThreads, Env, Frame, Global, Jni, JvmtiError, Object, VirtualThreads};
 use crate::tables::Tables;
-use crate::tables::class::ClassId;
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
 
 /// How often unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// How long `stop` waits for a look that is going on.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// `cpu=samples` with nothing but JVMTI.
 pub struct PortableSampler {
     agent_threads: Arc<AgentThreads>,
+    worker: Worker,
     shared: Arc<Shared>,
 }
 
 /// What the agent thread and the events share.
 ///
-/// Lock order: `threads` and `phase` are each held alone, but `threads` while the VM is asked for a CPU time, which
-/// calls nothing of ours. A thread that waits for `threads` in its ThreadStart event is in native code, so it holds up
-/// no safepoint.
+/// Lock order: `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
+/// for it in its ThreadStart event is in native code, so it holds up no safepoint.
 struct Shared {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
-    stacks: Stacks,
+    stacks: Arc<Stacks>,
     tables: Arc<Tables>,
     interval: Duration,
-    class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     threads: Mutex<HashMap<ThreadSerial, Watched, FixedState>>,
-    phase: Mutex<Phase>,
-    phase_changed: Condvar,
 }
 
 /// A thread that may be charged.
@@ -62,53 +56,44 @@ struct Due {
     samples: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    NotRunning,
-    Running,
-    Stopping,
-}
-
 impl PortableSampler {
-    /// A sampler that charges a sample for each `interval` of CPU time, and tells of classes it named that were
-    /// unloaded.
+    /// A sampler that charges a sample for each `interval` of CPU time.
     pub fn new(
         env: Env,
         agent_threads: Arc<AgentThreads>,
         virtual_threads: Option<VirtualThreads>,
-        stacks: Stacks,
+        stacks: Arc<Stacks>,
         tables: Arc<Tables>,
         interval: Duration,
-        class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     ) -> Self {
-        let shared = Shared {
+        let threads = Mutex::default();
+        let shared = Arc::new(Shared {
             env,
             virtual_threads,
             stacks,
             tables,
             interval,
-            class_unloaded,
-            threads: Mutex::default(),
-            phase: Mutex::new(Phase::NotRunning),
-            phase_changed: Condvar::new(),
-        };
+            threads,
+        });
         Self {
             agent_threads,
-            shared: Arc::new(shared),
+            worker: Worker::default(),
+            shared,
         }
     }
 }
 
 impl CpuSampler for PortableSampler {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        *self.shared.phase.lock() = Phase::Running;
         let shared = self.shared.clone();
-        let ended = Ended(shared.clone());
-        self.agent_threads
-            .run(self.shared.env, jni, c"HPROF cpu sampler", move |jni| {
-                let _ended = ended;
-                shared.run(jni);
-            })
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            c"HPROF cpu sampler",
+            run,
+        )
     }
 
     fn thread_started(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
@@ -149,29 +134,8 @@ impl CpuSampler for PortableSampler {
     }
 
     fn stop(&self, jni: Jni<'_>) {
-        {
-            let mut phase = self.shared.phase.lock();
-            if *phase == Phase::Running {
-                *phase = Phase::Stopping;
-                self.shared.phase_changed.notify_all();
-            }
-            self.shared.phase_changed.wait_while_for(
-                &mut phase,
-                |phase| *phase != Phase::NotRunning,
-                PATIENCE,
-            );
-        }
-        self.shared.sweep(jni);
-    }
-}
-
-/// Says that the agent thread is through, also after a panic, and when it could not be started.
-struct Ended(Arc<Shared>);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        *self.0.phase.lock() = Phase::NotRunning;
-        self.0.phase_changed.notify_all();
+        self.worker.stop();
+        self.shared.stacks.sweep(jni);
     }
 }
 
@@ -180,28 +144,20 @@ impl Shared {
         self.interval.as_nanos() as u64
     }
 
-    fn run(&self, jni: Jni<'_>) {
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut frames = vec![Frame::default(); self.stacks.depth()];
         let mut next = Instant::now() + self.interval;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
-        while self.sleep_until(next) {
+        while worker.sleep_until(next) {
             self.look(jni, &mut frames);
             let now = Instant::now();
             if now >= next_sweep {
-                self.sweep(jni);
+                self.stacks.sweep(jni);
                 next_sweep = now + SWEEP_INTERVAL;
             }
             // Looks that were missed (a long safepoint) are not made up for: the accounts have kept the time.
             next = (next + self.interval).max(now);
         }
-    }
-
-    /// `false` when it is time to stop.
-    fn sleep_until(&self, time: Instant) -> bool {
-        let mut phase = self.phase.lock();
-        self.phase_changed
-            .wait_while_until(&mut phase, |phase| *phase == Phase::Running, time);
-        *phase == Phase::Running
     }
 
     fn look(&self, jni: Jni<'_>, frames: &mut [Frame]) {
@@ -251,15 +207,14 @@ impl Shared {
             && let Some(mounted) = virtual_threads.mounted_on(jni, thread)?
         {
             // It may have left the carrier by now: then this look finds the carrier alone.
-            count = self.env.stack_trace(mounted.object(), frames).unwrap_or(0);
+            count = self
+                .env
+                .stack_trace(Some(mounted.object()), frames)
+                .unwrap_or(0);
         }
         if count < frames.len() {
-            count += self.env.stack_trace(thread, &mut frames[count..])?;
+            count += self.env.stack_trace(Some(thread), &mut frames[count..])?;
         }
         Ok(count)
-    }
-
-    fn sweep(&self, jni: Jni<'_>) {
-        self.stacks.sweep(jni, |class| (self.class_unloaded)(class));
     }
 }

@@ -1,0 +1,132 @@
+//! A thread of the agent inside the VM, from its start to its end.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
+
+/// How long `stop` waits for the thread to finish what it is at.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Starts a thread and ends it. Any thread may wake it.
+#[derive(Clone, Default)]
+pub struct Worker(Arc<Control>);
+
+/// Lock order: `state` is held alone, and for no longer than it takes to look at it.
+#[derive(Default)]
+struct Control {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    phase: Phase,
+    woken: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    NotRunning,
+    Running,
+    Stopping,
+}
+
+impl Worker {
+    /// Runs `body` on a thread of that name until it returns, which it should soon after [`Worker::sleep_until`]
+    /// answered `false`.
+    pub fn start(
+        &self,
+        agent_threads: &AgentThreads,
+        env: Env,
+        jni: Jni<'_>,
+        name: &CStr,
+        body: impl FnOnce(Jni<'_>, &Worker) + Send + 'static,
+    ) -> Result<(), JvmtiError> {
+        self.0.state.lock().phase = Phase::Running;
+        let ended = Ended(self.clone());
+        agent_threads.run(env, jni, name, move |jni| body(jni, &ended.0))
+    }
+
+    /// For the thread itself: sleeps until that time, or until it is woken. `false` when it is to end.
+    pub fn sleep_until(&self, time: Instant) -> bool {
+        let mut state = self.0.state.lock();
+        let idle = |state: &mut State| state.phase == Phase::Running && !state.woken;
+        self.0.changed.wait_while_until(&mut state, idle, time);
+        state.woken = false;
+        state.phase == Phase::Running
+    }
+
+    /// Wakes the thread, or has its next sleep end at once.
+    pub fn wake(&self) {
+        self.0.state.lock().woken = true;
+        self.0.changed.notify_all();
+    }
+
+    /// Ends the thread and waits for it, but not for ever.
+    pub fn stop(&self) {
+        let mut state = self.0.state.lock();
+        if state.phase == Phase::Running {
+            state.phase = Phase::Stopping;
+            self.0.changed.notify_all();
+        }
+        let running = |state: &mut State| state.phase != Phase::NotRunning;
+        self.0.changed.wait_while_for(&mut state, running, PATIENCE);
+    }
+}
+
+/// Says that the thread is through, also after a panic, and when it could not be started.
+struct Ended(Worker);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.0.state.lock().phase = Phase::NotRunning;
+        self.0.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_is_not_lost_on_a_thread_that_does_not_sleep_yet() {
+        let worker = Worker::default();
+        worker.0.state.lock().phase = Phase::Running;
+        worker.wake();
+        assert!(
+            worker.sleep_until(Instant::now() + Duration::from_secs(600)),
+            "awake at once"
+        );
+    }
+
+    #[test]
+    fn stopping_what_does_not_run_is_nothing() {
+        let worker = Worker::default();
+        worker.stop();
+        assert!(
+            !worker.sleep_until(Instant::now() + Duration::from_secs(600)),
+            "and it is to end"
+        );
+    }
+
+    #[test]
+    fn stopping_waits_for_the_thread() {
+        let worker = Worker::default();
+        worker.0.state.lock().phase = Phase::Running;
+        let ended = Ended(worker.clone());
+        let thread = std::thread::spawn(move || {
+            while ended
+                .0
+                .sleep_until(Instant::now() + Duration::from_secs(600))
+            {}
+        });
+        worker.stop();
+        assert!(worker.0.state.lock().phase == Phase::NotRunning);
+        thread.join().expect("no panic");
+    }
+}
