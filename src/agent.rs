@@ -100,7 +100,7 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
     if options.heap.is_some() {
         env.set_allocation_interval(allocation_interval(options))?;
     }
-    Ok(options.cpu.and_then(|_| env.virtual_threads()))
+    Ok(env.virtual_threads())
 }
 
 fn allocation_interval(options: &Options) -> Interval {

@@ -152,7 +152,7 @@ fn hprof2flamegraph_reads_the_text() {
             );
             if options.contains("thread=y") {
                 assert!(
-                    stacks.lines().all(|line| line.starts_with("Thread 200")),
+                    stacks.lines().all(|line| line.starts_with("Thread 20")),
                     "{options}: {stacks}"
                 );
             }

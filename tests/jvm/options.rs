@@ -37,9 +37,13 @@ fn what_cannot_be_taken_is_refused() {
         ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
         ("cpu=times", "option cpu=times: this version has no"),
         ("cpu=old", "option cpu=old: this version has no"),
-        ("heap=sites", "option heap=sites: this version has no"),
         ("heap=dump", "option heap=dump: this version has no"),
         ("heap=all", "option heap=all: this version has no"),
+        ("heap=sites,gc=1", "option gc=1: must be y|n"),
+        (
+            "heap=sites,sample=0",
+            "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+        ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
         (
             "cpu=samples,monitor=y",

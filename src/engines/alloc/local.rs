@@ -14,6 +14,10 @@ use crate::tables::site::{SiteId, SiteKey};
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
 
+/// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
+/// VM longer.
+const CROWD: usize = 4;
+
 thread_local! {
     static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
 }
@@ -90,12 +94,50 @@ impl Local {
         class: Object<'_>,
         count: usize,
     ) -> SiteId {
-        let hash = self.hasher.hash_one(&self.frames[..count]);
-        if let Some(sites) = self.sites.get(&hash)
-            && let Some(cached) = sites.iter().find(|cached| cached.class.is(jni, class))
-        {
-            return cached.site;
+        let trace = self.hasher.hash_one(&self.frames[..count]);
+        if let Some(site) = self.cached(trace, jni, class) {
+            return site;
         }
+        // Where one trace makes many classes (or traces have no frames), the class's own hash finds it.
+        let is_crowded = count == 0
+            || self
+                .sites
+                .get(&trace)
+                .is_some_and(|sites| sites.len() >= CROWD);
+        let mut key = trace;
+        if is_crowded {
+            let identity = shared.env.identity_hash(class).unwrap_or(0);
+            key = self.hasher.hash_one((trace, identity));
+            if let Some(site) = self.cached(key, jni, class) {
+                return site;
+            }
+        }
+        let (site, class) = self.new_site(shared, jni, thread, class, count);
+        self.sites
+            .entry(key)
+            .or_default()
+            .extend(class.map(|class| CachedSite { class, site }));
+        site
+    }
+
+    fn cached(&self, key: u64, jni: Jni<'_>, class: Object<'_>) -> Option<SiteId> {
+        let cached = self
+            .sites
+            .get(&key)?
+            .iter()
+            .find(|cached| cached.class.is(jni, class))?;
+        Some(cached.site)
+    }
+
+    /// The site of an allocation that this thread has not seen yet, and a reference to its class.
+    fn new_site(
+        &mut self,
+        shared: &Shared,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        class: Object<'_>,
+        count: usize,
+    ) -> (SiteId, Option<Arc<Weak>>) {
         let trace = match count {
             0 => TraceId::EMPTY,
             _ => {
@@ -103,19 +145,15 @@ impl Local {
                 shared.stacks.trace(jni, serial, &self.frames[..count])
             }
         };
-        // A class that cannot be named (its loader is going) is nobody's: the event holds it, so this does not happen.
-        let Ok((class, reference)) = shared.stacks.class_and_reference(jni, class) else {
-            return shared.tables.sites.intern(SiteKey {
-                class: shared.stacks.unknown_class(),
-                trace,
-            });
-        };
-        let site = shared.tables.sites.intern(SiteKey { class, trace });
-        self.sites
-            .entry(hash)
-            .or_default()
-            .extend(reference.map(|class| CachedSite { class, site }));
-        site
+        // The event holds the class, so naming it fails only when the VM is out of memory.
+        let (class, reference) = shared
+            .stacks
+            .class_and_reference(jni, class)
+            .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
+        (
+            shared.tables.sites.intern(SiteKey { class, trace }),
+            reference,
+        )
     }
 
     /// The number of the platform thread that this is.

@@ -164,6 +164,14 @@ impl AllocationTracker {
     }
 }
 
+/// The VM fills gaps in the heap with these; nobody made them, and no program can see them.
+fn is_filler(class: &str) -> bool {
+    matches!(
+        class,
+        "jdk.internal.vm.FillerElement[]" | "jdk.internal.vm.FillerObject"
+    )
+}
+
 /// Forcing a collection in VMDeath never returns with these collectors.
 fn collects_concurrently(jni: Jni<'_>) -> bool {
     let flags = VmFlags::find(jni);
@@ -200,6 +208,9 @@ impl Shared {
             .filter(|(_, count)| count.instances > 0)
         {
             let id = self.stacks.class(jni, class)?;
+            if is_filler(self.tables.strings.get(self.tables.classes.get(id).name)) {
+                continue;
+            }
             let tracked = tracked.get(&id).copied().unwrap_or_default();
             let amount = Amount {
                 instances: count.instances.saturating_sub(tracked.instances),
