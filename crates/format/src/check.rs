@@ -49,9 +49,10 @@ impl fmt::Display for Summary {
 /// site may be 0. Ids of objects are not looked at, nor is the content of heap dumps. An id may be defined twice only
 /// with the same content.
 ///
-/// Files with ids of 4 bytes are taken for those of the JDK's own agent, which breaks three of these rules: the traces
-/// that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes that it never
-/// writes, and it writes the end of its own helper thread, but not the start.
+/// Two other writers break some of these rules, and are not blamed for it. The JDK's own agent (settings first, ids of 4
+/// bytes): the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes
+/// that it never writes, and it writes the end of its own helper thread, but not the start. The VM's heap dumper (no
+/// settings first): the trace of LOAD CLASS comes later, and it writes no threads, only their traces.
 ///
 /// Memory grows with the number of ids in the file: 16 to 40 bytes each.
 ///
@@ -60,10 +61,13 @@ impl fmt::Display for Summary {
 pub fn check<R: Read>(source: R) -> Result<Summary, Fault> {
     let mut reader = Reader::new(source)?;
     let header = reader.header();
-    let mut defined = Defined::new(header.id_size == IdSize::Four);
+    let mut defined = Defined::default();
     let mut records = BTreeMap::new();
     let mut heap_dump_bytes = 0;
     while let Some(entry) = reader.read()? {
+        if records.is_empty() {
+            defined.writer = Writer::of(header.id_size, entry.item.kind());
+        }
         *records.entry(entry.item.kind()).or_default() += 1;
         match entry.item {
             Item::Record(record) => defined.add(entry.offset, &record)?,
@@ -82,9 +86,33 @@ pub fn check<R: Read>(source: R) -> Result<Summary, Fault> {
 /// A digest of a record's content: equal content has equal digests.
 type Digest = u64;
 
+/// Who wrote a file: not all keep all rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Writer {
+    /// This project's agent, which keeps them.
+    #[default]
+    Agent,
+    /// The JDK's own agent.
+    JdkAgent,
+    /// The dumper of a VM (`jmap`, `jcmd GC.heap_dump`).
+    HeapDumper,
+}
+
+impl Writer {
+    /// Agents begin with their settings, and the JDK's has ids of 4 bytes on every machine.
+    fn of(id_size: IdSize, first_record: RecordKind) -> Writer {
+        match (first_record, id_size) {
+            (RecordKind::ControlSettings, IdSize::Eight) => Writer::Agent,
+            (RecordKind::ControlSettings, IdSize::Four) => Writer::JdkAgent,
+            _ => Writer::HeapDumper,
+        }
+    }
+}
+
 /// What the file has defined so far.
+#[derive(Default)]
 struct Defined {
-    by_jdk_agent: bool,
+    writer: Writer,
     strings: HashMap<StringId, Digest>,
     frames: HashMap<FrameId, Digest>,
     traces: HashMap<TraceSerial, Digest>,
@@ -100,17 +128,6 @@ struct Spanned {
 }
 
 impl Defined {
-    fn new(by_jdk_agent: bool) -> Defined {
-        Defined {
-            by_jdk_agent,
-            strings: HashMap::default(),
-            frames: HashMap::default(),
-            traces: HashMap::default(),
-            classes: HashMap::default(),
-            threads: HashMap::default(),
-        }
-    }
-
     /// Verifies a record against what is defined, then adds what it defines.
     fn add(&mut self, offset: u64, record: &Record<'_>) -> Result<(), Fault> {
         let subject = Subject::of(record);
@@ -172,7 +189,8 @@ impl Defined {
                 (object, trace, name, group, parent_group),
             ),
             Record::EndThread { serial } => {
-                let unwritten = self.by_jdk_agent && !self.threads.contains_key(&serial);
+                let unwritten =
+                    self.writer == Writer::JdkAgent && !self.threads.contains_key(&serial);
                 if !unwritten && !end(&mut self.threads, serial) {
                     return Err(Fault::NotRunning {
                         offset,
@@ -210,14 +228,16 @@ impl Defined {
             Named::Frame(id) => self.frames.contains_key(&id),
             Named::Class(serial) => {
                 self.classes.contains_key(&serial)
-                    || self.by_jdk_agent && by == RecordKind::AllocSites
+                    || self.writer == Writer::JdkAgent && by == RecordKind::AllocSites
             }
             Named::Thread(serial) => {
-                self.threads.contains_key(&serial) || NO_THREADS.contains(&serial)
+                self.threads.contains_key(&serial)
+                    || NO_THREADS.contains(&serial)
+                    || self.writer == Writer::HeapDumper
             }
             Named::Trace(serial) => {
                 self.traces.contains_key(&serial)
-                    || self.by_jdk_agent
+                    || self.writer != Writer::Agent
                         && matches!(by, RecordKind::LoadClass | RecordKind::StartThread)
             }
         }

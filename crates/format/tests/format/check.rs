@@ -289,6 +289,7 @@ fn the_jdk_agents_omissions_are_no_faults() {
     site[35..39].copy_from_slice(&100_839_u32.to_be_bytes());
     site[39..43].copy_from_slice(&300_001_u32.to_be_bytes());
     let file = four_byte_file(&[
+        (0x0e, b"\0\0\0\x01\0\x04"),
         (0x01, b"\0\0\0\x01Spin"),
         (0x02, &u4s(&[100_001, 0x5000_0001, 300_000, 1])),
         (0x0a, &u4s(&[200_001, 0x5000_01c4, 300_000, 1, 1, 0])),
@@ -305,4 +306,17 @@ fn the_jdk_agents_omissions_are_no_faults() {
     .concat();
     let fault = check(ended_twice.as_slice()).expect_err("it was started, and has ended");
     assert_eq!(fault.offset(), file.len() as u64);
+}
+
+#[test]
+fn the_heap_dumpers_omissions_are_no_faults() {
+    let records: [(u8, &[u8]); 3] = [
+        (0x01, b"\0\0\0\x01Spin"),
+        (0x02, &u4s(&[1, 0x5000_0001, 1, 1])),
+        (0x05, &u4s(&[1, 7, 0])),
+    ];
+    check(four_byte_file(&records).as_slice()).expect("a trace comes later, its thread never");
+    let settings: (u8, &[u8]) = (0x0e, b"\0\0\0\x01\0\x04");
+    let by_an_agent = [&[settings][..], &records].concat();
+    check(four_byte_file(&by_an_agent).as_slice()).expect_err("an agent writes its threads");
 }
