@@ -7,9 +7,9 @@ Runs each N times (5 unless told), one after the other, and changes which goes f
 each goes before, uncounted, so that both find the files in memory. Prints one line, tab between the fields, every
 figure the median over the rounds:
 
-    bare CPU s, agent CPU s, CPU ratio, bare wall s, agent wall s, wall ratio
+    bare CPU s, agent CPU s, CPU ratio, bare wall s, agent wall s, wall ratio, bare peak MB, agent peak MB
 
-CPU is user + system of the process and the children it waited for. A ratio is the median of each round's own ratio.
+The peak is that of the resident memory. CPU is user + system of the process and the children it waited for. A ratio is the median of each round's own ratio.
 A command that fails ends the measurement with its output and status 1.
 """
 
@@ -21,8 +21,8 @@ import tempfile
 import time
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """CPU and wall seconds of one run."""
+def run(command: list[str]) -> tuple[float, float, float]:
+    """CPU seconds, wall seconds and peak MB of one run."""
     with tempfile.TemporaryFile() as output:
         start = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
@@ -33,7 +33,7 @@ def run(command: list[str]) -> tuple[float, float]:
             output.seek(0)
             sys.stderr.write(output.read().decode(errors="replace"))
             sys.exit(f"measure.py: exit status {process.returncode}: {' '.join(command)}")
-        return usage.ru_utime + usage.ru_stime, wall
+        return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -60,6 +60,7 @@ def main() -> None:
         fields.append(statistics.median(b[kind] for b, _ in pairs))
         fields.append(statistics.median(a[kind] for _, a in pairs))
         fields.append(statistics.median(a[kind] / b[kind] for b, a in pairs))
+    fields += [statistics.median(b[2] for b, _ in pairs), statistics.median(a[2] for _, a in pairs)]
     print("\t".join(f"{field:.4f}" for field in fields))
 
 
