@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -17,6 +18,10 @@ use crate::tables::trace::TraceId;
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
 const CROWD: usize = 4;
+/// Entries that share a hash stand at keys this far apart; any odd number that spreads.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Sites that the caches of all threads hold together, 28 bytes each. A thread that finds them full starts anew.
+const CACHED: usize = 1_000_000;
 
 thread_local! {
     static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
@@ -27,7 +32,9 @@ pub(super) struct Local {
     frames: Vec<Frame>,
     /// Sites by the hash of the frames above them. 64 bits tell the traces of a program apart: among a million of them
     /// two meet with a chance of one in ten million.
-    sites: HashMap<u64, Vec<CachedSite>, FixedState>,
+    sites: HashMap<u64, CachedSite, FixedState>,
+    /// The entries of all threads' caches.
+    cached_by_all: Arc<AtomicUsize>,
     hasher: FixedState,
     nursery: Arc<Nursery>,
     serial: Option<ThreadSerial>,
@@ -36,6 +43,19 @@ pub(super) struct Local {
 struct CachedSite {
     class: Arc<Weak>,
     site: SiteId,
+}
+
+/// Where a site is in the cache, or would be.
+enum Place {
+    Taken(SiteId),
+    Free(u64),
+    Crowded,
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.forget();
+    }
 }
 
 impl Local {
@@ -59,6 +79,7 @@ impl Local {
         Self {
             frames: vec![Frame::default(); shared.stacks.depth()],
             sites: HashMap::default(),
+            cached_by_all: shared.cached.clone(),
             hasher: FixedState::default(),
             nursery: shared.live.new_nursery(),
             serial: None,
@@ -95,38 +116,53 @@ impl Local {
         count: usize,
     ) -> SiteId {
         let trace = self.hasher.hash_one(&self.frames[..count]);
-        if let Some(site) = self.cached(trace, jni, class) {
+        // Traces without frames have classes of all kinds.
+        let crowd = if count == 0 { 0 } else { CROWD };
+        let mut place = self.find(trace, crowd, jni, class);
+        if let Place::Crowded = place {
+            let identity = shared.env.identity_hash(class).unwrap_or(0);
+            place = self.find(
+                self.hasher.hash_one((trace, identity)),
+                usize::MAX,
+                jni,
+                class,
+            );
+        }
+        if let Place::Taken(site) = place {
             return site;
         }
-        // Where one trace makes many classes (or traces have no frames), the class's own hash finds it.
-        let is_crowded = count == 0
-            || self
-                .sites
-                .get(&trace)
-                .is_some_and(|sites| sites.len() >= CROWD);
-        let mut key = trace;
-        if is_crowded {
-            let identity = shared.env.identity_hash(class).unwrap_or(0);
-            key = self.hasher.hash_one((trace, identity));
-            if let Some(site) = self.cached(key, jni, class) {
-                return site;
-            }
-        }
         let (site, class) = self.new_site(shared, jni, thread, class, count);
-        self.sites
-            .entry(key)
-            .or_default()
-            .extend(class.map(|class| CachedSite { class, site }));
+        if let (Place::Free(key), Some(class)) = (place, class) {
+            self.remember(key, CachedSite { class, site });
+        }
         site
     }
 
-    fn cached(&self, key: u64, jni: Jni<'_>, class: Object<'_>) -> Option<SiteId> {
-        let cached = self
-            .sites
-            .get(&key)?
-            .iter()
-            .find(|cached| cached.class.is(jni, class))?;
-        Some(cached.site)
+    /// Looks for the class at `length` places from `start` on.
+    fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> Place {
+        let mut key = start;
+        for _ in 0..length {
+            match self.sites.get(&key) {
+                None => return Place::Free(key),
+                Some(cached) if cached.class.is(jni, class) => return Place::Taken(cached.site),
+                Some(_) => key = key.wrapping_add(STEP),
+            }
+        }
+        Place::Crowded
+    }
+
+    fn remember(&mut self, key: u64, site: CachedSite) {
+        if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
+            self.forget();
+        }
+        self.sites.insert(key, site);
+        self.cached_by_all.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn forget(&mut self) {
+        self.cached_by_all
+            .fetch_sub(self.sites.len(), Ordering::Relaxed);
+        self.sites = HashMap::default();
     }
 
     /// The site of an allocation that this thread has not seen yet, and a reference to its class.

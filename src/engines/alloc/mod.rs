@@ -9,6 +9,7 @@ mod local;
 mod weigh;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
@@ -46,6 +47,8 @@ struct Shared {
     top_frames: Box<dyn TopFrames>,
     scale: Scale,
     live: LiveObjects,
+    /// Entries in the caches of all threads.
+    cached: Arc<AtomicUsize>,
 }
 
 /// When sites are reported.
@@ -84,6 +87,7 @@ impl AllocationTracker {
             top_frames,
             scale: Scale::of(interval),
             live: LiveObjects::new(sweeper.clone()),
+            cached: Arc::default(),
         };
         Self {
             agent_threads,
