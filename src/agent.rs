@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
 use crate::console;
-use crate::engines::alloc::AllocationTracker;
+use crate::engines::alloc::{self, AllocationTracker};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
 use crate::events::{DumpPlan, Engines, Handlers};
@@ -97,8 +97,10 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
         capabilities.push(Capability::HeapWalk);
     }
     env.request(&capabilities)?;
-    if options.heap.is_some() {
-        env.set_allocation_interval(allocation_interval(options))?;
+    if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
+        console::line(format_args!(
+            "this VM cannot be made to tell of all allocations; some will be missing"
+        ));
     }
     Ok(env.virtual_threads())
 }

@@ -109,11 +109,11 @@ impl Events for Handlers {
         }
     }
 
-    fn allocated(&self, jni: Jni<'_>, thread: Object<'_>, allocation: Allocation<'_>) {
+    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         if let Some(tracker) = &self.tracker
             && !self.is_quiet()
         {
-            tracker.allocated(jni, thread, allocation);
+            tracker.allocated(jni, allocation);
         }
     }
 

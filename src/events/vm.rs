@@ -82,11 +82,14 @@ impl Handlers {
                 Report::default()
             }
         };
-        let note = match self.plan.sampled {
-            Some(bytes) => Some(format!("sampled every {bytes} bytes")),
-            None if !report.collected => Some("live as of the last garbage collection".to_owned()),
-            None => None,
-        };
+        let mut notes = Vec::new();
+        if let Some(bytes) = self.plan.sampled {
+            notes.push(format!("sampled every {bytes} bytes"));
+        }
+        if !report.collected {
+            notes.push("live as of the last garbage collection".to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let request = SitesRequest {
             cutoff: self.plan.cutoff,
             ..SitesRequest::default()

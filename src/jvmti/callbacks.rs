@@ -20,8 +20,8 @@ pub trait Events: Send + Sync {
     /// A platform thread is about to end; called on that thread.
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The current thread, platform or virtual, has made an object.
-    fn allocated(&self, jni: Jni<'_>, thread: Object<'_>, allocation: Allocation<'_>);
+    /// The current thread has made an object.
+    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
 
     /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
     fn gc_finished(&self);
@@ -49,6 +49,8 @@ pub enum Event {
 /// An object that has just been made.
 #[derive(Clone, Copy)]
 pub struct Allocation<'a> {
+    /// The thread that made it, platform or virtual; a thread that is being made a thread of the VM has none yet.
+    pub thread: Option<Object<'a>>,
     /// The object.
     pub object: Object<'a>,
     /// Its class.
@@ -205,22 +207,28 @@ unsafe extern "C" fn on_sampled_object_alloc(
     class: sys::jclass,
     size: sys::jlong,
 ) {
+    let Some(door) = Door::get() else { return };
     // SAFETY: the VM's arguments, valid until the callback returns.
-    let (object, class) = unsafe { (Object::from_raw(object), Object::from_raw(class)) };
-    let (Some(object), Some(class)) = (object, class) else {
+    let (jni, thread, object, class) = unsafe {
+        (
+            Jni::from_raw(jni),
+            Object::from_raw(thread),
+            Object::from_raw(object),
+            Object::from_raw(class),
+        )
+    };
+    let (Some(jni), Some(object), Some(class)) = (jni, object, class) else {
         return;
     };
     let allocation = Allocation {
+        thread,
         object,
         class,
         size: size as u64,
     };
-    // SAFETY: the VM's arguments.
-    unsafe {
-        with_thread("SampledObjectAlloc", jni, thread, |events, jni, thread| {
-            events.allocated(jni, thread, allocation)
-        })
-    }
+    door.run("SampledObjectAlloc", |events| {
+        events.allocated(jni, allocation)
+    });
 }
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {

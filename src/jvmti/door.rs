@@ -157,7 +157,7 @@ mod tests {
         fn vm_death(&self, _: Jni<'_>) {}
         fn thread_start(&self, _: Jni<'_>, _: Object<'_>) {}
         fn thread_end(&self, _: Jni<'_>, _: Object<'_>) {}
-        fn allocated(&self, _: Jni<'_>, _: Object<'_>, _: Allocation<'_>) {}
+        fn allocated(&self, _: Jni<'_>, _: Allocation<'_>) {}
         fn gc_finished(&self) {}
         fn data_dump_request(&self) {
             self.0.dumps.fetch_add(1, Ordering::SeqCst);

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use super::error::JvmtiError;
+use super::flags::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
 use super::sys;
 use super::virtual_threads::VirtualThreads;
@@ -130,6 +131,20 @@ impl Env {
         self.raw.as_ptr()
     }
 
+    /// The VM's flags, where it lets us see them.
+    pub fn flags(self) -> Option<VmFlags> {
+        VmFlags::find(self.vm)
+    }
+
+    /// The version of the VM: 11, 17, ...; `None` where it does not say.
+    pub fn vm_version(self) -> Option<u32> {
+        let name = c"java.vm.specification.version";
+        let mut value = ptr::null_mut();
+        // SAFETY: the name is NUL-terminated, and `value` is where the answer goes.
+        unsafe { jvmti!(self, GetSystemProperty, name.as_ptr(), &mut value) }.ok()?;
+        self.text(value).parse().ok()
+    }
+
     /// The current thread's JNI environment, if it is a thread of the VM.
     pub fn current_jni<'a>(self) -> Option<Jni<'a>> {
         self.vm.current()
@@ -187,6 +202,7 @@ impl Env {
         // SAFETY: both are where answers go; `Buffer` frees the array.
         unsafe { jvmti!(self, GetAllThreads, &mut count, &mut threads)? };
         let threads = Buffer::new(self, threads, count);
+        jni.announce_locals(threads.len());
         Ok(threads
             .iter()
             .filter_map(|&raw| Local::new(jni, raw))

@@ -1,10 +1,10 @@
-//! The VM's flags, read from the tables that HotSpot exports for debuggers (`gHotSpotVMStructs`): the one way to learn
-//! which collector runs that needs no Java module and works on every version.
+//! The VM's flags, found by the tables that HotSpot exports for debuggers (`gHotSpotVMStructs`): the one way to learn
+//! which collector runs that needs no Java module and works on every version, and to set a flag from within.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-use super::jni::Jni;
+use super::jni::Vm;
 
 /// The flags of this VM.
 #[derive(Clone, Copy)]
@@ -45,8 +45,8 @@ struct TypeEntry {
 
 impl VmFlags {
     /// Finds the tables; `None` in a VM that exports none, or others.
-    pub fn find(jni: Jni<'_>) -> Option<Self> {
-        let library = Library::of(jni)?;
+    pub fn find(vm: Vm) -> Option<Self> {
+        let library = Library::of(vm)?;
         // SAFETY: both symbols are pointers to tables of the types above, ended by a row without a type name.
         unsafe {
             let structs: *const StructEntry = *library.symbol(c"gHotSpotVMStructs")?;
@@ -75,14 +75,39 @@ impl VmFlags {
 
     /// Whether the VM has a flag of that name, and it is on.
     pub fn is_on(&self, name: &CStr) -> bool {
-        (0..self.count).any(|index| {
-            // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name and to its value; the
-            // value of a flag that is asked for here is a C++ bool.
+        // SAFETY: the value of a flag that is asked for here is a C++ bool.
+        self.value(name).is_some_and(|value| unsafe { *value } != 0)
+    }
+
+    /// Switches a flag off, as `-XX:-name` would have; `false` where there is none of that name.
+    ///
+    /// Only while the VM starts (in `Agent_OnLoad`), before it has read the flag, and only for a flag that is a `bool`.
+    pub fn switch_off(&self, name: &CStr) -> bool {
+        // SAFETY: flags are variables of the VM, and its one thread is waiting for us.
+        self.value(name)
+            .map(|value| unsafe { *value = 0 })
+            .is_some()
+    }
+
+    /// Sets a flag, as `-XX:name=number` would have; `false` where there is none of that name.
+    ///
+    /// As [`VmFlags::switch_off`], for a flag that is a `uintx`.
+    pub fn set(&self, name: &CStr, number: usize) -> bool {
+        // SAFETY: as above; a uintx has the size and the alignment of a pointer.
+        self.value(name)
+            .map(|value| unsafe { *value.cast::<usize>() = number })
+            .is_some()
+    }
+
+    /// Where the value of a flag is.
+    fn value(&self, name: &CStr) -> Option<*mut u8> {
+        (0..self.count).find_map(|index| {
+            // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name and to its value.
             unsafe {
                 let flag = self.flags.add(index * self.size);
                 let flag_name = *flag.add(self.name_offset).cast::<*const c_char>();
-                let value = *flag.add(self.value_offset).cast::<*const u8>();
-                is(flag_name, name) && !value.is_null() && *value != 0
+                let value = *flag.add(self.value_offset).cast::<*mut u8>();
+                (is(flag_name, name) && !value.is_null()).then_some(value)
             }
         })
     }
@@ -110,12 +135,12 @@ fn is(text: *const c_char, name: &CStr) -> bool {
 struct Library(*mut c_void);
 
 impl Library {
-    /// The library that a JNI function belongs to.
-    fn of(jni: Jni<'_>) -> Option<Self> {
+    /// The library that the VM's functions belong to.
+    fn of(vm: Vm) -> Option<Self> {
         // SAFETY: `dladdr` fills the structure or answers 0; RTLD_NOLOAD loads nothing.
         let handle = unsafe {
             let mut info = std::mem::zeroed::<libc::Dl_info>();
-            if libc::dladdr(jni.function_address(), &mut info) == 0 || info.dli_fname.is_null() {
+            if libc::dladdr(vm.function_address(), &mut info) == 0 || info.dli_fname.is_null() {
                 return None;
             }
             libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)

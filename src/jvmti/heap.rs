@@ -51,6 +51,7 @@ impl Env {
         // SAFETY: both are where answers go; `Buffer` frees the array.
         unsafe { jvmti!(self, GetLoadedClasses, &mut count, &mut classes)? };
         let classes = Buffer::new(self, classes, count);
+        jni.announce_locals(classes.len());
         Ok(classes
             .iter()
             .filter_map(|&raw| Local::new(jni, raw))

@@ -33,11 +33,12 @@ impl<'a> Jni<'a> {
         })
     }
 
-    /// The address of one of the VM's functions, by which its library can be found.
-    pub(super) fn function_address(self) -> *const std::ffi::c_void {
-        // SAFETY: the table of functions is complete.
-        let function = unsafe { (**self.env.as_ptr()).v1_6.GetVersion };
-        function as *const std::ffi::c_void
+    /// Says how many local references this thread is going to hold, which the VM wants to know beyond 16.
+    pub(super) fn announce_locals(self, count: usize) {
+        let count = sys::jint::try_from(count).unwrap_or(sys::jint::MAX);
+        // SAFETY: a plain number. Where there is no memory for them the VM throws, which is not the program's concern.
+        unsafe { jni!(self, EnsureLocalCapacity, count) };
+        self.clear_exception();
     }
 
     /// Whether both references name one object.
@@ -291,6 +292,13 @@ impl Vm {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
         // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
         unsafe { Jni::from_raw(env.as_ptr().cast()) }
+    }
+
+    /// The address of one of the VM's functions, by which its library can be found.
+    pub(super) fn function_address(self) -> *const std::ffi::c_void {
+        // SAFETY: the VM's function table is complete.
+        let function = unsafe { (**self.0.as_ptr()).v1_4.GetEnv };
+        function as *const std::ffi::c_void
     }
 
     /// An interface of the VM, by its version number.

@@ -220,9 +220,21 @@ impl Program {
         Self::tool(jvm, "java").class(name)
     }
 
-    fn class(mut self, name: &str) -> Self {
-        self.command.arg("-cp").arg(classes("samples")).arg(name);
+    /// A JVM without the agent; what it is to run comes with `program` or `arg`.
+    pub fn bare_java(jvm: &Jvm, vm_options: &[&str]) -> Self {
+        let mut program = Self::tool(jvm, "java");
+        program.command.args(vm_options);
+        program
+    }
+
+    /// Runs a program of `java-tests/<feature>`.
+    pub fn program(mut self, feature: &str, name: &str) -> Self {
+        self.command.arg("-cp").arg(classes(feature)).arg(name);
         self
+    }
+
+    fn class(self, name: &str) -> Self {
+        self.program("samples", name)
     }
 
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
@@ -335,6 +347,17 @@ impl Running {
             .output()
             .expect("jcmd");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What `jcmd <pid> <command>` says of the running VM.
+    pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
+        let output = Command::new(jvm.home.join("bin/jcmd"))
+            .args([&*self.child.id().to_string(), command])
+            .output()
+            .expect("jcmd");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "jcmd {command}: {said}");
+        said
     }
 
     pub fn wait_until(&self, condition: impl Fn() -> bool) {

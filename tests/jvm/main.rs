@@ -12,5 +12,6 @@ mod options;
 mod profile;
 mod real_programs;
 mod samples;
+mod sites;
 mod threads;
 mod unloading;

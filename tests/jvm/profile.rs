@@ -9,6 +9,7 @@ pub struct Profile {
     pub ended: Vec<u32>,
     pub traces: BTreeMap<u32, Trace>,
     pub dumps: Vec<CpuSamples>,
+    pub sites: Vec<Sites>,
 }
 
 #[derive(Debug)]
@@ -37,6 +38,27 @@ pub struct Row {
     pub method: String,
 }
 
+/// A SITES section.
+#[derive(Debug)]
+pub struct Sites {
+    /// The bytes between two samples, where the numbers are estimates.
+    pub sampled: Option<u64>,
+    /// No GC came before it: what died since the last one still counts as alive.
+    pub as_of_last_gc: bool,
+    pub rows: Vec<Site>,
+}
+
+/// A row of it.
+#[derive(Debug, Clone)]
+pub struct Site {
+    pub live_bytes: u64,
+    pub live: u64,
+    pub allocated_bytes: u64,
+    pub allocated: u64,
+    pub trace: u32,
+    pub class: String,
+}
+
 impl Profile {
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines().peekable();
@@ -52,6 +74,7 @@ impl Profile {
         assert_eq!(lines.next(), Some(""));
 
         let mut profile = Self::default();
+        let (mut sampled, mut as_of_last_gc) = (None, false);
         while let Some(line) = lines.next() {
             if let Some(rest) = line.strip_prefix("THREAD START (") {
                 profile.threads.push(Thread::parse(rest));
@@ -78,6 +101,45 @@ impl Profile {
                     .take_while(|line| *line != "CPU SAMPLES END")
                     .collect();
                 profile.dumps.push(CpuSamples::parse(rest, &rows));
+            } else if line.starts_with('(') {
+                // What is to be known of the numbers.
+                let notes = line
+                    .strip_prefix('(')
+                    .and_then(|notes| notes.strip_suffix(')'));
+                for note in notes.expect("notes stand in parentheses").split("; ") {
+                    match note
+                        .strip_prefix("sampled every ")
+                        .and_then(|rest| rest.strip_suffix(" bytes"))
+                    {
+                        Some(interval) => sampled = Some(interval.parse().expect("a number")),
+                        None => {
+                            assert_eq!(note, "live as of the last garbage collection");
+                            as_of_last_gc = true;
+                        }
+                    }
+                }
+                assert!(
+                    lines
+                        .peek()
+                        .is_some_and(|next| next.starts_with("SITES BEGIN ")),
+                    "the sites follow at once"
+                );
+            } else if let Some(rest) = line.strip_prefix("SITES BEGIN (ordered by ") {
+                let rows: Vec<&str> = lines
+                    .by_ref()
+                    .take_while(|line| *line != "SITES END")
+                    .collect();
+                let mut sites = Sites::parse(rest, &rows);
+                sites.sampled = sampled.take();
+                sites.as_of_last_gc = std::mem::take(&mut as_of_last_gc);
+                for row in &sites.rows {
+                    assert!(
+                        profile.traces.contains_key(&row.trace),
+                        "TRACE {} stands before the row that names it",
+                        row.trace
+                    );
+                }
+                profile.sites.push(sites);
             } else {
                 panic!("no line of the text format: {line:?}");
             }
@@ -90,6 +152,12 @@ impl Profile {
     pub fn samples(&self) -> &CpuSamples {
         assert_eq!(self.dumps.len(), 1, "one dump");
         &self.dumps[0]
+    }
+
+    /// The one SITES section of a run.
+    pub fn one_sites(&self) -> &Sites {
+        assert_eq!(self.sites.len(), 1, "one section");
+        &self.sites[0]
     }
 
     /// How often a method was on top, over all its traces.
@@ -248,6 +316,119 @@ impl CpuSamples {
         );
         assert!(accumulated <= total);
         Self { total, rows }
+    }
+}
+
+impl Sites {
+    fn parse(head: &str, lines: &[&str]) -> Self {
+        let (order, date) = head.split_once(" bytes) ").expect("bytes) date");
+        assert_ctime(date);
+        let [first, second, rows @ ..] = lines else {
+            panic!("two lines of headings: {lines:?}")
+        };
+        assert_eq!(
+            *first,
+            "          percent          live          alloc'ed  stack class"
+        );
+        assert_eq!(
+            *second,
+            " rank   self  accum     bytes objs     bytes  objs trace name"
+        );
+        let mut shares = Shares::default();
+        let rows: Vec<Site> = (1..)
+            .zip(rows)
+            .map(|(rank, line)| Site::parse(rank, line, &mut shares))
+            .collect();
+        let key = |row: &Site| match order {
+            "live" => row.live_bytes,
+            "allocated" => row.allocated_bytes,
+            _ => panic!("ordered by {order}"),
+        };
+        assert!(
+            rows.is_sorted_by(|left, right| key(left) >= key(right)),
+            "ordered by {order} bytes"
+        );
+        Self {
+            sampled: None,
+            as_of_last_gc: false,
+            rows,
+        }
+    }
+}
+
+impl Site {
+    fn parse(rank: usize, line: &str, shares: &mut Shares) -> Self {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, own, accum, numbers @ .., trace, class] = &fields[..] else {
+            panic!("nine columns: {line}")
+        };
+        let percent = |text: &str| -> f64 {
+            let number = text.strip_suffix('%').expect("a percentage");
+            number.parse().expect("a number")
+        };
+        let (own, accum) = (percent(own), percent(accum));
+        let numbers: Vec<u64> = numbers
+            .iter()
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        let [live_bytes, live, allocated_bytes, allocated] = numbers[..] else {
+            panic!("nine columns: {line}")
+        };
+        let exact = format!(
+            "{rank:5} {own:5.2}% {accum:5.2}% {live_bytes:9} {live:4} {allocated_bytes:9} {allocated:5} {trace:5} {class}"
+        );
+        assert_eq!(line, exact, "the layout of a row");
+        assert!(
+            live <= allocated && live_bytes <= allocated_bytes,
+            "what lives has been allocated: {line}"
+        );
+        shares.add(live_bytes, own, accum, line);
+        Self {
+            live_bytes,
+            live,
+            allocated_bytes,
+            allocated,
+            trace: trace.parse().expect("a trace"),
+            class: (*class).to_owned(),
+        }
+    }
+}
+
+/// Checks the percentages of a section. Their whole, all live bytes, is not in the text, because rows may be cut off: so
+/// there must be one number that all of them are right for.
+struct Shares {
+    accumulated: u64,
+    least: f64,
+    most: f64,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Self {
+            accumulated: 0,
+            least: 0.0,
+            most: f64::INFINITY,
+        }
+    }
+}
+
+impl Shares {
+    fn add(&mut self, live_bytes: u64, own: f64, accum: f64, line: &str) {
+        /// Half of the last digit, and a little for the arithmetic.
+        const ROUNDING: f64 = 0.005_001;
+        self.accumulated += live_bytes;
+        for (bytes, share) in [(live_bytes, own), (self.accumulated, accum)] {
+            let hundredfold = bytes as f64 * 100.0;
+            self.least = self.least.max(hundredfold / (share + ROUNDING));
+            if share > ROUNDING {
+                self.most = self.most.min(hundredfold / (share - ROUNDING));
+            }
+        }
+        self.least = self.least.max(self.accumulated as f64);
+        assert!(
+            self.least <= self.most,
+            "the percentages have no common whole: {line}"
+        );
     }
 }
 

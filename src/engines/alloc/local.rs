@@ -90,15 +90,9 @@ impl Local {
         self.serial = Some(serial);
     }
 
-    pub(super) fn allocated(
-        &mut self,
-        shared: &Shared,
-        jni: Jni<'_>,
-        thread: Object<'_>,
-        allocation: Allocation<'_>,
-    ) {
+    pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
         let count = shared.top_frames.top_frames(&mut self.frames);
-        let site = self.site(shared, jni, thread, allocation.class, count);
+        let site = self.site(shared, jni, allocation, count);
         shared
             .tables
             .sites
@@ -111,10 +105,10 @@ impl Local {
         &mut self,
         shared: &Shared,
         jni: Jni<'_>,
-        thread: Object<'_>,
-        class: Object<'_>,
+        allocation: Allocation<'_>,
         count: usize,
     ) -> SiteId {
+        let class = allocation.class;
         let trace = self.hasher.hash_one(&self.frames[..count]);
         // Traces without frames have classes of all kinds.
         let crowd = if count == 0 { 0 } else { CROWD };
@@ -131,7 +125,7 @@ impl Local {
         if let Place::Taken(site) = place {
             return site;
         }
-        let (site, class) = self.new_site(shared, jni, thread, class, count);
+        let (site, class) = self.new_site(shared, jni, allocation, count);
         if let (Place::Free(key), Some(class)) = (place, class) {
             self.remember(key, CachedSite { class, site });
         }
@@ -170,21 +164,20 @@ impl Local {
         &mut self,
         shared: &Shared,
         jni: Jni<'_>,
-        thread: Object<'_>,
-        class: Object<'_>,
+        allocation: Allocation<'_>,
         count: usize,
     ) -> (SiteId, Option<Arc<Weak>>) {
         let trace = match count {
             0 => TraceId::EMPTY,
             _ => {
-                let serial = self.serial(shared, thread);
+                let serial = self.serial(shared, allocation.thread);
                 shared.stacks.trace(jni, serial, &self.frames[..count])
             }
         };
         // The event holds the class, so naming it fails only when the VM is out of memory.
         let (class, reference) = shared
             .stacks
-            .class_and_reference(jni, class)
+            .class_and_reference(jni, allocation.class)
             .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
         (
             shared.tables.sites.intern(SiteKey { class, trace }),
@@ -193,18 +186,13 @@ impl Local {
     }
 
     /// The number of the platform thread that this is.
-    fn serial(&mut self, shared: &Shared, thread: Object<'_>) -> ThreadSerial {
+    fn serial(&mut self, shared: &Shared, thread: Option<Object<'_>>) -> ThreadSerial {
         if let Some(serial) = self.serial {
             return serial;
         }
-        let mark = shared
-            .env
-            .thread_mark(Some(thread))
-            .ok()
-            .filter(|&mark| mark != 0);
-        let serial = mark
-            .and_then(|mark| u32::try_from(mark).ok())
-            .map(ThreadSerial);
+        let mark = thread.and_then(|thread| shared.env.thread_mark(Some(thread)).ok());
+        let serial = mark.and_then(|mark| u32::try_from(mark).ok());
+        let serial = serial.filter(|&serial| serial != 0).map(ThreadSerial);
         self.serial = serial;
         serial.unwrap_or(ThreadSerial::UNKNOWN)
     }

@@ -69,6 +69,23 @@ pub struct Report {
     pub unseen: Vec<(ClassId, Amount)>,
 }
 
+/// Prepares the VM, in `Agent_OnLoad`, to tell of allocations. `false` where it will not tell of all of them.
+///
+/// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
+/// worth keeping, it is made outside, and what is made in the rest of the buffer goes untold
+/// (`MemAllocator::notify_allocation_jvmti_sampler`, mended in later versions). A buffer is worth keeping when it has more
+/// left than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
+pub fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
+    env.set_allocation_interval(interval)?;
+    if env.vm_version() != Some(11) {
+        return Ok(true);
+    }
+    let keep_no_buffer = |flags: VmFlags| {
+        flags.set(c"TLABRefillWasteFraction", 1) && flags.switch_off(c"ResizeTLAB")
+    };
+    Ok(env.flags().is_some_and(keep_no_buffer))
+}
+
 impl AllocationTracker {
     /// A tracker of every allocation, or of a part of them.
     pub fn new(
@@ -123,9 +140,9 @@ impl AllocationTracker {
     }
 
     /// The current thread has made an object.
-    pub fn allocated(&self, jni: Jni<'_>, thread: Object<'_>, allocation: Allocation<'_>) {
+    pub fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         Local::with(&self.shared, |local| {
-            local.allocated(&self.shared, jni, thread, allocation)
+            local.allocated(&self.shared, jni, allocation)
         });
     }
 
@@ -154,7 +171,7 @@ impl AllocationTracker {
             scale,
             ..
         } = *self.shared;
-        let collected = collect && (moment == Moment::Running || !collects_concurrently(jni));
+        let collected = collect && (moment == Moment::Running || !collects_concurrently(env));
         if collected {
             env.force_garbage_collection()?;
         }
@@ -177,8 +194,8 @@ fn is_filler(class: &str) -> bool {
 }
 
 /// Forcing a collection in VMDeath never returns with these collectors.
-fn collects_concurrently(jni: Jni<'_>) -> bool {
-    let flags = VmFlags::find(jni);
+fn collects_concurrently(env: Env) -> bool {
+    let flags = env.flags();
     // A VM whose flags cannot be read is not to be risked.
     flags.is_none_or(|flags| flags.is_on(c"UseZGC") || flags.is_on(c"UseShenandoahGC"))
 }

@@ -1,0 +1,209 @@
+//! `Alloc`: every number in its comments, on every JVM with every collector.
+
+use super::{Cell, Counts, EXACT, Layout, cells, count, differences, dump, program};
+use crate::harness::{Finished, jvms};
+use crate::profile::{Profile, Sites};
+
+/// What `Alloc` allocates in a method (or several; anywhere, where there is none), how much of it stays, and how large one is.
+struct Line {
+    class: &'static str,
+    method: &'static str,
+    allocated: u64,
+    live: u64,
+    size: fn(&Layout) -> u64,
+}
+
+const fn line(
+    class: &'static str,
+    method: &'static str,
+    allocated: u64,
+    live: u64,
+    size: fn(&Layout) -> u64,
+) -> Line {
+    Line {
+        class,
+        method,
+        allocated,
+        live,
+        size,
+    }
+}
+
+const KEPT: fn(&Layout) -> u64 = |layout| layout.object(12, 1);
+
+const LINES: [Line; 17] = [
+    line("Alloc$Kept", "", 1_070, 1_070, KEPT),
+    line("Alloc$Kept", "Alloc.reflected", 60, 60, KEPT),
+    line("Alloc$Dropped", "", 5_000, 0, |layout| layout.object(1, 0)),
+    line("Alloc$Base", "", 0, 0, |layout| layout.object(4, 0)),
+    line("Alloc$Derived", "", 200, 200, |layout| layout.object(4, 1)),
+    line("int[]", "Alloc.intArrays", 300, 300, |layout| {
+        layout.array(64)
+    }),
+    line(
+        "java.lang.String[]",
+        "Alloc.objArrays",
+        100,
+        100,
+        |layout| layout.references(4),
+    ),
+    line("long[][]", "Alloc.grids", 50, 50, |layout| {
+        layout.references(3)
+    }),
+    line("long[]", "Alloc.grids", 150, 150, |layout| layout.array(40)),
+    // 70 clones, and the one that they are clones of.
+    line("int[]", "Alloc.clones", 71, 70, |layout| layout.array(32)),
+    line("java.lang.StringBuilder", "Alloc.make", 120, 120, BUILDER),
+    line("java.lang.StringBuilder", "Alloc.viaA", 40, 40, BUILDER),
+    line("java.lang.StringBuilder", "Alloc.viaB", 80, 80, BUILDER),
+    // What the builders hold; loading their class makes others.
+    line("byte[]", BUFFER, 120, 120, |layout| layout.array(4)),
+    line("byte[]", BUFFER_A, 40, 40, |layout| layout.array(4)),
+    line("byte[]", BUFFER_B, 80, 80, |layout| layout.array(4)),
+    line("java.lang.Object[]", "Alloc.<clinit>", 1, 1, |layout| {
+        layout.references(6_000)
+    }),
+];
+
+const BUFFER: &str = "java.lang.StringBuilder.<init> Alloc.make";
+const BUFFER_A: &str = "java.lang.StringBuilder.<init> Alloc.viaA";
+const BUFFER_B: &str = "java.lang.StringBuilder.<init> Alloc.viaB";
+
+/// A byte, an int, an array; newer ones have a boolean too, which changes nothing.
+const BUILDER: fn(&Layout) -> u64 = |layout| layout.object(5, 1);
+
+/// Deep enough to see from where reflection was called.
+fn options() -> String {
+    format!("{EXACT},depth=12")
+}
+
+/// What is wrong with a section, a line each. Where dead objects may count as alive, that much is allowed.
+fn wrong(cell: &Cell, profile: &Profile, sites: &Sites, dead_may_live: bool) -> Vec<String> {
+    let layout = cell.layout();
+    let differs = |line: &&Line| {
+        let counts = count(profile, sites, line.class, line.method);
+        let size = (line.size)(&layout);
+        let sized = counts.allocated_bytes == counts.allocated * size
+            && counts.live_bytes == counts.live * size;
+        let lives = counts.live == line.live || dead_may_live && counts.live >= line.live;
+        !(counts.allocated == line.allocated && lives && sized)
+    };
+    let show = |line: &Line| {
+        let counts = count(profile, sites, line.class, line.method);
+        format!(
+            "{} {}: {counts:?}, not {} allocated, {} live, {} bytes each",
+            line.class,
+            line.method,
+            line.allocated,
+            line.live,
+            (line.size)(&layout)
+        )
+    };
+    LINES.iter().filter(differs).map(show).collect()
+}
+
+/// One line of the table in the test's output.
+fn show(cell: &Cell, when: &str, profile: &Profile, sites: &Sites, wrong: &[String]) {
+    let of = |class: &str, method: &str| -> Counts { count(profile, sites, class, method) };
+    println!(
+        "{:>13} {when}: Kept {}/{}  Dropped {}/{}  Derived {}/{}  long[] {}/{}  long[][] {}/{}  {}",
+        cell.to_string(),
+        of("Alloc$Kept", "").live,
+        of("Alloc$Kept", "").allocated,
+        of("Alloc$Dropped", "").live,
+        of("Alloc$Dropped", "").allocated,
+        of("Alloc$Derived", "").live,
+        of("Alloc$Derived", "").allocated,
+        of("long[]", "Alloc.grids").live,
+        of("long[]", "Alloc.grids").allocated,
+        of("long[][]", "Alloc.grids").live,
+        of("long[][]", "Alloc.grids").allocated,
+        if wrong.is_empty() { "right" } else { "WRONG" }
+    );
+}
+
+fn parse(run: &Finished) -> Profile {
+    Profile::parse(&run.read("x.txt"))
+}
+
+#[test]
+fn every_allocation_is_counted_on_every_collector_of_every_jvm() {
+    let mut faults = Vec::new();
+    for cell in cells() {
+        let vm_options = cell.vm_options();
+        let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
+        assert!(run.stdout.contains("kept 1910"), "{cell}: {}", run.stdout);
+        let profile = parse(&run);
+        let sites = profile.one_sites();
+        assert_eq!(sites.as_of_last_gc, !cell.ends_with_a_gc(), "{cell}");
+        let wrong = wrong(cell, &profile, sites, !cell.ends_with_a_gc());
+        show(cell, "at the end", &profile, sites, &wrong);
+        faults.extend(wrong.into_iter().map(|fault| format!("{cell}: {fault}")));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn live_means_live_on_every_collector_of_every_jvm() {
+    let mut faults = Vec::new();
+    for cell in cells() {
+        let vm_options = cell.vm_options();
+        let run = program(cell.jvm, &options(), &vm_options, "Waits")
+            .arg("Alloc")
+            .start();
+        run.wait_for_output("ready");
+        dump(&run, 1);
+        run.send("TERM");
+        let run = run.wait();
+        assert_eq!(run.status.code(), Some(143), "{cell}: {}", run.stderr);
+        let profile = parse(&run);
+        let [asked, at_end] = &profile.sites[..] else {
+            panic!("{cell}: two sections")
+        };
+        assert!(!asked.as_of_last_gc, "{cell}");
+        let wrong_now = wrong(cell, &profile, asked, false);
+        show(cell, "  on demand", &profile, asked, &wrong_now);
+        let wrong_at_end = wrong(cell, &profile, at_end, !cell.ends_with_a_gc());
+        let all = wrong_now.into_iter().chain(wrong_at_end);
+        faults.extend(all.map(|fault| format!("{cell}: {fault}")));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn the_compilers_change_nothing() {
+    let truths: Vec<_> = LINES
+        .iter()
+        .map(|line| (line.class, line.method, line.allocated, line.live))
+        .collect();
+    for jvm in jvms() {
+        // Each inlines allocation in a way of its own. The optimizing one may leave out what is dropped at once.
+        for vm_options in [&["-Xint"][..], &["-Xcomp", "-XX:TieredStopAtLevel=1"]] {
+            let run = program(jvm, &options(), vm_options, "Alloc").run_well();
+            let profile = parse(&run);
+            let differences = differences(&profile, profile.one_sites(), &truths);
+            assert!(
+                differences.is_empty(),
+                "{} {vm_options:?}: {differences:#?}",
+                jvm.feature
+            );
+        }
+    }
+}
+
+#[test]
+fn counts_do_not_change_from_run_to_run() {
+    // Buffers that threads hold from before the first event must not hide what fits into them, however large they are.
+    for cell in cells().iter().filter(|cell| cell.collector == "G1") {
+        for heap in ["-Xmx256m", "-Xms64m", "-Xms1g"] {
+            for threads in ["-XX:ParallelGCThreads=1", "-XX:ParallelGCThreads=4"] {
+                let [unlock, choose] = cell.vm_options();
+                let vm_options = [unlock, choose, heap, threads];
+                let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
+                let profile = parse(&run);
+                let wrong = wrong(cell, &profile, profile.one_sites(), false);
+                assert!(wrong.is_empty(), "{cell} {heap} {threads}: {wrong:#?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `heap=sites`: what is allocated, where, and what of it lives. The programs stand in `java-tests/sites`, their right
+//! answers in their first comments.
+
+mod binary;
+mod dumps;
+mod exact;
+mod heap;
+mod layout;
+mod options;
+mod pressure;
+mod programs;
+mod sampled;
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::harness::{Finished, Jvm, Program, Running, jvms};
+use crate::profile::{Profile, Site, Sites};
+
+/// Exact counts of everything: without `cutoff=0` the rows of what is dead would be missing.
+const EXACT: &str = "heap=sites,cutoff=0,file=x.txt";
+
+/// What the sites of one kind have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    allocated: u64,
+    live: u64,
+    allocated_bytes: u64,
+    live_bytes: u64,
+}
+
+impl AddAssign<&Site> for Counts {
+    fn add_assign(&mut self, site: &Site) {
+        self.allocated += site.allocated;
+        self.live += site.live;
+        self.allocated_bytes += site.allocated_bytes;
+        self.live_bytes += site.live_bytes;
+    }
+}
+
+/// The sum of the rows that are wanted.
+fn sum(sites: &Sites, wanted: impl Fn(&Site) -> bool) -> Counts {
+    let mut counts = Counts::default();
+    for site in sites.rows.iter().filter(|site| wanted(site)) {
+        counts += site;
+    }
+    counts
+}
+
+/// Whether a row's trace goes through a method, `Class.method`.
+fn goes_through(profile: &Profile, site: &Site, method: &str) -> bool {
+    let calls = |frame: &String| {
+        frame
+            .strip_prefix(method)
+            .is_some_and(|rest| rest.starts_with('('))
+    };
+    profile.traces[&site.trace].frames.iter().any(calls)
+}
+
+/// What has been allocated of a class in the methods (or what they call), a space between them; anywhere where there is
+/// none.
+fn count(profile: &Profile, sites: &Sites, class: &str, methods: &str) -> Counts {
+    let methods = methods.split(' ').filter(|method| !method.is_empty());
+    sum(sites, |site| {
+        site.class == class
+            && methods
+                .clone()
+                .all(|method| goes_through(profile, site, method))
+    })
+}
+
+/// What a program's comment says: class, methods as for `count`, allocated, live.
+type Truth<'a> = (&'a str, &'a str, u64, u64);
+
+/// The differences between a section and the truth.
+fn differences(profile: &Profile, sites: &Sites, truths: &[Truth]) -> Vec<String> {
+    let differ = |&(class, method, allocated, live): &Truth| {
+        let counts = count(profile, sites, class, method);
+        let right = (counts.allocated, counts.live) == (allocated, live);
+        (!right).then(|| {
+            format!(
+                "{class} {method}: {} allocated, not {allocated}; {} live, not {live}",
+                counts.allocated, counts.live
+            )
+        })
+    };
+    truths.iter().filter_map(differ).collect()
+}
+
+/// A program of `java-tests/sites` with the agent.
+fn program(jvm: &Jvm, options: &str, vm_options: &[&str], name: &str) -> Program {
+    Program::java(jvm, options, vm_options).program("sites", name)
+}
+
+/// Runs a program to its end and reads its profile, whose traces must all be named by a row.
+fn profile(jvm: &Jvm, options: &str, name: &str) -> (Profile, Finished) {
+    let options = format!("{EXACT},{options}");
+    let run = program(jvm, options.trim_end_matches(','), &[], name).run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert_no_idle_trace(&profile);
+    (profile, run)
+}
+
+/// A trace is written because something refers to it.
+fn assert_no_idle_trace(profile: &Profile) {
+    for serial in profile.traces.keys().filter(|serial| **serial != 300_000) {
+        let in_sites = profile
+            .sites
+            .iter()
+            .any(|sites| sites.rows.iter().any(|row| row.trace == *serial));
+        let in_samples = profile
+            .dumps
+            .iter()
+            .any(|dump| dump.rows.iter().any(|row| row.trace == *serial));
+        assert!(in_sites || in_samples, "no row names TRACE {serial}");
+    }
+}
+
+/// Asks a running program for its sites, as text in `x.txt`, and waits until the section is there: the `number`th.
+fn dump(run: &Running, number: usize) {
+    run.send("QUIT");
+    let file = run.path("x.txt");
+    run.wait_until(|| {
+        std::fs::read_to_string(&file)
+            .is_ok_and(|text| text.lines().filter(|line| *line == "SITES END").count() >= number)
+    });
+}
+
+/// A collector of a JVM.
+struct Cell {
+    jvm: &'static Jvm,
+    collector: &'static str,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.jvm.feature, self.collector)
+    }
+}
+
+impl Cell {
+    /// The options that choose it.
+    fn vm_options(&self) -> [&'static str; 2] {
+        let choose = match self.collector {
+            "Serial" => "-XX:+UseSerialGC",
+            "Parallel" => "-XX:+UseParallelGC",
+            "G1" => "-XX:+UseG1GC",
+            "Z" => "-XX:+UseZGC",
+            "Shenandoah" => "-XX:+UseShenandoahGC",
+            other => panic!("{other}"),
+        };
+        ["-XX:+UnlockExperimentalVMOptions", choose]
+    }
+
+    /// Whether a GC can be forced while the VM ends; where not, what the last GC has left counts as alive.
+    fn ends_with_a_gc(&self) -> bool {
+        !matches!(self.collector, "Z" | "Shenandoah")
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of(self.jvm, self.collector == "Z")
+    }
+}
+
+/// Every collector that every JVM has.
+fn cells() -> &'static [Cell] {
+    static CELLS: OnceLock<Vec<Cell>> = OnceLock::new();
+    CELLS.get_or_init(|| {
+        let all = jvms().iter().flat_map(|jvm| {
+            ["Serial", "Parallel", "G1", "Z", "Shenandoah"].map(|collector| Cell { jvm, collector })
+        });
+        all.filter(|cell| {
+            let mut java = Command::new(cell.jvm.home.join("bin/java"));
+            let asked = java.args(cell.vm_options()).arg("-version").output();
+            asked.expect("java").status.success()
+        })
+        .collect()
+    })
+}
+
+/// How large the VM makes objects, in a heap of less than 32 GB.
+struct Layout {
+    header: u64,
+    array_header: u64,
+    reference: u64,
+}
+
+impl Layout {
+    /// Z has no compressed references, and before JDK 15 a VM without these has no compressed class pointers.
+    fn of(jvm: &Jvm, z: bool) -> Self {
+        match z {
+            false => Self {
+                header: 12,
+                array_header: 16,
+                reference: 4,
+            },
+            true if jvm.feature >= 15 => Self {
+                header: 12,
+                array_header: 16,
+                reference: 8,
+            },
+            true => Self {
+                header: 16,
+                array_header: 24,
+                reference: 8,
+            },
+        }
+    }
+
+    /// An object with so many bytes of primitives and so many references.
+    fn object(&self, primitives: u64, references: u64) -> u64 {
+        (self.header + primitives + references * self.reference).next_multiple_of(8)
+    }
+
+    /// An array with so many bytes of primitives.
+    fn array(&self, primitives: u64) -> u64 {
+        (self.array_header + primitives).next_multiple_of(8)
+    }
+
+    /// An array with so many references.
+    fn references(&self, length: u64) -> u64 {
+        self.array(length * self.reference)
+    }
+}
