@@ -66,9 +66,9 @@ fn setting(variable: &str, function: &str) -> String {
     })
 }
 
-/// The library under test.
+/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
 fn agent() -> PathBuf {
-    built("HPROF_AGENT", "libhprof.so")
+    built("HPROF_AGENT", "deps/libhprof.so")
 }
 
 /// `hprof`, the command.
@@ -81,10 +81,11 @@ fn built(variable: &str, name: &str) -> PathBuf {
         .map(PathBuf::from)
         .unwrap_or_else(|| {
             let test = std::env::current_exe().expect("the test's own path");
-            test.ancestors()
+            let profile = test
+                .ancestors()
                 .nth(2)
-                .expect("target/<profile>/deps/<test>")
-                .join(name)
+                .expect("target/<profile>/deps/<test>");
+            profile.join(name)
         });
     assert!(
         path.exists(),

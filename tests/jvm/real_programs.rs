@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::harness::{Finished, Jvm, Program, jdks, jvms, programs};
-use crate::profile::Profile;
+use crate::harness::{Finished, Jvm, Program, any_jvm, jdks, jvms, programs};
+use crate::profile::{Profile, Site};
 
 /// A file of the fetched programs; without it the test does nothing, and `scripts/test` says so at its end.
 fn fetched(name: &str) -> Option<PathBuf> {
@@ -91,6 +91,50 @@ fn javac_on_hundreds_of_files() {
         };
         let binary = javac(jvm, &options("b", "x.hprof")).expect("as before");
         compare(jvm, "javac", &text, &binary);
+    }
+}
+
+/// Tracking every allocation of a real program changes nothing of what it does.
+#[test]
+fn the_closure_compiler_with_every_allocation_tracked() {
+    let Some(reference) = closure(any_jvm(), "cpu=samples,file=x.txt") else {
+        return;
+    };
+    for jvm in jvms() {
+        let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
+        let run = closure(jvm, options).expect("as before");
+        assert_eq!(
+            run.read("out.js"),
+            reference.read("out.js"),
+            "{}",
+            jvm.feature
+        );
+        let profile = Profile::parse(&run.checked_text("x.hprof"));
+        let sites = profile.one_sites();
+        let allocated: u64 = sites.rows.iter().map(|row| row.allocated).sum();
+        let seen_made = |row: &&Site| row.trace != 300_000;
+        let by_its_code: u64 = sites
+            .rows
+            .iter()
+            .filter(seen_made)
+            .map(|row| row.allocated)
+            .sum();
+        println!(
+            "{}: {allocated} objects, {by_its_code} with a trace",
+            jvm.feature
+        );
+        assert!(allocated > 7_000_000, "{}: {allocated}", jvm.feature);
+        assert!(
+            by_its_code as f64 / allocated as f64 > 0.99,
+            "{}: {by_its_code}",
+            jvm.feature
+        );
+        let nodes = |row: &&Site| row.class == "com.google.javascript.rhino.Node" && row.live > 0;
+        assert!(
+            sites.rows.iter().any(|row| nodes(&row)),
+            "{}: the tree is alive",
+            jvm.feature
+        );
     }
 }
 
