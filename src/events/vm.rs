@@ -1,10 +1,15 @@
 //! The VM's life: up, asked for a dump, down.
 
+use std::time::Duration;
+
 use super::Handlers;
 use crate::console;
 use crate::engines::alloc::{AllocationTracker, Moment, Report};
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
 use crate::snapshot::{self, HeapState, SitesRequest};
+
+/// How long one dump waits for another.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Handlers {
     pub(super) fn on_vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -55,8 +60,14 @@ impl Handlers {
     }
 
     fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        // Dumps stand one after the other.
-        let _dumping = self.dumping.lock();
+        // Dumps stand one after the other. One on request may be waiting for a collection that never comes: some
+        // collectors stop before VMDeath is told. The end of the program does not wait for it.
+        let Some(_dumping) = self.dumping.try_lock_for(PATIENCE) else {
+            console::line(format_args!(
+                "a dump on request is still going on; this one is left out"
+            ));
+            return;
+        };
         if self.tracker.is_none() && self.sampler.is_none() {
             return;
         }
