@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -20,9 +22,13 @@ use crate::tables::site::SiteId;
 const CHUNK: usize = 256;
 /// Objects in one block of the old generation.
 const BLOCK: usize = 16 * 1024;
-/// Objects that may pile up without a collection, at least; beyond that as many as are old. 2 M are 80 MB, here and in
+/// Objects that may pile up without a collection, at least; beyond that as many as are old. 2 M are 50 MB, here and in
 /// the VM.
 const PILE: usize = 2_000_000;
+/// At this many times the limit, threads that make objects wait for the sweeper.
+const TOO_MUCH: usize = 4;
+/// How long one waits before it goes on with its next chunk all the same.
+const LONGEST_WAIT_MILLIS: u32 = 100;
 
 /// A tracked object: 16 bytes, and a word in the VM.
 struct Tracked {
@@ -113,6 +119,22 @@ impl LiveObjects {
         let limit = self.limit.load(Ordering::Relaxed);
         if piled >= limit && piled - limit < CHUNK {
             self.sweeper.wake();
+        }
+        if piled >= TOO_MUCH * limit {
+            self.wait_for_the_sweeper();
+        }
+    }
+
+    /// Many threads can make objects faster than one can look at them. Slowing them down is what bounds the memory; a
+    /// thread waits in native code, so collections go on.
+    fn wait_for_the_sweeper(&self) {
+        self.sweeper.wake();
+        for _ in 0..LONGEST_WAIT_MILLIS {
+            let limit = self.limit.load(Ordering::Relaxed);
+            if self.piled.load(Ordering::Relaxed) < TOO_MUCH * limit {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
     }
 

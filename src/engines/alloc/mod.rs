@@ -29,7 +29,7 @@ use live::LiveObjects;
 use local::Local;
 use weigh::Scale;
 
-/// How often the sweeper looks up when no collection wakes it.
+/// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Tracks allocations and what became of them.
@@ -122,11 +122,7 @@ impl AllocationTracker {
             env,
             jni,
             c"HPROF sweeper",
-            move |jni, worker| {
-                while worker.sleep_until(Instant::now() + SWEEP_INTERVAL) {
-                    shared.sweep(jni);
-                }
-            },
+            move |jni, worker| shared.run(jni, worker),
         )?;
         env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
@@ -176,6 +172,7 @@ impl AllocationTracker {
             env.force_garbage_collection()?;
         }
         live.sweep_all(jni, tables, scale);
+        self.shared.stacks.sweep(jni);
         let unseen = match scale {
             Scale::Exact => self.shared.unseen(jni)?,
             // An estimate cannot be told from what it leaves out.
@@ -201,13 +198,24 @@ fn collects_concurrently(env: Env) -> bool {
 }
 
 impl Shared {
+    /// What the sweeper does: objects after every collection, classes less often.
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut next_class_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(Instant::now() + SWEEP_INTERVAL) {
+            self.sweep(jni);
+            if Instant::now() >= next_class_sweep {
+                self.stacks.sweep(jni);
+                next_class_sweep = Instant::now() + SWEEP_INTERVAL;
+            }
+        }
+    }
+
     fn sweep(&self, jni: Jni<'_>) {
         if self.live.is_overfull() {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();
         }
         self.live.sweep(jni, &self.tables, self.scale);
-        self.stacks.sweep(jni);
     }
 
     /// What the heap holds beyond what is tracked.
