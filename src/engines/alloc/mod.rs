@@ -70,20 +70,29 @@ pub struct Report {
 }
 
 /// Prepares the VM, in `Agent_OnLoad`, to tell of allocations. `false` where it will not tell of all of them.
-///
-/// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
-/// worth keeping, it is made outside, and what is made in the rest of the buffer goes untold
-/// (`MemAllocator::notify_allocation_jvmti_sampler`, mended in later versions). A buffer is worth keeping when it has more
-/// left than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
 pub fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
-    if env.vm_version() != Some(11) {
+    let version = env.vm_version().unwrap_or(u32::MAX);
+    if version >= 21 {
         return Ok(true);
     }
-    let keep_no_buffer = |flags: VmFlags| {
-        flags.set(c"TLABRefillWasteFraction", 1) && flags.switch_off(c"ResizeTLAB")
-    };
-    Ok(env.flags().is_some_and(keep_no_buffer))
+    let loses_nothing =
+        |flags: VmFlags| tells_without_buffers(flags) && (version >= 16 || keep_no_buffer(flags));
+    Ok(env.flags().is_some_and(loses_nothing))
+}
+
+/// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
+fn tells_without_buffers(flags: VmFlags) -> bool {
+    let is_silent = flags.is_on(c"UseSerialGC") || flags.is_on(c"UseParallelGC");
+    flags.is_on(c"UseTLAB") || !is_silent
+}
+
+/// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
+/// worth keeping, it is made outside, and what is made in the rest of the buffer goes untold
+/// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended). A buffer is worth keeping when it has more left
+/// than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
+fn keep_no_buffer(flags: VmFlags) -> bool {
+    flags.set(c"TLABRefillWasteFraction", 1) && flags.switch_off(c"ResizeTLAB")
 }
 
 impl AllocationTracker {

@@ -207,3 +207,26 @@ fn counts_do_not_change_from_run_to_run() {
         }
     }
 }
+
+#[test]
+fn where_the_vm_leaves_allocations_out_the_agent_says_so() {
+    for cell in cells() {
+        let [unlock, choose] = cell.vm_options();
+        let vm_options = [unlock, choose, "-XX:-UseTLAB"];
+        let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
+        let silent = matches!(cell.collector, "Serial" | "Parallel") && cell.jvm.feature < 21;
+        let warning =
+            "hprof: this VM cannot be made to tell of all allocations; some will be missing";
+        assert_eq!(
+            run.stderr.contains(warning),
+            silent,
+            "{cell}: {}",
+            run.stderr
+        );
+        if !silent {
+            let profile = parse(&run);
+            let dropped = count(&profile, profile.one_sites(), "Alloc$Dropped", "");
+            assert_eq!(dropped.allocated, 5_000, "{cell}");
+        }
+    }
+}
