@@ -1,12 +1,15 @@
 //! Wiring: from the options to everything that runs.
 
+mod attach;
+mod reply;
+
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
@@ -14,19 +17,23 @@ use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
-use crate::events::{DumpPlan, Engines, Handlers};
-use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
+use crate::events::{About, DumpPlan, Engines, Handlers};
+use crate::jvmti::{
+    AgentThreads, Capability, Env, Interval, JvmtiError, OwnEnv, Rounds, VirtualThreads, Vm,
+};
 use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
 use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
 use crate::writer::{FileSink, Writer, exists_already};
+
+pub use attach::attach;
 
 /// Options here come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";
 /// Where the original wrote what it found when it read its binary file back.
 const REPORT: &str = "java.hprof.check.txt";
 
-/// Why the agent cannot start; the VM then refuses to start as well.
+/// Why the agent cannot start; a VM that is starting then refuses to start as well.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The options cannot be taken.
@@ -35,9 +42,20 @@ pub enum StartError {
     /// The VM is no HotSpot of version 11 or later.
     #[error("this VM has no JVMTI 11")]
     NoJvmti,
-    /// The VM refuses something the options need.
+    /// The VM refuses something.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
+    /// The VM refuses something an option needs.
+    #[error(
+        "option {option}: this VM does not give what it needs: {error}; another agent may have it, or the VM gives it \
+         only at its start, to -agentpath"
+    )]
+    Capability {
+        /// The option.
+        option: &'static str,
+        /// What the VM says.
+        error: JvmtiError,
+    },
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file that can be written", path.display())]
     File {
@@ -69,34 +87,57 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
         Request::Help => return Ok(Started::Help(options::help())),
         Request::Profile(options) => options,
     };
-    let path = Surroundings::of_this_process().expand(&options.file)?;
-    if Door::is_installed() {
+    if Rounds::is_running() {
         return Err(StartError::LoadedTwice);
     }
-    let env = Env::new(vm).ok_or(StartError::NoJvmti)?;
-    let virtual_threads = prepare(env, &options)?;
-
-    // From here on nothing is refused but the file itself: a run that fails on its options leaves no file.
-    let sink = open(&path, options.force)?;
-    say_what_is_idle(&options);
-    say_one_panic();
-    let handlers = wire(env, virtual_threads, &options, sink)?;
-    Door::install(env, Box::new(handlers))?;
+    begin(vm, &options, command_line)?;
     Ok(Started::Running)
 }
 
+/// Begins a round: from here on the VM's events are received.
+fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
+    let path = Surroundings::of_this_process().expand(&options.file)?;
+    let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
+    let env = own_env.env();
+    let virtual_threads = prepare(env, options)?;
+
+    // From here on nothing is refused but the file itself: a run that fails on its options leaves no file.
+    let sink = open(&path, options.force)?;
+    let path = sink.path().to_owned();
+    say_what_is_idle(options);
+    say_one_panic();
+    let about = About {
+        options: given.to_owned(),
+        output: std::path::absolute(&path).unwrap_or(path),
+        since: Instant::now(),
+    };
+    let agent_threads = Arc::new(AgentThreads::default());
+    let handlers = wire(env, virtual_threads, options, sink, &agent_threads, about)?;
+    if Rounds::begin(own_env, agent_threads, Box::new(handlers))? {
+        Ok(())
+    } else {
+        Err(StartError::LoadedTwice)
+    }
+}
+
 /// Asks the VM for what the options need, and no more: some capabilities cost the program something.
-fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiError> {
-    let mut capabilities = vec![Capability::SourceFileName, Capability::LineNumbers];
+fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, StartError> {
+    env.request(&[Capability::SourceFileName, Capability::LineNumbers])?;
+    let need = |option, capabilities: &[Capability]| {
+        env.request(capabilities)
+            .map_err(|error| StartError::Capability { option, error })
+    };
     if options.cpu.is_some() {
-        capabilities.push(Capability::ThreadCpuTime);
+        need("cpu=samples", &[Capability::ThreadCpuTime])?;
     }
     if options.heap.is_some() {
-        capabilities.push(Capability::AllocationEvents);
-        capabilities.push(Capability::GarbageCollectionEvents);
-        capabilities.push(Capability::HeapWalk);
+        let capabilities = [
+            Capability::AllocationEvents,
+            Capability::GarbageCollectionEvents,
+            Capability::HeapWalk,
+        ];
+        need("heap=sites", &capabilities)?;
     }
-    env.request(&capabilities)?;
     if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
         console::line(format_args!(
             "this VM cannot be made to tell of all allocations; some will be missing"
@@ -131,6 +172,8 @@ fn wire(
     virtual_threads: Option<VirtualThreads>,
     options: &Options,
     sink: FileSink,
+    agent_threads: &Arc<AgentThreads>,
+    about: About,
 ) -> Result<Handlers, StartError> {
     let path = sink.path().to_owned();
     let encoder: Box<dyn Encoder> = match options.format {
@@ -145,12 +188,11 @@ fn wire(
         depth: options.depth,
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
-    let agent_threads = Arc::new(AgentThreads::default());
     let engines = engines(
         env,
         virtual_threads,
         options,
-        &agent_threads,
+        agent_threads,
         &tables,
         &journal,
     );
@@ -169,11 +211,12 @@ fn wire(
     });
     Ok(Handlers::new(
         env,
-        agent_threads,
+        agent_threads.clone(),
         tables,
         journal,
         engines,
         plan,
+        about,
         closed,
     ))
 }

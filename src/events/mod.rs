@@ -1,8 +1,10 @@
 //! What happens on each event of the VM.
 
+mod about;
 mod thread;
 mod vm;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,9 +12,11 @@ use parking_lot::Mutex;
 
 use crate::engines::alloc::AllocationTracker;
 use crate::engines::sample::CpuSampler;
-use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
+use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, JvmtiError, Object};
 use crate::snapshot::Journal;
 use crate::tables::Tables;
+
+pub use about::About;
 
 /// What a run does at its end and on request.
 #[derive(Clone, Copy)]
@@ -49,6 +53,7 @@ pub struct Handlers {
     sampler: Option<Box<dyn CpuSampler>>,
     tracker: Option<AllocationTracker>,
     plan: DumpPlan,
+    about: About,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
     registering: Mutex<()>,
@@ -58,6 +63,7 @@ pub struct Handlers {
 
 impl Handlers {
     /// The handlers of one run.
+    #[expect(clippy::too_many_arguments, reason = "it is put together in one place")]
     pub fn new(
         env: Env,
         agent_threads: Arc<AgentThreads>,
@@ -65,6 +71,7 @@ impl Handlers {
         journal: Arc<Journal>,
         engines: Engines,
         plan: DumpPlan,
+        about: About,
         closed: Box<dyn Fn(bool) + Send + Sync>,
     ) -> Self {
         Self {
@@ -75,6 +82,7 @@ impl Handlers {
             sampler: engines.sampler,
             tracker: engines.tracker,
             plan,
+            about,
             closed,
             registering: Mutex::new(()),
             dumping: Mutex::new(()),
@@ -93,6 +101,22 @@ impl Events for Handlers {
         self.on_vm_init(jni, thread);
     }
 
+    fn attached(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        self.begin(jni)
+    }
+
+    fn stopped(&self, jni: Jni<'_>) -> bool {
+        self.on_stop(jni)
+    }
+
+    fn status(&self) -> String {
+        self.about.status(self.is_quiet())
+    }
+
+    fn output(&self) -> &Path {
+        &self.about.output
+    }
+
     fn vm_death(&self, jni: Jni<'_>) {
         self.on_vm_death(jni);
     }
@@ -103,9 +127,9 @@ impl Events for Handlers {
         }
     }
 
-    fn thread_end(&self, _jni: Jni<'_>, _thread: Object<'_>) {
+    fn thread_end(&self, _jni: Jni<'_>, thread: Object<'_>) {
         if !self.is_quiet() {
-            self.on_thread_end();
+            self.on_thread_end(thread);
         }
     }
 

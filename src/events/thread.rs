@@ -5,6 +5,9 @@ use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::snapshot::ThreadNames;
 use crate::tables::thread::ThreadSerial;
 
+/// The mark of a thread that has ended without a number, which has 32 bits.
+const ENDED: usize = usize::MAX;
+
 impl Handlers {
     pub(super) fn on_thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
         if let Some(serial) = self.register(jni, thread)
@@ -36,22 +39,27 @@ impl Handlers {
         Some(serial)
     }
 
-    pub(super) fn on_thread_end(&self) {
-        let Ok(mark) = self.env.thread_mark(None) else {
-            return;
-        };
-        // A thread without a mark is one of ours.
-        let Some(serial) = u32::try_from(mark)
-            .ok()
-            .filter(|&mark| mark != 0)
-            .map(ThreadSerial)
-        else {
+    pub(super) fn on_thread_end(&self, thread: Object<'_>) {
+        let Some(serial) = self.final_mark(thread) else {
             return;
         };
         if let Some(sampler) = &self.sampler {
             sampler.thread_ended(serial);
         }
         self.journal.thread_ended(serial);
+    }
+
+    /// The number of a thread that is ending. One that was there before the agent may not have been announced yet, and must
+    /// not be any more; one that is being announced has to be waited for.
+    fn final_mark(&self, thread: Object<'_>) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        let mark = self.env.thread_mark(None).ok()?;
+        if mark == 0 {
+            // Threads of ours come here too, and do not mind.
+            let _ = self.env.set_thread_mark(thread, ENDED);
+        }
+        let serial = u32::try_from(mark).ok().filter(|&mark| mark != 0);
+        serial.map(ThreadSerial)
     }
 
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {

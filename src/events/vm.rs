@@ -12,17 +12,19 @@ use crate::snapshot::{self, HeapState, SitesRequest};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Handlers {
-    pub(super) fn on_vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
-        if let Err(error) = self.begin(jni, thread) {
+    /// Main first, so that it has the first number.
+    pub(super) fn on_vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
+        self.register(jni, main);
+        if let Err(error) = self.begin(jni) {
             console::line(format_args!(
                 "{error}; there will be no profile, the program goes on"
             ));
         }
     }
 
-    /// Main first, so that it has the first number; then the events, and last the threads that were there before.
-    fn begin(&self, jni: Jni<'_>, main: Object<'_>) -> Result<(), JvmtiError> {
-        self.register(jni, main);
+    /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were
+    /// there before.
+    pub(super) fn begin(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         self.env.enable(Event::ThreadStart)?;
         self.env.enable(Event::ThreadEnd)?;
         for thread in self.env.all_threads(jni)? {
@@ -47,16 +49,40 @@ impl Handlers {
     }
 
     pub(super) fn on_vm_death(&self, jni: Jni<'_>) {
+        self.end(jni);
+        if self.plan.on_exit && !self.is_quiet() {
+            self.dump(jni, Moment::Death);
+        }
+        (self.closed)(self.journal.close());
+    }
+
+    /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it.
+    pub(super) fn on_stop(&self, jni: Jni<'_>) -> bool {
+        self.end(jni);
+        if !self.is_quiet() {
+            self.dump(jni, Moment::Running);
+        }
+        let is_sound = self.journal.close();
+        (self.closed)(is_sound);
+        self.give_back(jni);
+        is_sound && !self.is_quiet()
+    }
+
+    /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
+    fn end(&self, jni: Jni<'_>) {
         if let Some(tracker) = &self.tracker {
             tracker.stop();
         }
         if let Some(sampler) = &self.sampler {
             sampler.stop(jni);
         }
-        if self.plan.on_exit && !self.is_quiet() {
-            self.dump(jni, Moment::Death);
+    }
+
+    /// For a VM that goes on: the engines give back what they hold of it and do not free by being dropped.
+    fn give_back(&self, jni: Jni<'_>) {
+        if let Some(tracker) = &self.tracker {
+            tracker.give_back(jni);
         }
-        (self.closed)(self.journal.close());
     }
 
     fn dump(&self, jni: Jni<'_>, moment: Moment) {

@@ -1,15 +1,31 @@
 //! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
 
+use std::path::Path;
+
 use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Object};
+use super::round::Rounds;
 use super::sys;
 
 /// What happens on each event. The only way from the VM up into the agent.
 pub trait Events: Send + Sync {
     /// The VM is up; `main` has not run yet.
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
+
+    /// The agent came to a VM that is up already: begins, as in [`Events::vm_init`].
+    fn attached(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
+
+    /// Where the profile goes.
+    fn output(&self) -> &Path;
+
+    /// The profile ends and the program goes on; no other event is running, and none will come. Writes the profile and
+    /// gives back what is held of the VM's; `false` if not all could be written.
+    fn stopped(&self, jni: Jni<'_>) -> bool;
+
+    /// What is going on, in one line for the user.
+    fn status(&self) -> String;
 
     /// The program has ended, in whatever way; no other event is running, and none will come.
     fn vm_death(&self, jni: Jni<'_>);
@@ -90,6 +106,12 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
     Ok(())
 }
 
+/// Tells the VM to call no more. A call that is on its way arrives all the same.
+pub(super) fn silence(env: Env) {
+    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed door.
+    let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
+}
+
 impl Env {
     /// Switches an event on for all threads.
     pub fn enable(self, event: Event) -> Result<(), JvmtiError> {
@@ -159,13 +181,10 @@ unsafe extern "C" fn on_vm_init(
 }
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
-    let Some(door) = Door::get() else { return };
     // SAFETY: the VM's argument, valid until the callback returns.
-    let Some(jni) = (unsafe { Jni::from_raw(jni) }) else {
-        return;
-    };
-    door.close();
-    door.guard("VMDeath", |events| events.vm_death(jni));
+    if let Some(jni) = unsafe { Jni::from_raw(jni) } {
+        Rounds::vm_death(jni);
+    }
 }
 
 unsafe extern "C" fn on_thread_start(

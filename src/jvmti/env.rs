@@ -120,13 +120,32 @@ pub struct GroupInfo<'a> {
     pub parent: Option<Local<'a>>,
 }
 
-impl Env {
+/// The owner of an environment: dropping it gives back all that the environment has, capabilities, events, tags and marks.
+///
+/// Copies of the [`Env`] must not be used once it is dropped. One that cannot be sure of that is forgotten instead.
+pub struct OwnEnv(Env);
+
+impl OwnEnv {
     /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11.
     pub fn new(vm: Vm) -> Option<Self> {
         let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(Self { raw, vm })
+        Some(Self(Env { raw, vm }))
     }
 
+    /// The environment, while this lives.
+    pub fn env(&self) -> Env {
+        self.0
+    }
+}
+
+impl Drop for OwnEnv {
+    fn drop(&mut self) {
+        // SAFETY: no copy is used from here on, by the promise above. A VM that refuses keeps the environment.
+        let _ = unsafe { jvmti!(self.0, DisposeEnvironment) };
+    }
+}
+
+impl Env {
     pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
         self.raw.as_ptr()
     }
@@ -150,8 +169,7 @@ impl Env {
         self.vm.current()
     }
 
-    /// Support for virtual threads, where the VM has it (JDK 21 on). May be called in `Agent_OnLoad` only: the
-    /// capability it needs is to be had there.
+    /// Support for virtual threads, where the VM has it (JDK 21 on).
     pub fn virtual_threads(self) -> Option<VirtualThreads> {
         VirtualThreads::new(self)
     }
@@ -238,6 +256,14 @@ impl Env {
             name: self.text(info.name),
             parent: Local::new(jni, info.parent),
         })
+    }
+
+    /// Whether the thread has started and not ended; one that cannot be asked counts as ended.
+    pub(super) fn is_alive(self, thread: Object<'_>) -> bool {
+        let mut state = 0;
+        // SAFETY: `state` is where the answer goes.
+        let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
+        answer.is_ok() && state & sys::JVMTI_THREAD_STATE_ALIVE as sys::jint != 0
     }
 
     /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.

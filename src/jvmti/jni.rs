@@ -288,7 +288,7 @@ impl Vm {
     }
 
     /// The current thread's environment, if it is attached.
-    pub(super) fn current<'a>(self) -> Option<Jni<'a>> {
+    pub fn current<'a>(self) -> Option<Jni<'a>> {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
         // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
         unsafe { Jni::from_raw(env.as_ptr().cast()) }

@@ -1,13 +1,15 @@
 //! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
 //!
 //! `table` is the one list of them, with their values, defaults, help lines and setters; `file_name` turns `file=`
-//! into a path.
+//! into a path; `command` takes apart what is asked of a VM that runs.
 
+mod command;
 mod file_name;
 mod table;
 
 use std::time::Duration;
 
+pub use command::{Command, Verb, command, none};
 pub use file_name::{Surroundings, with_pid};
 pub use table::help;
 
@@ -89,6 +91,14 @@ pub enum OptionError {
     /// No such option.
     #[error("unknown option {0}: 'help' lists the options")]
     Unknown(String),
+    /// Options where none belong.
+    #[error("unknown option {option}: '{verb}' takes none")]
+    BehindVerb {
+        /// The verb.
+        verb: &'static str,
+        /// What stands behind it.
+        option: String,
+    },
     /// The value is not one the option takes.
     #[error("option {name}={value}: must be {allowed}")]
     Value {

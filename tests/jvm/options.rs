@@ -289,24 +289,3 @@ fn the_agent_refuses_to_be_loaded_twice() {
         run.stderr
     );
 }
-
-#[test]
-fn a_running_vm_is_told_how_to_start() {
-    for jvm in jvms()
-        .iter()
-        .filter(|jvm| jvm.home.join("bin/jcmd").exists())
-    {
-        let run = Program::bare(jvm, "Exits").arg("wait").start();
-        run.wait_for_output("ready");
-        let answer = run.attach(jvm, "cpu=samples,file=y.txt");
-        run.send("TERM");
-        let run = run.wait();
-        assert!(
-            run.stderr
-                .contains("this version cannot attach to a running VM"),
-            "{answer} {}",
-            run.stderr
-        );
-        assert!(!run.files().contains(&"y.txt".to_owned()));
-    }
-}

@@ -170,6 +170,18 @@ impl LiveObjects {
         self.sweep_young(&mut old, jni, tables, scale);
     }
 
+    /// Forgets all objects, and gives the references to them back.
+    pub(super) fn give_back(&self, jni: Jni<'_>) {
+        let mut old = self.old.lock();
+        self.empty_nurseries(|_| true);
+        self.nurseries.lock().clear();
+        let young = std::mem::take(&mut *self.full.lock());
+        let blocks = std::mem::take(&mut old.objects).0;
+        for tracked in young.into_iter().chain(blocks).flatten() {
+            tracked.object.delete(jni);
+        }
+    }
+
     /// Moves what is in the nurseries to the pile, and forgets those whose thread has ended. `wanted` is told whether
     /// it has.
     fn empty_nurseries(&self, wanted: impl Fn(bool) -> bool) {

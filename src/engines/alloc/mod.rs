@@ -8,12 +8,13 @@ mod live;
 mod local;
 mod weigh;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 use crate::engines::stack::{Stacks, TopFrames};
 use crate::engines::worker::Worker;
@@ -26,11 +27,14 @@ use crate::tables::site::Amount;
 use crate::tables::thread::ThreadSerial;
 
 use live::LiveObjects;
-use local::Local;
+use local::{Cache, Local};
 use weigh::Scale;
 
 /// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many trackers there were.
+static TRACKERS: AtomicU64 = AtomicU64::new(0);
 
 /// Tracks allocations and what became of them.
 pub struct AllocationTracker {
@@ -47,7 +51,11 @@ struct Shared {
     top_frames: Box<dyn TopFrames>,
     scale: Scale,
     live: LiveObjects,
-    /// Entries in the caches of all threads.
+    /// Tells this tracker from those that were before it: threads outlive them.
+    number: u64,
+    /// The caches of all threads; they go with their threads, or with the tracker.
+    caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
+    /// Entries in them.
     cached: Arc<AtomicUsize>,
 }
 
@@ -113,6 +121,8 @@ impl AllocationTracker {
             top_frames,
             scale: Scale::of(interval),
             live: LiveObjects::new(sweeper.clone()),
+            number: TRACKERS.fetch_add(1, Ordering::Relaxed),
+            caches: Mutex::default(),
             cached: Arc::default(),
         };
         Self {
@@ -160,6 +170,16 @@ impl AllocationTracker {
     pub fn stop(&self) {
         let _ = self.shared.env.disable(Event::Allocation);
         self.sweeper.stop();
+    }
+
+    /// Gives the references to the program's objects back to a VM that goes on; nothing is tracked from here on.
+    pub fn give_back(&self, jni: Jni<'_>) {
+        self.shared.live.give_back(jni);
+        for cache in std::mem::take(&mut *self.shared.caches.lock()) {
+            if let Some(cache) = cache.upgrade() {
+                cache.lock().forget();
+            }
+        }
     }
 
     /// Brings the site table up to date; `collect` says whether garbage may be collected for it.
@@ -220,6 +240,7 @@ impl Shared {
     }
 
     fn sweep(&self, jni: Jni<'_>) {
+        self.caches.lock().retain(|cache| cache.strong_count() > 0);
         if self.live.is_overfull() {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();
