@@ -34,8 +34,12 @@ impl Handlers {
             sampler.start(jni)?;
         }
         // Last: what the agent itself causes to be made is not the program's.
-        if let Some(tracker) = &self.tracker {
-            tracker.start(jni)?;
+        if let Some(tracker) = &self.tracker
+            && !tracker.start(jni)?
+        {
+            console::line(format_args!(
+                "threads that run already may make half a megabyte of objects each before they are seen"
+            ));
         }
         Ok(())
     }

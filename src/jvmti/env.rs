@@ -150,6 +150,18 @@ impl Env {
         self.raw.as_ptr()
     }
 
+    pub(super) fn vm(self) -> Vm {
+        self.vm
+    }
+
+    /// Whether the VM is still being put together: `Agent_OnLoad` is running.
+    pub fn is_loading(self) -> bool {
+        let mut phase = 0;
+        // SAFETY: `phase` is where the answer goes.
+        let answer = unsafe { jvmti!(self, GetPhase, &mut phase) };
+        answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
+    }
+
     /// The VM's flags, where it lets us see them.
     pub fn flags(self) -> Option<VmFlags> {
         VmFlags::find(self.vm)

@@ -73,6 +73,27 @@ impl<'a> Jni<'a> {
         Local::new(self, raw)
     }
 
+    /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
+    pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
+        let class = self.find_class(c"java/lang/Thread")?;
+        // SAFETY: `class` is a live class reference, and the thread is of that class; a field that is there is a long.
+        let address = unsafe {
+            let field = jni!(
+                self,
+                GetFieldID,
+                class.raw,
+                c"eetop".as_ptr(),
+                c"J".as_ptr()
+            );
+            if self.clear_exception() || field.is_null() {
+                return None;
+            }
+            jni!(self, GetLongField, thread.raw, field)
+        };
+        let address = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        (!address.is_null()).then_some(address)
+    }
+
     fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };

@@ -8,6 +8,7 @@
 
 mod agent_thread;
 mod callbacks;
+mod countdown;
 mod door;
 mod env;
 mod error;
@@ -20,6 +21,7 @@ mod virtual_threads;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::{Allocation, Event, Events};
+pub use countdown::Countdowns;
 pub use env::{Capability, Env, Frame, Method, OwnEnv};
 pub use error::JvmtiError;
 pub use flags::VmFlags;

@@ -4,6 +4,7 @@
 //! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
 //! which of them have died.
 
+mod late;
 mod live;
 mod local;
 mod weigh;
@@ -26,6 +27,7 @@ use crate::tables::class::ClassId;
 use crate::tables::site::Amount;
 use crate::tables::thread::ThreadSerial;
 
+use late::LateStart;
 use live::LiveObjects;
 use local::{Cache, Local};
 use weigh::Scale;
@@ -51,6 +53,8 @@ struct Shared {
     top_frames: Box<dyn TopFrames>,
     scale: Scale,
     live: LiveObjects,
+    /// `Some` where the VM was up before the tracker.
+    late: Option<LateStart>,
     /// Tells this tracker from those that were before it: threads outlive them.
     number: u64,
     /// The caches of all threads; they go with their threads, or with the tracker.
@@ -77,15 +81,16 @@ pub struct Report {
     pub unseen: Vec<(ClassId, Amount)>,
 }
 
-/// Prepares the VM, in `Agent_OnLoad`, to tell of allocations. `false` where it will not tell of all of them.
+/// Prepares the VM to tell of allocations. `false` where it will not tell of all of them.
 pub fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
     let version = env.vm_version().unwrap_or(u32::MAX);
     if version >= 21 {
         return Ok(true);
     }
-    let loses_nothing =
-        |flags: VmFlags| tells_without_buffers(flags) && (version >= 16 || keep_no_buffer(flags));
+    // A VM that is up is made to keep no buffers when the tracker starts.
+    let keeps_none = |flags| version >= 16 || !env.is_loading() || keep_no_buffer(flags);
+    let loses_nothing = |flags: VmFlags| tells_without_buffers(flags) && keeps_none(flags);
     Ok(env.flags().is_some_and(loses_nothing))
 }
 
@@ -121,6 +126,7 @@ impl AllocationTracker {
             top_frames,
             scale: Scale::of(interval),
             live: LiveObjects::new(sweeper.clone()),
+            late: (!env.is_loading()).then(LateStart::default),
             number: TRACKERS.fetch_add(1, Ordering::Relaxed),
             caches: Mutex::default(),
             cached: Arc::default(),
@@ -132,9 +138,9 @@ impl AllocationTracker {
         }
     }
 
-    /// Begins; called once, when the VM is up.
-    pub fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        let Shared { env, .. } = *self.shared;
+    /// Begins; called once, when the VM is up. `false` where threads that were there before will not tell at once.
+    pub fn start(&self, jni: Jni<'_>) -> Result<bool, JvmtiError> {
+        let Shared { env, scale, .. } = *self.shared;
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,
@@ -143,10 +149,14 @@ impl AllocationTracker {
             c"HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
+        if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {
+            return late.exact(env, jni, &self.agent_threads, collects_concurrently(env));
+        }
         env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
         // A collection takes the threads' allocation buffers away: those were handed out before the event was on.
-        env.force_garbage_collection()
+        env.force_garbage_collection()?;
+        Ok(true)
     }
 
     /// The current thread has been given its number.
@@ -163,6 +173,9 @@ impl AllocationTracker {
 
     /// A collection is over.
     pub fn gc_finished(&self) {
+        if let Some(late) = &self.shared.late {
+            late.gc_finished();
+        }
         self.shared.live.collected();
     }
 
@@ -174,6 +187,9 @@ impl AllocationTracker {
 
     /// Gives the references to the program's objects back to a VM that goes on; nothing is tracked from here on.
     pub fn give_back(&self, jni: Jni<'_>) {
+        if let Some(late) = &self.shared.late {
+            late.give_back();
+        }
         self.shared.live.give_back(jni);
         for cache in std::mem::take(&mut *self.shared.caches.lock()) {
             if let Some(cache) = cache.upgrade() {
