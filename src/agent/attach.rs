@@ -28,7 +28,9 @@ enum Refused {
     #[error("the command came on a thread that the VM does not know")]
     NoThread,
     #[error(transparent)]
-    Options(#[from] OptionError),
+    Options(OptionError),
+    #[error("{0}; jcmd cuts options at '=', unless they are in quotes of their own: '\"{1}=...\"'")]
+    Cut(OptionError, &'static str),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error("{0}; no profile was started")]
@@ -36,7 +38,16 @@ enum Refused {
     #[error("a fault of the agent ended the profile")]
     Fault,
     #[error("stopped, but the profile is not whole: the program's stderr says why")]
-    Cut,
+    NotWhole,
+}
+
+impl From<OptionError> for Refused {
+    fn from(error: OptionError) -> Self {
+        match error {
+            OptionError::NoValue { name, .. } => Refused::Cut(error, name),
+            error => Refused::Options(error),
+        }
+    }
 }
 
 /// What a command that was carried out has to say.
@@ -122,7 +133,7 @@ fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
             "stopped; the profile is in {}",
             output.display()
         ))),
-        Some((false, _)) => Err(Refused::Cut),
+        Some((false, _)) => Err(Refused::NotWhole),
         None => Err(Refused::Fault),
     }
 }

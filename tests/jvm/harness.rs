@@ -67,7 +67,7 @@ fn setting(variable: &str, function: &str) -> String {
 }
 
 /// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
-fn agent() -> PathBuf {
+pub fn agent() -> PathBuf {
     built("HPROF_AGENT", "deps/libhprof.so")
 }
 
@@ -216,11 +216,6 @@ impl Program {
         Self { command, folder }
     }
 
-    /// A program without the agent.
-    pub fn bare(jvm: &Jvm, name: &str) -> Self {
-        Self::tool(jvm, "java").class(name)
-    }
-
     /// A JVM without the agent; what it is to run comes with `program` or `arg`.
     pub fn bare_java(jvm: &Jvm, vm_options: &[&str]) -> Self {
         let mut program = Self::tool(jvm, "java");
@@ -337,20 +332,34 @@ impl Running {
         self.wait_until(|| self.output("stderr").contains(text));
     }
 
-    /// Asks the running VM to load the agent; returns what `jcmd` says.
-    pub fn attach(&self, jvm: &Jvm, options: &str) -> String {
-        let pid = self.child.id().to_string();
-        let mut jcmd = Command::new(jvm.home.join("bin/jcmd"));
-        let output = jcmd
-            .args([&pid, "JVMTI.agent_load"])
-            .arg(agent())
-            .arg(options)
-            .output()
-            .expect("jcmd");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
-    /// What `jcmd <pid> <command>` says of the running VM.
+    /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
+    pub fn jcmd_load(&self, options: &str) -> String {
+        let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
+        self.jcmd(jdks().next().expect("a JDK"), &command)
+    }
+
+    /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.
+    pub fn hprof(&self, verb: &str, rest: &[&str]) -> (bool, String) {
+        let mut hprof = Command::new(cli());
+        hprof.arg(verb).arg(self.child.id().to_string()).args(rest);
+        let output = hprof.arg("--agent").arg(agent()).output().expect("hprof");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("UTF-8");
+        (output.status.success(), text.trim_end().to_owned())
+    }
+
+    /// As `hprof`; it must be content.
+    pub fn hprof_well(&self, verb: &str, rest: &[&str]) -> String {
+        let (content, text) = self.hprof(verb, rest);
+        assert!(content, "hprof {verb} {rest:?}: {text}");
+        text
+    }
+
+    /// What `jcmd <pid> <command>` says of the running VM; any JDK can ask.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
         let output = Command::new(jvm.home.join("bin/jcmd"))
             .args([&*self.child.id().to_string(), command])
@@ -374,7 +383,8 @@ impl Running {
         }
     }
 
-    fn output(&self, name: &str) -> String {
+    /// What it has printed to `stdout` or `stderr`.
+    pub fn output(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.outputs.path().join(name)).expect("an output file"))
             .into_owned()
     }

@@ -3,6 +3,7 @@
 //!
 //! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
 
+mod attach;
 mod binary;
 mod collectors;
 mod exits;
