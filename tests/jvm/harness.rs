@@ -265,6 +265,19 @@ impl Program {
         }
     }
 
+    /// Puts the command behind another, which runs it.
+    pub fn behind(self, runner: &str) -> Self {
+        let mut words = runner.split(' ');
+        let mut command = Command::new(words.next().expect("a command"));
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.args(words).arg(self.command.get_program());
+        command.args(self.command.get_args());
+        Self {
+            command,
+            folder: self.folder,
+        }
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -294,7 +307,7 @@ impl Program {
         self.command
             .stdout(create("stdout"))
             .stderr(create("stderr"));
-        let child = self.command.spawn().expect("the JVM");
+        let child = Guarded(self.command.spawn().expect("the JVM"));
         Running {
             child,
             folder: self.folder,
@@ -303,9 +316,20 @@ impl Program {
     }
 }
 
+/// A process that does not outlive the test, however that ends.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // One that has ended and been waited for is not signalled.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A program that runs.
 pub struct Running {
-    child: Child,
+    child: Guarded,
     folder: TempDir,
     outputs: TempDir,
 }
@@ -313,7 +337,7 @@ pub struct Running {
 impl Running {
     pub fn send(&self, signal: &str) {
         let status = Command::new("kill")
-            .args(["-s", signal, &self.child.id().to_string()])
+            .args(["-s", signal, &self.child.0.id().to_string()])
             .status();
         assert!(status.expect("kill").success());
     }
@@ -333,7 +357,7 @@ impl Running {
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
@@ -345,7 +369,10 @@ impl Running {
     /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.
     pub fn hprof(&self, verb: &str, rest: &[&str]) -> (bool, String) {
         let mut hprof = Command::new(cli());
-        hprof.arg(verb).arg(self.child.id().to_string()).args(rest);
+        hprof
+            .arg(verb)
+            .arg(self.child.0.id().to_string())
+            .args(rest);
         let output = hprof.arg("--agent").arg(agent()).output().expect("hprof");
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8(text).expect("UTF-8");
@@ -362,7 +389,7 @@ impl Running {
     /// What `jcmd <pid> <command>` says of the running VM; any JDK can ask.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
         let output = Command::new(jvm.home.join("bin/jcmd"))
-            .args([&*self.child.id().to_string(), command])
+            .args([&*self.child.0.id().to_string(), command])
             .output()
             .expect("jcmd");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -392,11 +419,10 @@ impl Running {
     pub fn wait(mut self) -> Finished {
         let end = Instant::now() + PATIENCE;
         let status = loop {
-            if let Some(status) = self.child.try_wait().expect("wait") {
+            if let Some(status) = self.child.0.try_wait().expect("wait") {
                 break status;
             }
             if Instant::now() > end {
-                let _ = self.child.kill();
                 panic!(
                     "the program hangs: {} {}",
                     self.output("stdout"),

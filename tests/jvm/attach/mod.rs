@@ -4,6 +4,7 @@
 mod commands;
 mod refusals;
 mod rounds;
+mod strangers;
 mod traces;
 
 use std::fs;
