@@ -58,6 +58,7 @@ pub struct Handlers {
     closed: Box<dyn Fn(bool) + Send + Sync>,
     registering: Mutex<()>,
     dumping: Mutex<()>,
+    begun: AtomicBool,
     quiet: AtomicBool,
 }
 
@@ -86,6 +87,7 @@ impl Handlers {
             closed,
             registering: Mutex::new(()),
             dumping: Mutex::new(()),
+            begun: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
         }
     }

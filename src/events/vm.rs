@@ -1,5 +1,6 @@
 //! The VM's life: up, asked for a dump, down.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Handlers;
@@ -24,7 +25,12 @@ impl Handlers {
 
     /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were
     /// there before.
+    ///
+    /// Who attaches right at the start gets VMInit as well: the VM answers requests a moment before.
     pub(super) fn begin(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        if self.begun.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         self.env.enable(Event::ThreadStart)?;
         self.env.enable(Event::ThreadEnd)?;
         for thread in self.env.all_threads(jni)? {

@@ -6,6 +6,7 @@
 //! on threads of ours, for which the VM must have drawn numbers that fit the interval of the moment.
 
 use std::ptr;
+use std::time::Duration;
 
 use super::agent_thread::AgentThreads;
 use super::env::{Env, jvmti};
@@ -18,6 +19,9 @@ use super::sys;
 /// a thousandth in one of a thousand.
 const TRIED: u32 = 1 << 20;
 const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 10)..(TRIED as u64 * 19);
+
+/// How long a thread may take to start: in a VM that is going down it never does.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Finds the numbers of all threads.
 #[derive(Clone, Copy)]
@@ -78,7 +82,7 @@ impl Countdowns {
                 let _ = sender.send(number);
             })
             .ok()?;
-        receiver.recv().ok().flatten()
+        receiver.recv_timeout(PATIENCE).ok().flatten()
     }
 
     /// Has every thread's next allocation told. For the end of a collection alone, while the VM stands still.

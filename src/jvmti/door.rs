@@ -13,9 +13,6 @@ use parking_lot::{Condvar, Mutex};
 
 use super::callbacks::Events;
 
-/// How long the end of a round waits for other events to end: a thread that a debugger suspended inside one never will.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 static DOOR: Door = Door::new();
 
 /// Counts the events that are running.
@@ -99,12 +96,9 @@ impl Door {
         self.events.store(events, Ordering::SeqCst);
     }
 
-    /// Lets nobody in any more and waits until all have left, but not for ever. `None` when the door was closed already.
-    pub(super) fn close(&self) -> Option<Closed> {
-        self.close_within(PATIENCE)
-    }
-
-    fn close_within(&self, patience: Duration) -> Option<Closed> {
+    /// Lets nobody in any more and waits until all have left, but no longer than that: a thread that a debugger suspended
+    /// inside never leaves. `None` when the door was closed already.
+    pub(super) fn close(&self, patience: Duration) -> Option<Closed> {
         let events = self.events.swap(ptr::null_mut(), Ordering::SeqCst);
         if events.is_null() {
             return None;
@@ -197,6 +191,8 @@ mod tests {
     use super::*;
     use crate::jvmti::{Allocation, Jni, JvmtiError, Object};
 
+    const LONG: Duration = Duration::from_secs(60);
+
     #[derive(Default)]
     struct Counts {
         dumps: AtomicU32,
@@ -270,17 +266,17 @@ mod tests {
     #[test]
     fn nobody_enters_a_closed_door() {
         let (door, counts) = door();
-        let closed = door.close().expect("it was open");
+        let closed = door.close(LONG).expect("it was open");
         dump(&door);
         assert_eq!(counts.dumps.load(Ordering::SeqCst), 0);
         assert!(matches!(closed, Closed::Empty(_)));
-        assert!(door.close().is_none(), "and it is closed once");
+        assert!(door.close(LONG).is_none(), "and it is closed once");
     }
 
     #[test]
     fn a_door_opens_again_for_another_receiver() {
         let (door, first) = door();
-        drop(door.close());
+        drop(door.close(LONG));
         assert_eq!(Arc::strong_count(&first), 1, "the first one is freed");
         let second = reopen(&door);
         dump(&door);
@@ -301,7 +297,7 @@ mod tests {
                 });
             });
             inside.wait();
-            door.close_within(Duration::from_secs(60));
+            door.close(LONG);
             assert_eq!(counts.dumps.load(Ordering::SeqCst), 1);
         });
     }
@@ -310,7 +306,7 @@ mod tests {
     fn closing_does_not_wait_for_ever_and_frees_nothing_in_use() {
         let (door, counts) = door();
         let _stuck = door.enter();
-        let closed = door.close_within(Duration::from_millis(10));
+        let closed = door.close(Duration::from_millis(10));
         assert!(matches!(closed, Some(Closed::Occupied(_))));
         drop(closed);
         assert_eq!(Arc::strong_count(&counts), 2, "the one inside may use it");
@@ -335,7 +331,7 @@ mod tests {
             for _ in 0..200 {
                 let counts = reopen(&door);
                 thread::yield_now();
-                let closed = door.close_within(Duration::from_secs(60));
+                let closed = door.close(LONG);
                 assert!(matches!(closed, Some(Closed::Empty(_))));
                 drop(closed);
                 assert_eq!(Arc::strong_count(&counts), 1);

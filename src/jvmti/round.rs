@@ -15,8 +15,10 @@ use super::env::OwnEnv;
 use super::error::JvmtiError;
 use super::jni::Jni;
 
-/// How long a `stop` waits for the agent's threads to be gone.
+/// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a `stop` waits for events that are running: one of them may be writing a large dump.
+const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
 /// going down, must not keep the program from ending.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
@@ -55,7 +57,7 @@ impl Rounds {
         Door::any().open(events);
         let round = Installed { env, agent_threads };
         if let Err(error) = callbacks::register(round.env.env()) {
-            if let Some(closed) = Door::any().close() {
+            if let Some(closed) = Door::any().close(PATIENCE) {
                 round.give_back(closed);
             }
             return Err(error);
@@ -73,7 +75,7 @@ impl Rounds {
     /// everything it had of the VM is given back. `None` where none runs, or `last` panicked.
     pub fn end<T>(last: impl FnOnce(&dyn Events) -> T) -> Option<T> {
         let mut installed = INSTALLED.lock();
-        let closed = Door::any().close()?;
+        let closed = Door::any().close(DUMP_PATIENCE)?;
         let answer = closed.run("stop", last);
         if let Some(installed) = installed.take() {
             installed.give_back(closed);
@@ -85,7 +87,7 @@ impl Rounds {
     pub(super) fn vm_death(jni: Jni<'_>) {
         // A `stop` closes the door at once, and writes for a while.
         let _installed = INSTALLED.try_lock_for(STOP_PATIENCE);
-        if let Some(closed) = Door::any().close() {
+        if let Some(closed) = Door::any().close(PATIENCE) {
             closed.run("VMDeath", |events| events.vm_death(jni));
             // Nobody needs the memory any more.
             std::mem::forget(closed);

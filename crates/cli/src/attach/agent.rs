@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::process::Process;
@@ -147,8 +147,9 @@ impl Reply {
         };
         let (uid, gid) = process.owner();
         if rustix::process::geteuid().as_raw() != uid {
-            // This is root's: the program is to write to it.
-            chown(&path, Some(uid), Some(gid)).map_err(failed)?;
+            // This is root's: the program is to write to it. Its path may lead elsewhere by now, in a folder of the
+            // program's.
+            fchown(&reply.file, Some(uid), Some(gid)).map_err(failed)?;
         }
         Ok(reply)
     }
