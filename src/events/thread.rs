@@ -5,8 +5,8 @@ use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::snapshot::ThreadNames;
 use crate::tables::thread::ThreadSerial;
 
-/// The mark of a thread that has ended without a number, which has 32 bits.
-const ENDED: usize = usize::MAX;
+/// The mark of a thread that has ended without a number.
+const ENDED: u32 = u32::MAX;
 
 impl Handlers {
     pub(super) fn on_thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -29,7 +29,7 @@ impl Handlers {
             return None;
         }
         let serial = self.tables.threads.add();
-        if self.env.set_thread_mark(thread, serial.0 as usize).is_err() {
+        if self.env.set_thread_mark(thread, serial.0).is_err() {
             return None;
         }
         self.announce(jni, thread, serial);
@@ -58,8 +58,7 @@ impl Handlers {
             // Threads of ours come here too, and do not mind.
             let _ = self.env.set_thread_mark(thread, ENDED);
         }
-        let serial = u32::try_from(mark).ok().filter(|&mark| mark != 0);
-        serial.map(ThreadSerial)
+        (mark != 0 && mark != ENDED).then_some(ThreadSerial(mark))
     }
 
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {

@@ -108,6 +108,10 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
 
 /// Tells the VM to call no more. A call that is on its way arrives all the same.
 pub(super) fn silence(env: Env) {
+    for event in sys::JVMTI_MIN_EVENT_TYPE_VAL..=sys::JVMTI_MAX_EVENT_TYPE_VAL {
+        // Not every number in between is an event.
+        let _ = switch(env, event, sys::JVMTI_DISABLE);
+    }
     // SAFETY: null stands for no callbacks. A VM that refuses calls a closed door.
     let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
 }

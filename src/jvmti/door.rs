@@ -104,9 +104,15 @@ impl Door {
             return None;
         }
         let mut waiting = self.waiting.lock();
+        // Found once, it stays so: whoever still comes finds null, and leaves.
+        let mut is_empty = false;
+        let mut occupied = |_: &mut ()| {
+            is_empty = self.is_empty();
+            !is_empty
+        };
         self.left
-            .wait_while_for(&mut waiting, |()| !self.is_empty(), patience);
-        Some(if self.is_empty() {
+            .wait_while_for(&mut waiting, &mut occupied, patience);
+        Some(if is_empty {
             // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; whoever read it before has
             // left, and whoever comes later finds null.
             Closed::Empty(unsafe { Box::from_raw(events) })

@@ -3,7 +3,10 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::callbacks;
 use super::error::JvmtiError;
 use super::flags::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
@@ -15,6 +18,8 @@ use super::virtual_threads::VirtualThreads;
 pub struct Env {
     raw: NonNull<sys::jvmtiEnv>,
     vm: Vm,
+    /// Tells the marks on threads from those of earlier rounds.
+    round: u32,
 }
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
@@ -120,19 +125,32 @@ pub struct GroupInfo<'a> {
     pub parent: Option<Local<'a>>,
 }
 
-/// The owner of an environment: dropping it gives back all that the environment has, capabilities, events, tags and marks.
+/// The VM's environment for us, made by the first round and used by all.
+static SHARED: OnceLock<Env> = OnceLock::new();
+
+/// The environment while a round uses it; dropping it gives capabilities back and switches events off.
 ///
-/// Copies of the [`Env`] must not be used once it is dropped. One that cannot be sure of that is forgotten instead.
+/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One round in a
+/// hundred of `heap=sites` on a busy JDK 17 corrupted the VM's memory. Without capabilities and events it does nothing,
+/// and a copy that is used too late finds it alive.
 pub struct OwnEnv(Env);
 
 impl OwnEnv {
-    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11.
+    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
     pub fn new(vm: Vm) -> Option<Self> {
-        let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(Self(Env { raw, vm }))
+        static ROUNDS: AtomicU32 = AtomicU32::new(0);
+        let shared = match SHARED.get() {
+            Some(&shared) => shared,
+            None => {
+                let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
+                *SHARED.get_or_init(|| Env { raw, vm, round: 0 })
+            }
+        };
+        let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
+        Some(Self(Env { round, ..shared }))
     }
 
-    /// The environment, while this lives.
+    /// The environment.
     pub fn env(&self) -> Env {
         self.0
     }
@@ -140,8 +158,15 @@ impl OwnEnv {
 
 impl Drop for OwnEnv {
     fn drop(&mut self) {
-        // SAFETY: no copy is used from here on, by the promise above. A VM that refuses keeps the environment.
-        let _ = unsafe { jvmti!(self.0, DisposeEnvironment) };
+        let env = self.0;
+        callbacks::silence(env);
+        let mut capabilities = sys::jvmtiCapabilities::default();
+        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses keeps
+        // them.
+        let _ = unsafe {
+            jvmti!(env, GetCapabilities, &mut capabilities)
+                .and_then(|()| jvmti!(env, RelinquishCapabilities, &capabilities))
+        };
     }
 }
 
@@ -279,16 +304,20 @@ impl Env {
     }
 
     /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
-    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<usize, JvmtiError> {
+    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
         let mut mark = ptr::null_mut();
         let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
         // SAFETY: null stands for the current thread; `mark` is where the answer goes.
         unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut mark)? };
-        Ok(mark.addr())
+        let mark = mark.addr() as u64;
+        // A mark of an earlier round is none.
+        let own = (mark >> 32) as u32 == self.round;
+        Ok(if own { mark as u32 } else { 0 })
     }
 
     /// Leaves a number on a live thread.
-    pub fn set_thread_mark(self, thread: Object<'_>, mark: usize) -> Result<(), JvmtiError> {
+    pub fn set_thread_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
+        let mark = (u64::from(self.round) << 32 | u64::from(mark)) as usize;
         // SAFETY: the VM keeps the pointer and never follows it.
         unsafe {
             jvmti!(

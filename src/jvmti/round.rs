@@ -1,7 +1,7 @@
 //! One profile in the life of the VM: its JVMTI environment, its threads, the receiver of its events.
 //!
-//! A VM sees several, one after the other, when profiles are started and stopped by attaching. Each has an environment of
-//! its own: disposing of it gives back capabilities, events, tags and marks at one stroke.
+//! A VM sees several, one after the other, when profiles are started and stopped by attaching. They share an environment,
+//! which has no capabilities and no events between them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
 /// going down, must not keep the program from ending.
-const STOP_PATIENCE: Duration = Duration::from_secs(30);
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the running round owns. The lock is held while a round ends, so that VMDeath does not overtake a `stop`.
 static INSTALLED: Mutex<Option<Installed>> = Mutex::new(None);
@@ -42,8 +42,6 @@ impl Rounds {
 
     /// Begins a round: `events` receives the VM's events. Only one at a time: with a round running this one is dropped,
     /// and `false` the answer.
-    ///
-    /// Whatever uses the environment must belong to `events` or run on a thread of `agent_threads`.
     pub fn begin(
         env: OwnEnv,
         agent_threads: Arc<AgentThreads>,
@@ -51,7 +49,8 @@ impl Rounds {
     ) -> Result<bool, JvmtiError> {
         let mut installed = INSTALLED.lock();
         if installed.is_some() || Door::any().is_open() {
-            drop(events);
+            // It belongs to the one that runs.
+            std::mem::forget(env);
             return Ok(false);
         }
         Door::any().open(events);
@@ -97,20 +96,13 @@ impl Rounds {
 
 impl Installed {
     /// Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of ours did not
-    /// end in time. No event comes from it all the same.
+    /// end in time.
     fn give_back(self, closed: Closed) {
         let Self { env, agent_threads } = self;
-        callbacks::silence(env.env());
-        let keep = |env| std::mem::forget(env);
-        let Closed::Empty(events) = closed else {
-            return keep(env);
-        };
-        if !agent_threads.have_ended_within(env.env(), PATIENCE) {
-            std::mem::forget(events);
-            return keep(env);
-        }
-        // The receiver goes first: it has copies of the environment.
-        drop(events);
+        let have_ended = agent_threads.have_ended_within(env.env(), PATIENCE);
         drop(env);
+        if !have_ended {
+            std::mem::forget(closed);
+        }
     }
 }

@@ -211,6 +211,5 @@ fn new_site(
 /// The number of the platform thread that this is.
 fn serial(shared: &Shared, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
     let mark = shared.env.thread_mark(Some(thread?)).ok()?;
-    let serial = u32::try_from(mark).ok().filter(|&serial| serial != 0);
-    serial.map(ThreadSerial)
+    (mark != 0).then_some(ThreadSerial(mark))
 }

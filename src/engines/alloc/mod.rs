@@ -35,6 +35,9 @@ use weigh::Scale;
 /// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The interval of a VM that nobody has told another.
+const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
+
 /// How many trackers there were.
 static TRACKERS: AtomicU64 = AtomicU64::new(0);
 
@@ -187,6 +190,7 @@ impl AllocationTracker {
 
     /// Gives the references to the program's objects back to a VM that goes on; nothing is tracked from here on.
     pub fn give_back(&self, jni: Jni<'_>) {
+        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
         if let Some(late) = &self.shared.late {
             late.give_back();
         }
