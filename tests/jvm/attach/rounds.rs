@@ -102,9 +102,12 @@ fn profiles_start_and_stop_under_load() {
     for jvm in jvms() {
         let run = steps(jvm, &[], &["load:4", "make:2000", "make:10"]);
         go(&run, 1);
-        for round in 0..4 {
+        for round in 0..32 {
             let mode = ["heap=sites", "cpu=samples,interval=1"][round % 2];
-            let options = format!("{mode},format=b,thread=y,verbose=n,file={round}.hprof");
+            let options = format!(
+                "{mode},format=b,thread=y,verbose=n,file={}.hprof",
+                round % 4
+            );
             run.hprof_well("attach", &[&options]);
             run.hprof_well("dump", &[]);
             run.hprof_well("stop", &[]);
