@@ -213,6 +213,8 @@ impl Defined {
             }
             Record::AllocSites { .. }
             | Record::HeapSummary { .. }
+            | Record::HeapDumpSegment { .. }
+            | Record::HeapDumpEnd
             | Record::ControlSettings { .. } => true,
         };
         if same {
@@ -301,7 +303,11 @@ fn each_named(
         }),
         // What ends a class or a thread has rules of its own.
         Record::UnloadClass { .. } | Record::EndThread { .. } => Ok(()),
-        Record::String { .. } | Record::HeapSummary { .. } | Record::ControlSettings { .. } => {
+        Record::String { .. }
+        | Record::HeapDumpSegment { .. }
+        | Record::HeapDumpEnd
+        | Record::HeapSummary { .. }
+        | Record::ControlSettings { .. } => {
             Ok(())
         }
     }

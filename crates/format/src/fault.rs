@@ -99,6 +99,8 @@ impl Subject {
             Record::AllocSites { .. }
             | Record::HeapSummary { .. }
             | Record::CpuSamples { .. }
+            | Record::HeapDumpSegment { .. }
+            | Record::HeapDumpEnd
             | Record::ControlSettings { .. } => None,
         };
         Subject {

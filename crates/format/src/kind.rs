@@ -97,6 +97,8 @@ impl Record<'_> {
             Record::StartThread { .. } => RecordKind::StartThread,
             Record::EndThread { .. } => RecordKind::EndThread,
             Record::CpuSamples { .. } => RecordKind::CpuSamples,
+            Record::HeapDumpSegment { .. } => RecordKind::HeapDumpSegment,
+            Record::HeapDumpEnd => RecordKind::HeapDumpEnd,
             Record::ControlSettings { .. } => RecordKind::ControlSettings,
         }
     }

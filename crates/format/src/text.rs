@@ -126,6 +126,8 @@ impl Encoder for TextEncoder {
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
+            // Written as text by the heap encoder.
+            Record::HeapDumpSegment { .. } | Record::HeapDumpEnd => {}
             _ => self
                 .print(time, record, out)
                 .expect("a Vec takes every write"),
