@@ -2,9 +2,13 @@
 //!
 //! Tags, field order and widths are those of the binary format's specification ("HPROF Agent", HEAP DUMP).
 
+mod records;
+
 use std::borrow::Cow;
 
-use crate::{BasicType, ObjectId, StringId, ThreadSerial, TraceSerial};
+pub use records::{HeapError, HeapRecords, RawHeapRecord};
+
+use crate::{BasicType, HeapKind, ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// One record of a heap dump.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +56,27 @@ pub enum HeapRecord<'a> {
         /// Its elements, big-endian.
         elements: &'a [u8],
     },
+    /// 0xC3, Android's; the agent never makes one.
+    PrimitiveArrayWithoutData {
+        /// The array.
+        object: ObjectId,
+        /// Where it was allocated.
+        trace: TraceSerial,
+        /// What its elements are; never [`BasicType::Object`].
+        element: BasicType,
+        /// How many elements it has.
+        length: u32,
+    },
+    /// 0xFE, Android's: the next objects belong to this heap. The agent never makes one.
+    HeapInfo {
+        /// The heap's number.
+        heap: u32,
+        /// Its name.
+        name: StringId,
+    },
 }
 
-/// What keeps an object alive.
+/// What keeps an object alive. The agent makes those with tags up to 0x08, and 0xFF; the others are Android's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
     /// 0xFF.
@@ -99,6 +121,50 @@ pub enum Root {
         /// Where it is.
         trace: TraceSerial,
     },
+    /// 0x89, a string literal.
+    InternedString,
+    /// 0x8A, something that waits for its finalizer.
+    Finalizing,
+    /// 0x8B, something that a debugger holds.
+    Debugger,
+    /// 0x8C, something that is being cleaned up behind a reference.
+    ReferenceCleanup,
+    /// 0x8D, something that the VM holds.
+    VmInternal,
+    /// 0x8E, a monitor that native code holds.
+    JniMonitor {
+        /// The thread.
+        thread: ThreadSerial,
+        /// The frame's place in the thread's trace, 0 the innermost, -1 unknown.
+        frame: i32,
+    },
+    /// 0x90, something that nothing keeps alive.
+    Unreachable,
+}
+
+impl Root {
+    /// The kind of the record.
+    #[must_use]
+    pub fn kind(self) -> HeapKind {
+        match self {
+            Root::Unknown => HeapKind::RootUnknown,
+            Root::JniGlobal { .. } => HeapKind::RootJniGlobal,
+            Root::JniLocal { .. } => HeapKind::RootJniLocal,
+            Root::JavaFrame { .. } => HeapKind::RootJavaFrame,
+            Root::NativeStack { .. } => HeapKind::RootNativeStack,
+            Root::StickyClass => HeapKind::RootStickyClass,
+            Root::ThreadBlock { .. } => HeapKind::RootThreadBlock,
+            Root::MonitorUsed => HeapKind::RootMonitorUsed,
+            Root::Thread { .. } => HeapKind::RootThread,
+            Root::InternedString => HeapKind::RootInternedString,
+            Root::Finalizing => HeapKind::RootFinalizing,
+            Root::Debugger => HeapKind::RootDebugger,
+            Root::ReferenceCleanup => HeapKind::RootReferenceCleanup,
+            Root::VmInternal => HeapKind::RootVmInternal,
+            Root::JniMonitor { .. } => HeapKind::RootJniMonitor,
+            Root::Unreachable => HeapKind::RootUnreachable,
+        }
+    }
 }
 
 /// A class, its statics and the layout of its instances.
@@ -150,8 +216,23 @@ pub enum Value {
 }
 
 impl HeapRecord<'_> {
+    /// The record's kind.
+    #[must_use]
+    pub fn kind(&self) -> HeapKind {
+        match self {
+            HeapRecord::Root { root, .. } => root.kind(),
+            HeapRecord::Class(_) => HeapKind::Class,
+            HeapRecord::Instance { .. } => HeapKind::Instance,
+            HeapRecord::ObjectArray { .. } => HeapKind::ObjectArray,
+            HeapRecord::PrimitiveArray { .. } => HeapKind::PrimitiveArray,
+            HeapRecord::PrimitiveArrayWithoutData { .. } => HeapKind::PrimitiveArrayWithoutData,
+            HeapRecord::HeapInfo { .. } => HeapKind::HeapInfo,
+        }
+    }
+
     /// Appends the record as the binary format has it, with ids of 8 bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.kind().tag());
         match *self {
             HeapRecord::Root { object, root } => write_root(out, object, root),
             HeapRecord::Class(ref class) => write_class(out, class),
@@ -161,7 +242,6 @@ impl HeapRecord<'_> {
                 class,
                 fields,
             } => {
-                out.push(0x21);
                 put(out, object.0.to_be_bytes());
                 put(out, trace.0.to_be_bytes());
                 put(out, class.0.to_be_bytes());
@@ -174,7 +254,6 @@ impl HeapRecord<'_> {
                 class,
                 elements,
             } => {
-                out.push(0x22);
                 put(out, object.0.to_be_bytes());
                 put(out, trace.0.to_be_bytes());
                 put(out, ((elements.len() / 8) as u32).to_be_bytes());
@@ -187,13 +266,19 @@ impl HeapRecord<'_> {
                 element,
                 elements,
             } => {
-                out.push(0x23);
-                put(out, object.0.to_be_bytes());
-                put(out, trace.0.to_be_bytes());
-                let count = elements.len() / element.size(8);
-                put(out, (count as u32).to_be_bytes());
-                out.push(element as u8);
+                let length = (elements.len() / element.size(8)) as u32;
+                write_primitive_array(out, object, trace, length, element);
                 out.extend_from_slice(elements);
+            }
+            HeapRecord::PrimitiveArrayWithoutData {
+                object,
+                trace,
+                element,
+                length,
+            } => write_primitive_array(out, object, trace, length, element),
+            HeapRecord::HeapInfo { heap, name } => {
+                put(out, heap.to_be_bytes());
+                put(out, name.0.to_be_bytes());
             }
         }
     }
@@ -247,23 +332,21 @@ impl Value {
 }
 
 fn write_root(out: &mut Vec<u8>, object: ObjectId, root: Root) {
-    let tag = match root {
-        Root::Unknown => 0xFF,
-        Root::JniGlobal { .. } => 0x01,
-        Root::JniLocal { .. } => 0x02,
-        Root::JavaFrame { .. } => 0x03,
-        Root::NativeStack { .. } => 0x04,
-        Root::StickyClass => 0x05,
-        Root::ThreadBlock { .. } => 0x06,
-        Root::MonitorUsed => 0x07,
-        Root::Thread { .. } => 0x08,
-    };
-    out.push(tag);
     put(out, object.0.to_be_bytes());
     match root {
-        Root::Unknown | Root::StickyClass | Root::MonitorUsed => {}
+        Root::Unknown
+        | Root::StickyClass
+        | Root::MonitorUsed
+        | Root::InternedString
+        | Root::Finalizing
+        | Root::Debugger
+        | Root::ReferenceCleanup
+        | Root::VmInternal
+        | Root::Unreachable => {}
         Root::JniGlobal { reference } => put(out, reference.to_be_bytes()),
-        Root::JniLocal { thread, frame } | Root::JavaFrame { thread, frame } => {
+        Root::JniLocal { thread, frame }
+        | Root::JavaFrame { thread, frame }
+        | Root::JniMonitor { thread, frame } => {
             put(out, thread.0.to_be_bytes());
             put(out, frame.to_be_bytes());
         }
@@ -277,8 +360,20 @@ fn write_root(out: &mut Vec<u8>, object: ObjectId, root: Root) {
     }
 }
 
+fn write_primitive_array(
+    out: &mut Vec<u8>,
+    object: ObjectId,
+    trace: TraceSerial,
+    length: u32,
+    element: BasicType,
+) {
+    put(out, object.0.to_be_bytes());
+    put(out, trace.0.to_be_bytes());
+    put(out, length.to_be_bytes());
+    out.push(element as u8);
+}
+
 fn write_class(out: &mut Vec<u8>, class: &ClassDump<'_>) {
-    out.push(0x20);
     put(out, class.class.0.to_be_bytes());
     put(out, class.trace.0.to_be_bytes());
     for object in [

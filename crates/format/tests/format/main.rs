@@ -3,6 +3,7 @@
 mod binary;
 mod check;
 mod common;
+mod heap;
 mod reader;
 mod round_trip;
 mod text;
