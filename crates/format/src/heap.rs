@@ -6,6 +6,7 @@ mod records;
 
 use std::borrow::Cow;
 
+pub(crate) use records::{Extent, decode};
 pub use records::{HeapError, HeapRecords, RawHeapRecord};
 
 use crate::{BasicType, HeapKind, ObjectId, StringId, ThreadSerial, TraceSerial};

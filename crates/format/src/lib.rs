@@ -24,6 +24,6 @@ pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, Named, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
 pub use kind::{HeapKind, RecordKind};
-pub use reader::{Entry, Header, IdSize, Item, ReadError, Reader, Version};
+pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
 pub use text::TextEncoder;

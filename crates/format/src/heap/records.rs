@@ -151,11 +151,15 @@ impl Extent {
             HeapKind::PrimitiveArray => {
                 let head = 1 + id + 4 + 4 + 1;
                 let count = u4(bytes, head, 1 + id + 4)?;
-                let element =
-                    primitive(bytes[head - 1]).map_err(|misfit| HeapError::of(misfit, 0, kind))?;
+                let element = element(bytes[head - 1], kind)?;
                 (head, u64::from(count) * element.size(id) as u64)
             }
-            HeapKind::PrimitiveArrayWithoutData => (1 + id + 4 + 4 + 1, 0),
+            HeapKind::PrimitiveArrayWithoutData => {
+                let head = 1 + id + 4 + 4 + 1;
+                u4(bytes, head, 1 + id + 4)?;
+                element(bytes[head - 1], kind)?;
+                (head, 0)
+            }
             HeapKind::HeapInfo => (1 + 4 + id, 0),
             HeapKind::Class => (class_length(bytes, id_size)?, 0),
             HeapKind::RootJniGlobal => (1 + id + id, 0),
@@ -204,6 +208,10 @@ fn u4(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
         });
     };
     Ok(u32::from_be_bytes(value))
+}
+
+fn element(byte: u8, kind: HeapKind) -> Result<BasicType, HeapError> {
+    primitive(byte).map_err(|misfit| HeapError::of(misfit, 0, kind))
 }
 
 fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {

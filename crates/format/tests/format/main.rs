@@ -4,6 +4,7 @@ mod binary;
 mod check;
 mod common;
 mod heap;
+mod heap_reader;
 mod reader;
 mod round_trip;
 mod text;
