@@ -21,7 +21,7 @@ mod window;
 pub use binary::BinaryEncoder;
 pub use check::{Summary, check};
 pub use encode::{Encoder, Micros, Millis};
-pub use fault::{Fault, Named, Subject};
+pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
 pub use kind::{HeapKind, RecordKind};
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
