@@ -1,6 +1,5 @@
 //! Verifies a file in the binary format: its structure, and that records only name what stands before them.
 
-mod classes;
 mod heap;
 mod ids;
 
@@ -64,7 +63,9 @@ impl fmt::Display for Summary {
 /// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants, roots,
 /// and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes as the
 /// fields of its class and those above take, and the classes must say so. The class of each object must be there, and each
-/// class must have been loaded. Ids are unique in a dump, and each dump has an end.
+/// class must have been loaded. Ids are unique in a dump, and each dump has an end. One thing is let pass: what an array
+/// names that a global reference of native code holds. HotSpot keeps the objects of its class data archive in such an
+/// array, and dumps it without those of classes that were not loaded yet; the agent passes that on.
 ///
 /// Two other writers break some of these rules, and are not blamed for it. The JDK's own agent (settings first, ids of 4
 /// bytes): the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes

@@ -2,12 +2,17 @@
 //!
 //! Tags, field order and widths are those of the binary format's specification ("HPROF Agent", HEAP DUMP).
 
+mod classes;
 mod records;
+mod totals;
 
 use std::borrow::Cow;
 
-pub(crate) use records::{Extent, decode};
+pub(crate) use classes::{ClassIndex, Classes, each_name};
+pub(crate) use records::{Extent, decode, id_at};
 pub use records::{HeapError, HeapRecords, RawHeapRecord};
+pub use totals::{HeapCounter, HeapTotals};
+pub(crate) use totals::{array_size, class_of, instance_size};
 
 use crate::{BasicType, HeapKind, ObjectId, StringId, ThreadSerial, TraceSerial};
 

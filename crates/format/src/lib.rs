@@ -22,7 +22,10 @@ pub use binary::BinaryEncoder;
 pub use check::{Summary, check};
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};
-pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
+pub use heap::{
+    ClassDump, HeapCounter, HeapError, HeapRecord, HeapRecords, HeapTotals, RawHeapRecord, Root,
+    Value,
+};
 pub use kind::{HeapKind, RecordKind};
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;

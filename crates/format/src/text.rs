@@ -1,5 +1,9 @@
 //! The text format: `format=a`.
 
+mod digits;
+mod heap;
+
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
@@ -9,6 +13,7 @@ use crate::{
     AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record,
     SITES_BY_ALLOCATION, StringId, TraceSerial,
 };
+use heap::{HeapText, source_name};
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -43,13 +48,23 @@ This file is the profile of a Java program, written as a sequence of records:
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
       accum are shares of all live bytes.
+
+  HEAP DUMP
+      What is in the heap: its roots, classes, plain objects and arrays, with
+      the stack that allocated each object and everything that they refer to.
+      References that are null and values that are none are left out. sz is
+      the bytes of an object, as far as its fields tell.
 ";
 
 /// Writes the text format.
 ///
 /// It remembers strings, classes, frames and the top of each trace for as long as it lives, because the records that
 /// print names only carry ids. STRING, LOAD CLASS, UNLOAD CLASS, FRAME, HEAP SUMMARY and CONTROL SETTINGS print nothing. An id
-/// under which nothing was written prints `<unknown>`.
+/// under which nothing was written prints `<unknown>`. Class names that come as in class files print as in Java source.
+///
+/// In heap dumps, classes must come before their instances and those of their subclasses: an instance that does not is
+/// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is what
+/// an object takes in a heap with references of 4 bytes, the default below 32 GB, as far as its fields tell.
 ///
 /// Names print as they are where they are UTF-8, with U+FFFD for what is not; control characters print as `?`, so that
 /// no name can pass for a line of its own.
@@ -61,6 +76,7 @@ pub struct TextEncoder {
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,
+    heap: HeapText,
 }
 
 /// A frame as it is printed.
@@ -98,6 +114,7 @@ impl Encoder for TextEncoder {
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.heap.note(record);
         match *record {
             Record::String {
                 id: StringId::NOTE,
@@ -108,8 +125,14 @@ impl Encoder for TextEncoder {
             Record::String { id, ref text } => {
                 self.strings.insert(id, printable(text));
             }
-            Record::LoadClass { serial, name, .. } => {
+            Record::LoadClass {
+                serial,
+                name,
+                class_object,
+                ..
+            } => {
                 self.classes.insert(serial, name);
+                self.heap.load(serial, class_object);
             }
             Record::Frame {
                 id,
@@ -126,8 +149,8 @@ impl Encoder for TextEncoder {
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
-            // Written as text by the heap encoder.
-            Record::HeapDumpSegment { .. } | Record::HeapDumpEnd => {}
+            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out),
+            Record::HeapDumpEnd => self.heap_end(out),
             _ => self
                 .print(time, record, out)
                 .expect("a Vec takes every write"),
@@ -306,10 +329,9 @@ impl TextEncoder {
         }
     }
 
-    fn class_name(&self, class: ClassSerial) -> &str {
-        self.classes
-            .get(&class)
-            .map_or(UNKNOWN, |&name| self.string(name))
+    fn class_name(&self, class: ClassSerial) -> Cow<'_, str> {
+        let name = self.classes.get(&class);
+        source_name(name.map_or(UNKNOWN, |&name| self.string(name)))
     }
 
     fn string(&self, id: StringId) -> &str {

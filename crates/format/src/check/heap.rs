@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-use super::classes::{ClassIndex, Classes, each_name};
+use foldhash::HashSet;
+
 use super::ids::Ids;
 use super::{Defined, Writer};
+use crate::heap::{ClassIndex, Classes, each_name, id_at};
 use crate::{
     ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
     Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
@@ -99,6 +101,9 @@ struct Dump {
     classes: Classes,
     /// Whether something is left to the second pass.
     postponed: bool,
+    /// What global references of native code hold. HotSpot keeps the objects of its class data archive in one such
+    /// array; it dumps the array, but not those of them that belong to classes which were not loaded yet.
+    held: HashSet<ObjectId>,
     /// The trace that was found last.
     trace: Option<TraceSerial>,
     /// The long object whose pieces come next.
@@ -133,6 +138,7 @@ impl Dump {
             ids: Ids::default(),
             classes: Classes::default(),
             postponed: false,
+            held: HashSet::default(),
             trace: None,
             long: None,
         }
@@ -215,8 +221,11 @@ impl Dump {
                         class,
                     })?;
                 }
-                self.elements(elements)?;
-                content = Content::Elements;
+                // Where roots come last, the second pass finds it here.
+                if !self.held.contains(&object) {
+                    self.elements(elements)?;
+                    content = Content::Elements;
+                }
                 object
             }
             HeapRecord::PrimitiveArray { object, trace, .. }
@@ -298,13 +307,14 @@ impl Dump {
 
     #[inline]
     fn fields(&mut self, class: ClassIndex, fields: &[u8]) -> Result<(), HeapFault> {
-        let Dump {
-            classes, ids, pass, ..
-        } = self;
-        let id_size = self.id_size;
-        classes.each_reference(class, |place| {
-            refer(ids, *pass, "field", id_at(&fields[place..], id_size))
-        })
+        for declared in self.classes.chain(class) {
+            let fields = &fields[declared.base..];
+            for &place in declared.references {
+                let id = id_at(&fields[place as usize..], self.id_size);
+                refer(&mut self.ids, self.pass, "field", id)?;
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -371,8 +381,7 @@ impl Dump {
         if !defined.is_class(class.class) {
             return Err(HeapFault::NotLoaded);
         }
-        self.classes
-            .add(offset, class, self.id_size.bytes() as usize);
+        self.classes.add(offset, class, self.id_size);
         Ok(())
     }
 
@@ -390,6 +399,9 @@ impl Dump {
             } => {
                 thread(serial)?;
                 self.named(Named::Trace(trace), root.kind(), defined)?;
+            }
+            Root::JniGlobal { .. } => {
+                self.held.insert(object);
             }
             _ => {}
         }
@@ -430,17 +442,6 @@ fn refer(ids: &mut Ids, pass: Pass, role: &'static str, id: u64) -> Result<(), H
         }
     }
     Ok(())
-}
-
-/// The id that `bytes` start with; they are at least as long as one.
-#[inline]
-fn id_at(bytes: &[u8], id_size: IdSize) -> u64 {
-    match id_size {
-        IdSize::Four => bytes
-            .first_chunk()
-            .map_or(0, |id| u32::from_be_bytes(*id).into()),
-        IdSize::Eight => bytes.first_chunk().map_or(0, |id| u64::from_be_bytes(*id)),
-    }
 }
 
 fn fault_of(offset: u64, record: &HeapRecord<'_>, fault: HeapFault) -> Fault {

@@ -466,3 +466,14 @@ fn primitive(byte: u8) -> Result<BasicType, Misfit> {
         element => Ok(element),
     }
 }
+
+/// The id that `bytes` start with; they are at least as long as one.
+#[inline]
+pub(crate) fn id_at(bytes: &[u8], id_size: IdSize) -> u64 {
+    match id_size {
+        IdSize::Four => bytes
+            .first_chunk()
+            .map_or(0, |id| u32::from_be_bytes(*id).into()),
+        IdSize::Eight => bytes.first_chunk().map_or(0, |id| u64::from_be_bytes(*id)),
+    }
+}

@@ -77,7 +77,7 @@ fn unload_class(serial: u32) -> Record<'static> {
 fn a_sound_file_is_counted() {
     let mut file = encode(BinaryEncoder::new(), &profile());
     file.extend_from_slice(
-        b"\x1c\0\0\0\0\0\0\0\x03abc\x1c\0\0\0\0\0\0\0\x02de\x2c\0\0\0\0\0\0\0\0",
+        b"\x1c\0\0\0\0\0\0\0\x09\xff\0\0\0\0\0\0\0\0\x1c\0\0\0\0\0\0\0\0\x2c\0\0\0\0\0\0\0\0",
     );
     let summary = check(Cursor::new(&file)).expect("the file is sound");
     let expected = BTreeMap::from([
@@ -96,7 +96,10 @@ fn a_sound_file_is_counted() {
         (RecordKind::HeapDumpEnd, 1),
     ]);
     assert_eq!(summary.records, expected);
-    assert_eq!(summary.heap_dump_bytes, 5);
+    assert_eq!(summary.heap_dump_bytes, 9);
+    assert_eq!(summary.heap_dumps, 1);
+    let roots = BTreeMap::from([(HeapKind::RootUnknown, 1)]);
+    assert_eq!(summary.heap_records, roots);
     assert_eq!(summary.bytes, file.len() as u64);
     assert_eq!(
         summary.header,

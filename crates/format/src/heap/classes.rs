@@ -2,11 +2,11 @@
 
 use foldhash::HashMap;
 
-use crate::{BasicType, ClassDump, HeapFault, ObjectId, StringId};
+use crate::{BasicType, ClassDump, HeapFault, IdSize, ObjectId, StringId};
 
 /// The classes of one dump.
 #[derive(Debug, Default)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     index: HashMap<ObjectId, u32>,
     classes: Vec<Class>,
     last: Option<(ObjectId, u32)>,
@@ -16,7 +16,14 @@ pub(super) struct Classes {
 
 /// A class, by its place in [`Classes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClassIndex(u32);
+pub(crate) struct ClassIndex(u32);
+
+impl ClassIndex {
+    /// The index as a number: classes are counted from 0 as they are added.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
 
 #[derive(Debug)]
 struct Class {
@@ -34,24 +41,36 @@ struct Class {
     layout: Option<Layout>,
 }
 
+/// The fields of an instance that one class declares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Declared<'a> {
+    pub(crate) class: ClassIndex,
+    /// Where in the instance they start.
+    pub(crate) base: usize,
+    /// Where behind that the references among them are.
+    pub(crate) references: &'a [u32],
+}
+
 /// What a class inherits.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     /// Bytes of all fields of an instance.
     size: u64,
+    /// How many of the fields are references.
+    references: u64,
     /// The next class above that declares fields.
     next: Option<u32>,
 }
 
 impl Classes {
-    pub(super) fn add(&mut self, offset: u64, dump: &ClassDump<'_>, id_size: usize) {
+    pub(crate) fn add(&mut self, offset: u64, dump: &ClassDump<'_>, id_size: IdSize) {
         let mut own = 0;
         let mut references = Vec::new();
         for &(_, kind) in dump.fields.iter() {
             if kind == BasicType::Object {
                 references.push(own as u32);
             }
-            own += kind.size(id_size) as u64;
+            own += kind.size(id_size.bytes() as usize) as u64;
         }
         let index = self.classes.len() as u32;
         self.classes.push(Class {
@@ -68,7 +87,7 @@ impl Classes {
     }
 
     #[inline]
-    pub(super) fn find(&mut self, id: ObjectId) -> Option<ClassIndex> {
+    pub(crate) fn find(&mut self, id: ObjectId) -> Option<ClassIndex> {
         match self.last {
             Some((last, index)) if last == id => Some(ClassIndex(index)),
             _ => {
@@ -81,7 +100,7 @@ impl Classes {
 
     /// Bytes that the fields of an instance take; `None` where that cannot be told before more classes are known.
     #[inline]
-    pub(super) fn size(&mut self, class: ClassIndex) -> Option<u64> {
+    pub(crate) fn size(&mut self, class: ClassIndex) -> Option<u64> {
         match self.classes[class.0 as usize].layout {
             Some(layout) => Some(layout.size),
             None => self.try_size(class),
@@ -121,8 +140,8 @@ impl Classes {
     /// Lays a class out, unless the one above it is not.
     fn lay_out(&mut self, class: u32) {
         let above = self.classes[class as usize].super_class;
-        let (size, next) = if above == ObjectId(0) {
-            (0, None)
+        let (size, references, next) = if above == ObjectId(0) {
+            (0, 0, None)
         } else {
             let above = self.index.get(&above).copied();
             let Some((above, layout)) = above.and_then(|index| {
@@ -132,39 +151,46 @@ impl Classes {
                 return;
             };
             let declares = self.classes[above as usize].own > 0;
-            (
-                layout.size,
-                if declares { Some(above) } else { layout.next },
-            )
+            let next = if declares { Some(above) } else { layout.next };
+            (layout.size, layout.references, next)
         };
         let class = &mut self.classes[class as usize];
-        let size = size + class.own;
-        class.layout = Some(Layout { size, next });
+        class.layout = Some(Layout {
+            size: size + class.own,
+            references: references + class.references.len() as u64,
+            next,
+        });
     }
 
-    /// Calls `visit` with the place of each reference in an instance, whose bytes are as many as the class says.
+    /// How many references an instance holds; 0 where that cannot be told.
+    pub(crate) fn references(&self, class: ClassIndex) -> u64 {
+        let layout = self.classes[class.number()].layout;
+        layout.map_or(0, |layout| layout.references)
+    }
+
+    /// The class and those above that declare fields, in the order in which an instance holds these. The class must have a
+    /// size.
     #[inline]
-    pub(super) fn each_reference(
-        &self,
-        class: ClassIndex,
-        mut visit: impl FnMut(usize) -> Result<(), HeapFault>,
-    ) -> Result<(), HeapFault> {
+    pub(crate) fn chain(&self, class: ClassIndex) -> impl Iterator<Item = Declared<'_>> {
         let mut base = 0;
-        let mut at = Some(class.0);
-        while let Some(index) = at {
-            let class = &self.classes[index as usize];
-            for &place in &class.references {
-                visit(base + place as usize)?;
-            }
+        let mut at = Some(class);
+        std::iter::from_fn(move || {
+            let index = at?;
+            let class = &self.classes[index.number()];
+            let declared = Declared {
+                class: index,
+                base,
+                references: &class.references,
+            };
             base += class.own as usize;
-            at = class.layout.and_then(|layout| layout.next);
-        }
-        Ok(())
+            at = class.layout.and_then(|layout| layout.next).map(ClassIndex);
+            Some(declared)
+        })
     }
 
     /// Verifies what the classes say of each other, when all are known. `sizes` is whether their instance sizes must be
     /// right.
-    pub(super) fn verify(&mut self, sizes: bool) -> Result<(), (u64, ObjectId, HeapFault)> {
+    pub(crate) fn verify(&mut self, sizes: bool) -> Result<(), (u64, ObjectId, HeapFault)> {
         self.lay_out_all();
         for class in &self.classes {
             let fault = match class.layout {
@@ -191,7 +217,7 @@ impl Classes {
 }
 
 /// Calls `visit` with every string that a class dump names.
-pub(super) fn each_name<E>(
+pub(crate) fn each_name<E>(
     dump: &ClassDump<'_>,
     visit: impl FnMut(StringId) -> Result<(), E>,
 ) -> Result<(), E> {
