@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::{ReadError, Reader, fill};
+use crate::decode::Misfit;
 use crate::heap::{Extent, decode};
 use crate::{HeapError, HeapKind, HeapRecord, RecordKind};
 
@@ -86,8 +87,29 @@ impl<R: Read> Reader<R> {
         };
         self.unread -= taken;
         let bytes = self.window.take(taken as usize);
-        let record = decode(extent.kind, bytes, self.header.id_size)
-            .expect("Extent::of found every field of the record, and every type to be one");
+        let record = match decode(extent.kind, bytes, self.header.id_size) {
+            Ok(record) => record,
+            Err(misfit) => {
+                self.heap = State::Closed;
+                let kind = extent.kind;
+                return Err(match misfit {
+                    Misfit::Value { field, value } => ReadError::HeapValue {
+                        offset,
+                        kind,
+                        field,
+                        value,
+                    },
+                    Misfit::Short { needed } | Misfit::Long { needed } => ReadError::HeapTooShort {
+                        offset,
+                        kind,
+                        needed,
+                        left: taken,
+                        within,
+                        start: self.unread_offset,
+                    },
+                });
+            }
+        };
         let item = if whole {
             HeapItem::Record(record)
         } else {

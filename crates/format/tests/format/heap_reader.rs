@@ -155,6 +155,14 @@ fn errors_name_the_byte() {
         "byte 40: OBJECT ARRAY DUMP takes 8589934617 bytes or more, but the HEAP DUMP SEGMENT of byte 31 \
          ends after 25"
     );
+    // A class with one field, of a type that there is not.
+    let mut class = vec![0x20];
+    class.extend_from_slice(&[0; 8 + 4 + 6 * 8 + 4 + 2 + 2]);
+    class.extend_from_slice(b"\0\x01\0\0\0\0\0\0\0\x01\x0c");
+    assert_eq!(
+        first_error(&class),
+        "byte 40: CLASS DUMP has the type 12, which means nothing"
+    );
     for array in [0x23, 0xc3] {
         let mut record = vec![array];
         record.extend_from_slice(&[0; 16]);
