@@ -1,23 +1,33 @@
 //! The file that a command reads.
 
+mod spool;
+
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use flate2::bufread::MultiGzDecoder;
+
 use crate::failure::Failure;
+use spool::Spool;
+
+/// What a gzip file starts with, and no profile does.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
 
 /// What can be read, and read again.
 pub trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
-/// Opens `path`, or the standard input where it is `-`.
+/// Opens `path`, or the standard input where it is `-`; what is compressed comes out as it was before.
 ///
-/// Heap dumps may have to be read twice. What comes through a pipe is therefore kept in a temporary file without a name
-/// as it is read.
+/// Heap dumps may have to be read twice. A compressed file is then decompressed once more; what comes through a pipe is
+/// kept in a temporary file without a name as it is read.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
-    let source = open_file(path).and_then(seekable);
+    let source = open_file(path).and_then(readable);
     source.map_err(|error| Failure::about(path, error))
 }
 
@@ -28,101 +38,81 @@ fn open_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn seekable(mut file: File) -> io::Result<Box<dyn Source>> {
-    match file.stream_position() {
-        Ok(_) => Ok(Box::new(file)),
-        // A pipe, or a device.
-        Err(_) => Ok(Box::new(Spool::new(file)?)),
-    }
+fn readable(mut file: File) -> io::Result<Box<dyn Source>> {
+    // A pipe has no position.
+    let start = file.stream_position().ok();
+    let mut source = BufReader::with_capacity(PIECE, file);
+    let is_compressed = source.fill_buf()?.starts_with(GZIP);
+    Ok(match (start, is_compressed) {
+        (Some(_), false) => Box::new(source),
+        (Some(start), true) => Box::new(Unpacked::new(source, start)),
+        (None, false) => Box::new(Spool::new(source)?),
+        (None, true) => Box::new(Spool::new(Decompressed(MultiGzDecoder::new(source)))?),
+    })
 }
 
-/// Whether `path` means a standard stream.
-pub fn is_standard(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Makes a stream seekable as far as it has been read.
-struct Spool<R> {
-    source: R,
-    /// What the source has given.
-    kept: File,
-    length: u64,
+/// A compressed file, which can only be read again from its start.
+struct Unpacked {
+    source: Decompressed<BufReader<File>>,
+    /// Where the compressed bytes start.
+    start: u64,
+    /// How many bytes have come out.
     position: u64,
 }
 
-impl<R: Read> Spool<R> {
-    fn new(source: R) -> io::Result<Spool<R>> {
-        Ok(Spool {
-            source,
-            kept: tempfile::tempfile()?,
-            length: 0,
+impl Unpacked {
+    fn new(source: BufReader<File>, start: u64) -> Unpacked {
+        Unpacked {
+            source: Decompressed(MultiGzDecoder::new(source)),
+            start,
             position: 0,
-        })
+        }
     }
 }
 
-impl<R: Read> Read for Spool<R> {
+impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.position < self.length {
-            let count = self.kept.read(buffer)?;
-            self.position += count as u64;
-            return Ok(count);
-        }
         let count = self.source.read(buffer)?;
-        self.kept.write_all(&buffer[..count]).map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!(
-                    "keeping a copy in {}: {error}",
-                    std::env::temp_dir().display()
-                ),
-            )
-        })?;
-        self.length += count as u64;
-        self.position = self.length;
+        self.position += count as u64;
         Ok(count)
     }
 }
 
-impl<R> Seek for Spool<R> {
+impl Seek for Unpacked {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let position = match to {
             SeekFrom::Start(position) => Some(position),
             SeekFrom::Current(step) => self.position.checked_add_signed(step),
             SeekFrom::End(_) => None,
         };
-        match position {
-            Some(position) if position <= self.length => {
-                self.position = self.kept.seek(SeekFrom::Start(position))?;
-                Ok(position)
-            }
-            _ => Err(io::ErrorKind::InvalidInput.into()),
+        let position = position.ok_or(ErrorKind::InvalidInput)?;
+        if position < self.position {
+            let file = self.source.0.get_mut();
+            file.seek(SeekFrom::Start(self.start))?;
+            let file = file.get_ref().try_clone()?;
+            *self = Unpacked::new(BufReader::with_capacity(PIECE, file), self.start);
         }
+        let left = position - self.position;
+        io::copy(&mut self.by_ref().take(left), &mut io::sink())?;
+        Ok(self.position)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Says in our words where the compressed bytes end too early.
+struct Decompressed<R>(MultiGzDecoder<R>);
 
-    #[test]
-    fn a_stream_is_read_again() {
-        let mut spool = Spool::new(&b"0123456789"[..]).expect("a temporary file");
-        let mut buffer = [0; 4];
-        spool.read_exact(&mut buffer).expect("there is more");
-        assert_eq!(&buffer, b"0123");
-        spool.seek(SeekFrom::Current(-3)).expect("it was read");
-        spool.read_exact(&mut buffer).expect("there is more");
-        assert_eq!(&buffer, b"1234");
-        let mut rest = String::new();
-        spool.read_to_string(&mut rest).expect("there is more");
-        assert_eq!(rest, "56789");
-        spool.seek(SeekFrom::Start(0)).expect("it was read");
-        rest.clear();
-        spool.read_to_string(&mut rest).expect("it is kept");
-        assert_eq!(rest, "0123456789");
-        spool
-            .seek(SeekFrom::Start(11))
-            .expect_err("nobody knows what is there");
+impl<R: BufRead> Read for Decompressed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => io::Error::other(
+                "the compressed data ends before its end; the program was killed, or still runs",
+            ),
+            _ => error,
+        })
     }
+}
+
+/// Whether `path` means a standard stream.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
 }
