@@ -26,7 +26,7 @@ fn load(serial: u32, object: u64, name: u64) -> Record<'static> {
 }
 
 /// What stands before the dump.
-fn before() -> Vec<Record<'static>> {
+pub fn before() -> Vec<Record<'static>> {
     vec![
         Record::ControlSettings { flags: 0, depth: 4 },
         trace(300_001, 0, &[]),
@@ -80,7 +80,7 @@ fn root(object: u64, root: Root) -> HeapRecord<'static> {
 }
 
 /// A dump of three classes, two points and an array of both.
-fn sound() -> Vec<HeapRecord<'static>> {
+pub fn sound() -> Vec<HeapRecord<'static>> {
     vec![
         HeapRecord::Class(class(OBJECT, 0)),
         HeapRecord::Class(point()),
@@ -105,7 +105,7 @@ fn sound() -> Vec<HeapRecord<'static>> {
 }
 
 /// A file with one dump, and where each of its records stands.
-fn file_of(before: &[Record<'_>], dump: &[HeapRecord<'_>]) -> (Vec<u8>, Vec<u64>) {
+pub fn file_of(before: &[Record<'_>], dump: &[HeapRecord<'_>]) -> (Vec<u8>, Vec<u64>) {
     let mut content = Vec::new();
     let mut offsets = Vec::new();
     let timed = |record: &Record<'_>| (Micros(0), record.clone().into_owned());

@@ -6,6 +6,7 @@ mod common;
 mod heap;
 mod heap_check;
 mod heap_reader;
+mod heap_readers;
 mod heap_text;
 mod reader;
 mod round_trip;
