@@ -1,6 +1,9 @@
 //! The dumps of the VM's own dumper, which `hprof` must read as it reads the agent's.
 
-use crate::harness::{Finished, Jvm, Program, jvms};
+use std::fs;
+use std::process::Command;
+
+use crate::harness::{Finished, Jvm, Program, any_jvm, cli, jvms};
 
 const COLLECTORS: [&str; 5] = ["Serial", "Parallel", "G1", "Z", "Shenandoah"];
 
@@ -54,6 +57,51 @@ fn text_has_every_object_with_what_it_refers_to() {
             let (sound, text, complaint) = run.hprof("text", dump);
             assert!(sound, "{} {dump}: {complaint}", jvm.feature);
             verify(&text);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_dump_costs_one_line() {
+    let run = dumps(any_jvm(), "Serial").expect("every VM has the serial collector");
+    let sound = fs::read(run.path("live.hprof")).expect("the dump");
+    let damaged = run.path("damaged.hprof");
+    // The same damage in every run: a fault that is found can be found again.
+    let mut state = 1_u64;
+    let mut random = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    for round in 0..24 {
+        let mut bytes = sound.clone();
+        for _ in 0..=round / 4 {
+            let place = random(bytes.len() - 8);
+            match round % 4 {
+                0 => bytes[place] ^= 1 << random(8),
+                1 => bytes[place..place + 4].fill(0xff),
+                2 => bytes[place..place + 8].fill(0),
+                _ => bytes.truncate(place),
+            }
+            if bytes.len() < 1_000 {
+                bytes.clone_from(&sound);
+            }
+        }
+        fs::write(&damaged, bytes).expect("a file");
+        for command in ["check", "text"] {
+            // Room for the program and for tables many times as large as those of the sound file.
+            let output = Command::new("bash")
+                .args(["-c", "ulimit -v 500000; exec \"$0\" \"$@\" >/dev/null"])
+                .args([cli().as_os_str(), command.as_ref(), damaged.as_os_str()])
+                .output()
+                .expect("bash");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                matches!(output.status.code(), Some(0 | 1)) && said.lines().count() <= 1,
+                "{command}, round {round}: {} {said}",
+                output.status
+            );
         }
     }
 }
