@@ -28,7 +28,7 @@ Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
-  gunzip -c old.hprof.gz | hprof check -
+  hprof check old.hprof.gz        compressed files are read as they are
 
 A program that was killed leaves a file that ends in the middle of a record.
 `hprof check` then says at which byte the last whole record ends, and

@@ -63,15 +63,15 @@ impl fmt::Display for Summary {
 /// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants, roots,
 /// and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes as the
 /// fields of its class and those above take, and the classes must say so. The class of each object must be there, and each
-/// class must have been loaded. Ids are unique in a dump, and each dump has an end. One thing is let pass: what an array
-/// names that a global reference of native code holds. HotSpot keeps the objects of its class data archive in such an
-/// array, and dumps it without those of classes that were not loaded yet; the agent passes that on.
+/// class must have been loaded. Ids are unique in a dump, and each dump has an end.
 ///
 /// Two other writers break some of these rules, and are not blamed for it. The JDK's own agent (settings first, ids of 4
 /// bytes): the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes
 /// that it never writes, and it writes the end of its own helper thread, but not the start. The VM's heap dumper (no
-/// settings first): the trace of LOAD CLASS comes later, and it writes no threads, only their traces. Android's dumper
-/// (version 1.0.3) says of classes how much memory their instances take.
+/// settings first): the trace of LOAD CLASS comes later, it writes no threads, only their traces, and the array in which
+/// HotSpot keeps the objects of its class data archive, which a global reference of native code holds, names class objects
+/// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
+/// much memory their instances take.
 ///
 /// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
 /// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where

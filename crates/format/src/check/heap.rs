@@ -101,8 +101,9 @@ struct Dump {
     classes: Classes,
     /// Whether something is left to the second pass.
     postponed: bool,
-    /// What global references of native code hold. HotSpot keeps the objects of its class data archive in one such
-    /// array; it dumps the array, but not those of them that belong to classes which were not loaded yet.
+    /// In a dump of the VM's own dumper, what global references of native code hold. HotSpot keeps the objects of its
+    /// class data archive in one such array; it dumps the array, but not the class objects in it whose classes have not
+    /// been loaded.
     held: HashSet<ObjectId>,
     /// The trace that was found last.
     trace: Option<TraceSerial>,
@@ -400,7 +401,7 @@ impl Dump {
                 thread(serial)?;
                 self.named(Named::Trace(trace), root.kind(), defined)?;
             }
-            Root::JniGlobal { .. } => {
+            Root::JniGlobal { .. } if defined.writer == Writer::HeapDumper => {
                 self.held.insert(object);
             }
             _ => {}
