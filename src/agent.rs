@@ -12,11 +12,14 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
 use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
+use crate::engines::dump::{Dumpers, VmEngine, Wanted};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
 use crate::events::{DumpPlan, Engines, Handlers};
 use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
-use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
+use crate::options::{
+    self, Cpu, Dumper, Format, Heap, OptionError, Options, Request, Surroundings,
+};
 use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
 use crate::writer::{FileSink, Writer, exists_already};
@@ -153,6 +156,7 @@ fn wire(
         &agent_threads,
         &tables,
         &journal,
+        &path,
     );
     let plan = DumpPlan {
         cutoff: options.cutoff,
@@ -160,7 +164,12 @@ fn wire(
         verbose: options.verbose,
         collect: options.collect,
         sampled: options.sample,
+        sites: options.heap.is_some_and(Heap::has_sites),
+        primitive_fields: options.primitive_fields,
+        primitive_arrays: options.primitive_arrays,
     };
+    // The text of a heap dump begins with its totals.
+    let spool = (options.format == Format::Text).then(|| folder_of(&path));
     let checked = options.check_file && options.format == Format::Binary;
     let closed = Box::new(move |sound| {
         if checked && sound {
@@ -174,6 +183,7 @@ fn wire(
         journal,
         engines,
         plan,
+        spool,
         closed,
     ))
 }
@@ -185,6 +195,7 @@ fn engines(
     agent_threads: &Arc<AgentThreads>,
     tables: &Arc<Tables>,
     journal: &Arc<Journal>,
+    path: &Path,
 ) -> Engines {
     let shape = TraceShape {
         depth: usize::from(options.depth),
@@ -204,7 +215,7 @@ fn engines(
             options.interval,
         )) as Box<dyn CpuSampler>
     });
-    let tracker = options.heap.map(|Heap::Sites| {
+    let tracker = options.heap.map(|_| {
         AllocationTracker::new(
             env,
             agent_threads.clone(),
@@ -214,7 +225,37 @@ fn engines(
             allocation_interval(options),
         )
     });
-    Engines { sampler, tracker }
+    let dumpers = options.heap.filter(|heap| heap.has_dump()).map(|_| {
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), path);
+        Dumpers::new(
+            env,
+            stacks,
+            wanted_dumper(options.dumper),
+            Box::new(vm),
+            None,
+        )
+    });
+    Engines {
+        sampler,
+        tracker,
+        dumpers,
+    }
+}
+
+fn wanted_dumper(dumper: Dumper) -> Wanted {
+    match dumper {
+        Dumper::Auto => Wanted::Best,
+        Dumper::Vm => Wanted::Vm,
+        Dumper::Jvmti => Wanted::Walk,
+    }
+}
+
+/// Where temporary files go: beside the output.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }
 
 fn now() -> Millis {

@@ -66,6 +66,9 @@ struct Names {
     classes: HashMap<ClassId, Arc<Weak>, FixedState>,
 }
 
+/// The frames of a thread's whole stack, at the most.
+const WHOLE: usize = 1_024;
+
 /// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
 /// one that runs no Java. It has the form of a real frame because readers of the text format fail on a row of CPU
 /// SAMPLES whose trace has none.
@@ -126,6 +129,28 @@ impl Stacks {
             );
         }
         self.intern(thread, &ids)
+    }
+
+    /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
+    /// dumps find a thread's stack by the thread that its trace names.
+    pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
+        let mut frames = vec![Frame::default(); WHOLE];
+        // A thread that is ending has no stack.
+        let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
+        if count == 0 {
+            return TraceId::EMPTY;
+        }
+        let ids: Vec<FrameId> = {
+            let mut names = self.names.lock();
+            let frames = frames[..count].iter();
+            frames
+                .map(|&frame| self.frame(jni, &mut names, frame))
+                .collect()
+        };
+        self.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &ids,
+        })
     }
 
     /// The trace for CPU time whose stack was not seen.

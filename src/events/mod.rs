@@ -1,14 +1,17 @@
 //! What happens on each event of the VM.
 
+mod heap_dump;
 mod thread;
 mod vm;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::engines::alloc::AllocationTracker;
+use crate::engines::dump::Dumpers;
 use crate::engines::sample::CpuSampler;
 use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
 use crate::snapshot::Journal;
@@ -27,14 +30,22 @@ pub struct DumpPlan {
     pub collect: bool,
     /// `sample=`: the bytes between two allocations that are seen, where not all are.
     pub sampled: Option<u32>,
+    /// `heap=`: whether sites are reported.
+    pub sites: bool,
+    /// `primfields=`.
+    pub primitive_fields: bool,
+    /// `primarrays=`.
+    pub primitive_arrays: bool,
 }
 
 /// What a run measures.
 pub struct Engines {
     /// `None` where no samples are asked for, or traces have no frames (`depth=0`): then there is nothing to charge.
     pub sampler: Option<Box<dyn CpuSampler>>,
-    /// `None` where sites are not asked for.
+    /// `None` where the heap is not asked for.
     pub tracker: Option<AllocationTracker>,
+    /// `None` where no heap dump is asked for.
+    pub dumpers: Option<Dumpers>,
 }
 
 /// The agent, as the VM's events see it.
@@ -48,6 +59,9 @@ pub struct Handlers {
     journal: Arc<Journal>,
     sampler: Option<Box<dyn CpuSampler>>,
     tracker: Option<AllocationTracker>,
+    dumpers: Option<Dumpers>,
+    /// Where a heap dump may be put aside, if the output's format asks for that.
+    spool: Option<PathBuf>,
     plan: DumpPlan,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
@@ -65,6 +79,7 @@ impl Handlers {
         journal: Arc<Journal>,
         engines: Engines,
         plan: DumpPlan,
+        spool: Option<PathBuf>,
         closed: Box<dyn Fn(bool) + Send + Sync>,
     ) -> Self {
         Self {
@@ -74,6 +89,8 @@ impl Handlers {
             journal,
             sampler: engines.sampler,
             tracker: engines.tracker,
+            dumpers: engines.dumpers,
+            spool,
             plan,
             closed,
             registering: Mutex::new(()),

@@ -62,10 +62,10 @@ impl Handlers {
         let (group, parent_group) = self.group_names(jni, group).unwrap_or_default();
         self.journal.thread_started(
             serial,
-            &ThreadNames {
-                name: &name,
-                group: &group,
-                parent_group: &parent_group,
+            ThreadNames {
+                name,
+                group,
+                parent_group,
             },
         );
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Handlers;
 use crate::console;
-use crate::engines::alloc::{AllocationTracker, Moment, Report};
+use crate::engines::alloc::{AllocationTracker, Moment};
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
 use crate::snapshot::{self, HeapState, SitesRequest};
 
@@ -66,6 +66,9 @@ impl Handlers {
             console::line(format_args!(
                 "a dump on request is still going on; this one is left out"
             ));
+            if let Some(dumpers) = self.dumpers.as_ref().filter(|_| moment == Moment::Death) {
+                dumpers.abandon();
+            }
             return;
         };
         if self.tracker.is_none() && self.sampler.is_none() {
@@ -73,8 +76,19 @@ impl Handlers {
         }
         self.say("Dumping");
         if let Some(tracker) = &self.tracker {
-            self.say(" allocation sites ...");
-            self.dump_sites(jni, tracker, moment);
+            let mut collected = self.settle(jni, tracker, moment);
+            if let Some(dumpers) = &self.dumpers {
+                self.say(" Java heap ...");
+                self.dump_heap(jni, tracker, dumpers, moment);
+                // A dump takes its time: the program has gone on meanwhile, unless it has ended.
+                if self.plan.sites && moment == Moment::Running {
+                    collected = self.settle(jni, tracker, moment);
+                }
+            }
+            if self.plan.sites {
+                self.say(" allocation sites ...");
+                self.dump_sites(jni, tracker, collected);
+            }
         }
         if self.sampler.is_some() {
             self.say(" CPU usage by sampling running threads ...");
@@ -83,21 +97,29 @@ impl Handlers {
         self.say(" done.\n");
     }
 
-    fn dump_sites(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) {
-        let report = match tracker.report(jni, moment, self.plan.collect) {
-            Ok(report) => report,
-            Err(error) => {
-                console::line(format_args!(
-                    "{error}; live objects are those of the last look"
-                ));
-                Report::default()
-            }
-        };
+    /// Looks which objects are alive; `false` where that is only known as of the last collection.
+    fn settle(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) -> bool {
+        let answer = tracker.settle(jni, moment, self.plan.collect);
+        answer.unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; live objects are those of the last look"
+            ));
+            false
+        })
+    }
+
+    fn dump_sites(&self, jni: Jni<'_>, tracker: &AllocationTracker, collected: bool) {
+        let unseen = tracker.unseen(jni).unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; objects that nobody saw being made are left out"
+            ));
+            Vec::new()
+        });
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
         }
-        if !report.collected {
+        if !collected {
             notes.push("live as of the last garbage collection".to_owned());
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
@@ -106,14 +128,14 @@ impl Handlers {
             ..SitesRequest::default()
         };
         let state = HeapState {
-            collected: report.collected,
-            unseen: &report.unseen,
+            collected,
+            unseen: &unseen,
             note: note.as_deref(),
         };
         snapshot::sites(&self.journal, request, state);
     }
 
-    fn say(&self, text: &str) {
+    pub(super) fn say(&self, text: &str) {
         if self.plan.verbose {
             console::plain(format_args!("{text}"));
         }

@@ -255,6 +255,14 @@ impl ObjectRef {
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
     }
 
+    /// The object, while this reference lives; what is asked of one that has been collected is asked of null.
+    pub fn object(&self) -> Object<'_> {
+        Object {
+            raw: self.0.as_ptr(),
+            owner: PhantomData,
+        }
+    }
+
     /// Gives the reference back.
     pub fn delete(self, jni: Jni<'_>) {
         // SAFETY: the reference is a weak global and owned by this value, which ends here.

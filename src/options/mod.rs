@@ -47,6 +47,12 @@ pub struct Options {
     pub collect: bool,
     /// `sample=`: bytes between two allocations that are seen, `None` for all.
     pub sample: Option<u32>,
+    /// `dumper=`: how the heap is dumped.
+    pub dumper: Dumper,
+    /// `primfields=`: whether a heap dump has the values of primitive fields.
+    pub primitive_fields: bool,
+    /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
+    pub primitive_arrays: bool,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
 }
@@ -54,8 +60,35 @@ pub struct Options {
 /// `heap=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heap {
-    /// `heap=sites`.
+    /// `heap=sites`: where objects are allocated.
     Sites,
+    /// `heap=dump`: every object.
+    Dump,
+    /// `heap=all`, and the default where nothing else is asked for: both.
+    All,
+}
+
+impl Heap {
+    /// Whether sites are reported.
+    pub fn has_sites(self) -> bool {
+        matches!(self, Heap::Sites | Heap::All)
+    }
+
+    /// Whether the heap is dumped.
+    pub fn has_dump(self) -> bool {
+        matches!(self, Heap::Dump | Heap::All)
+    }
+}
+
+/// `dumper=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dumper {
+    /// `dumper=auto`: the VM's own where it is right, the walk elsewhere.
+    Auto,
+    /// `dumper=vm`: the VM's own.
+    Vm,
+    /// `dumper=jvmti`: the walk over all references.
+    Jvmti,
 }
 
 /// `cpu=`.
@@ -119,11 +152,6 @@ pub enum OptionError {
         /// What it would need.
         what: &'static str,
     },
-    /// Nothing was asked for, and what that meant is not there.
-    #[error(
-        "no profile is asked for, and the default, heap=all, is not in this version yet; ask for cpu=samples"
-    )]
-    NothingAsked,
     /// An option that may be given only once.
     #[error("option {name}={value}: given twice; once is allowed")]
     Twice {
@@ -318,8 +346,8 @@ mod tests {
                 "option cpu=old: this version has no timing of methods yet; it has cpu=samples and heap=sites",
             ),
             (
-                "heap=dump",
-                "option heap=dump: this version has no heap dump yet; it has cpu=samples and heap=sites",
+                "heap=dump,dumper=hotspot",
+                "option dumper=hotspot: must be auto|vm|jvmti",
             ),
             ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
             (
@@ -348,10 +376,28 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_heap_all_and_refused() {
+    fn nothing_asked_for_is_heap_all() {
         for text in ["", "depth=3", ","] {
-            assert_eq!(parse(text, None), Err(OptionError::NothingAsked));
+            let options = options(text);
+            assert_eq!((options.heap, options.cpu), (Some(Heap::All), None));
         }
+        assert_eq!(options("cpu=samples").heap, None);
+    }
+
+    #[test]
+    fn a_dump_has_everything_unless_told_otherwise() {
+        let options = options("heap=dump");
+        assert_eq!(
+            (options.heap, options.dumper),
+            (Some(Heap::Dump), Dumper::Auto)
+        );
+        assert!(options.primitive_fields && options.primitive_arrays);
+        let options = self::options("heap=all,dumper=jvmti,primfields=n,primarrays=n");
+        assert_eq!(
+            (options.heap, options.dumper),
+            (Some(Heap::All), Dumper::Jvmti)
+        );
+        assert!(!options.primitive_fields && !options.primitive_arrays);
     }
 
     #[test]

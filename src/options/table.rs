@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::{Cpu, Dumper, Format, Heap, OptionError, Options};
 
 /// One option.
 pub(super) struct Row {
@@ -46,14 +46,15 @@ const ROWS: &[Row] = &[
         values: "dump|sites|all",
         allowed: None,
         default: "all",
-        description: "heap profiling (sites in this version)",
-        setter: Setter::Value(|settings, value| match value {
-            "sites" => {
-                settings.options.heap = Some(Heap::Sites);
-                Ok(())
-            }
-            "dump" | "all" => Err(Refusal::NotBuilt("heap dump")),
-            _ => Err(Refusal::NotAllowed),
+        description: "heap profiling",
+        setter: Setter::Value(|settings, value| {
+            settings.options.heap = Some(match value {
+                "dump" => Heap::Dump,
+                "sites" => Heap::Sites,
+                "all" => Heap::All,
+                _ => return Err(Refusal::NotAllowed),
+            });
+            Ok(())
         }),
     },
     Row {
@@ -196,7 +197,7 @@ const ROWS: &[Row] = &[
         values: "y|n",
         allowed: None,
         default: "y",
-        description: "collect garbage before sites are dumped",
+        description: "collect garbage before the heap is looked at",
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
     },
     Row {
@@ -248,7 +249,7 @@ const ROWS: &[Row] = &[
         allowed: None,
         default: "y",
         description: "primitive fields in a heap dump",
-        setter: Setter::Switch(|_, _| ()),
+        setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
     },
     Row {
         name: "primarrays",
@@ -256,7 +257,23 @@ const ROWS: &[Row] = &[
         allowed: None,
         default: "y",
         description: "primitive arrays in a heap dump",
-        setter: Setter::Switch(|_, _| ()),
+        setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
+    },
+    Row {
+        name: "dumper",
+        values: "auto|vm|jvmti",
+        allowed: None,
+        default: "auto",
+        description: "how the heap is dumped",
+        setter: Setter::Value(|settings, value| {
+            settings.options.dumper = match value {
+                "auto" => Dumper::Auto,
+                "vm" => Dumper::Vm,
+                "jvmti" => Dumper::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
     },
     Row {
         name: "logflags",
@@ -379,6 +396,9 @@ impl Default for Settings {
                 check_file: false,
                 collect: true,
                 sample: None,
+                dumper: Dumper::Auto,
+                primitive_fields: true,
+                primitive_arrays: true,
                 without_effect: Vec::new(),
             },
             file: None,
@@ -396,7 +416,7 @@ impl Settings {
     /// Fills in what depends on several options.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
         if self.options.cpu.is_none() && self.options.heap.is_none() {
-            return Err(OptionError::NothingAsked);
+            self.options.heap = Some(Heap::All);
         }
         self.options.file = self
             .file
@@ -436,6 +456,8 @@ In file=, %p stands for the process id, %t for the time of the start, %h for
 the host, %{NAME} for an environment variable. Options in the environment
 variable _JAVA_HPROF_OPTIONS come after those of the command line.
 
+Example: every object that is alive, for MAT or VisualVM
+  java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
 Example: what is alive, and where it was made, 8 frames a trace
   java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
 Example: 20 ms of CPU time a sample, 8 frames a trace, as text

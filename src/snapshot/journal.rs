@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
-    Record, StringId as FormatStringId,
+    ObjectId as FormatObjectId, Record, StringId as FormatStringId,
 };
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::numbers;
 use crate::tables::Tables;
@@ -21,12 +23,24 @@ use crate::writer::{Records, Writer};
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///
-/// Lock order: `written`, then the writer's records, then the tables' locks.
+/// While a heap dump is written its records stand together: what happens meanwhile is held back, so that threads which
+/// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
+///
+/// Lock order: `held`, then `written`, then the writer's records, then the tables' locks.
 pub struct Journal {
     tables: Arc<Tables>,
     writer: Writer,
+    /// `None` unless a heap dump is being written.
+    held: Mutex<Option<Vec<Event>>>,
+    released: Condvar,
     written: Mutex<Written>,
 }
+
+/// Writes what happened.
+type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
+
+/// Events that a heap dump holds back at the most; about 200 bytes each.
+const HELD: usize = 64 * 1024;
 
 /// What CONTROL SETTINGS says of the run.
 #[derive(Clone, Copy)]
@@ -40,13 +54,14 @@ pub struct Settings {
 }
 
 /// What START THREAD says of a thread.
-pub struct ThreadNames<'a> {
+#[derive(Default)]
+pub struct ThreadNames {
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Its group's name.
-    pub group: &'a str,
+    pub group: String,
     /// The name of the group above that one.
-    pub parent_group: &'a str,
+    pub parent_group: String,
 }
 
 #[derive(Default)]
@@ -56,6 +71,8 @@ struct Written {
     unloaded_classes: FixedBitSet,
     frames: FixedBitSet,
     traces: FixedBitSet,
+    /// The ids that classes had in the last heap dump. A class that is not in here was written with its number.
+    class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
     /// Names of threads are not in the string table: each is written for its thread alone.
     thread_names: u64,
 }
@@ -67,6 +84,8 @@ impl Journal {
         let journal = Self {
             tables,
             writer,
+            held: Mutex::new(None),
+            released: Condvar::new(),
             written: Mutex::default(),
         };
         journal.entry(|entry| {
@@ -82,25 +101,13 @@ impl Journal {
     }
 
     /// A thread has started.
-    pub fn thread_started(&self, serial: ThreadSerial, names: &ThreadNames<'_>) {
-        self.entry(|entry| {
-            let name = entry.thread_name(names.name);
-            let group = entry.interned(names.group);
-            let parent_group = entry.interned(names.parent_group);
-            entry.records.write(&Record::StartThread {
-                serial: numbers::thread(serial),
-                object: numbers::object(entry.tables.objects.add()),
-                trace: numbers::trace(TraceId::EMPTY),
-                name,
-                group,
-                parent_group,
-            });
-        });
+    pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
+        self.event(move |entry| entry.thread_started(serial, &names));
     }
 
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
-        self.entry(|entry| {
+        self.event(move |entry| {
             entry.records.write(&Record::EndThread {
                 serial: numbers::thread(serial),
             })
@@ -109,11 +116,29 @@ impl Journal {
 
     /// A class has been unloaded.
     pub fn class_unloaded(&self, class: ClassId) {
-        self.entry(|entry| {
+        self.event(move |entry| {
             if entry.written.classes.contains(class.index() as usize) {
                 entry.unloaded(class);
             }
         });
+    }
+
+    /// Writes what has happened, after the heap dump if there is one.
+    fn event(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+        let mut held = self.held.lock();
+        self.released.wait_while(&mut held, |held| {
+            held.as_ref().is_some_and(|events| events.len() >= HELD)
+        });
+        match &mut *held {
+            Some(events) => events.push(Box::new(write)),
+            None => self.entry(write),
+        }
+    }
+
+    /// Holds back what happens until the answer is dropped.
+    pub(super) fn hold_events(&self) -> Holding<'_> {
+        *self.held.lock() = Some(Vec::new());
+        Holding(self)
     }
 
     /// Writes records that stand together.
@@ -136,6 +161,19 @@ impl Journal {
     pub fn close(&self) -> bool {
         self.writer.close();
         self.writer.is_sound()
+    }
+}
+
+/// Writes what was held back when it is dropped.
+pub(super) struct Holding<'a>(&'a Journal);
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        let Self(journal) = self;
+        let mut held = journal.held.lock();
+        let events = held.take().unwrap_or_default();
+        journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
+        journal.released.notify_all();
     }
 }
 
@@ -222,6 +260,36 @@ impl Entry<'_> {
         serial
     }
 
+    /// A class under the id that its `java.lang.Class` object has in a heap dump, preceded by its name.
+    pub(super) fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
+        if self.written.class_objects.insert(id, object) == Some(object) {
+            return;
+        }
+        is_new(&mut self.written.classes, id.index());
+        let name = self.string(self.tables.classes.get(id).name);
+        self.records.write(&Record::LoadClass {
+            serial: numbers::class(id),
+            class_object: object,
+            trace: numbers::trace(TraceId::EMPTY),
+            name,
+        });
+    }
+
+    /// A thread, preceded by its names.
+    pub(super) fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) {
+        let name = self.thread_name(&names.name);
+        let group = self.interned(&names.group);
+        let parent_group = self.interned(&names.parent_group);
+        self.records.write(&Record::StartThread {
+            serial: numbers::thread(serial),
+            object: numbers::object(self.tables.objects.add()),
+            trace: numbers::trace(TraceId::EMPTY),
+            name,
+            group,
+            parent_group,
+        });
+    }
+
     fn unloaded(&mut self, id: ClassId) {
         if is_new(&mut self.written.unloaded_classes, id.index()) {
             self.records.write(&Record::UnloadClass {
@@ -230,7 +298,8 @@ impl Entry<'_> {
         }
     }
 
-    fn interned(&mut self, text: &str) -> FormatStringId {
+    /// The id of a name, preceded by the name; that of no name for an empty one.
+    pub(super) fn interned(&mut self, text: &str) -> FormatStringId {
         if text.is_empty() {
             return FormatStringId::default();
         }

@@ -180,6 +180,11 @@ impl Sites {
         &self.0.get(id.0).site
     }
 
+    /// What made the site.
+    pub fn key(&self, id: SiteId) -> SiteKey {
+        self.0.get(id.0).key
+    }
+
     /// All sites.
     pub fn iter(&self) -> impl Iterator<Item = (SiteKey, &Site)> {
         self.0.iter().map(|(_, entry)| (entry.key, &entry.site))

@@ -113,6 +113,11 @@ impl Records {
         }
     }
 
+    /// Whether what is written still gets to the file.
+    pub fn is_sound(&self) -> bool {
+        self.queue.is_some() && !self.failed.load(Ordering::Relaxed)
+    }
+
     /// Hands the buffer to the thread; waits while the thread is behind.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() {

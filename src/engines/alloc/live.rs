@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::weigh::Scale;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Allocation, Jni, ObjectRef};
+use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
 use crate::tables::Tables;
 use crate::tables::site::SiteId;
 
@@ -168,6 +168,20 @@ impl LiveObjects {
         self.empty_nurseries(|_| true);
         self.sweep_old(&mut old, jni, tables, scale);
         self.sweep_young(&mut old, jni, tables, scale);
+    }
+
+    /// How many there were when everything was last looked at.
+    pub(super) fn len(&self) -> usize {
+        self.old.lock().objects.len()
+    }
+
+    /// Shows each object that was alive when everything was last looked at.
+    pub(super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
+        for block in &self.old.lock().objects.0 {
+            for tracked in block {
+                look(tracked.object.object(), tracked.site);
+            }
+        }
     }
 
     /// Moves what is in the nurseries to the pile, and forgets those whose thread has ended. `wanted` is told whether

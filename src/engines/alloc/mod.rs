@@ -1,4 +1,4 @@
-//! `heap=sites`: every object the program makes, where it was made, and whether it is alive.
+//! `heap=sites|dump|all`: every object the program makes, where it was made, and whether it is alive.
 //!
 //! The VM tells of each allocation on the thread that makes it. A cache of that thread finds the site by the top of the
 //! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::engines::dump::TrackedObjects;
 use crate::engines::stack::{Stacks, TopFrames};
 use crate::engines::worker::Worker;
 use crate::jvmti::{
@@ -24,6 +25,7 @@ use crate::tables::Tables;
 use crate::tables::class::ClassId;
 use crate::tables::site::Amount;
 use crate::tables::thread::ThreadSerial;
+use crate::tables::trace::TraceId;
 
 use live::LiveObjects;
 use local::Local;
@@ -51,22 +53,13 @@ struct Shared {
     cached: Arc<AtomicUsize>,
 }
 
-/// When sites are reported.
+/// When the heap is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The program goes on.
     Running,
     /// VMDeath: some collectors can no longer be asked to collect.
     Death,
-}
-
-/// What the site table cannot say.
-#[derive(Default)]
-pub struct Report {
-    /// Whether garbage was collected just before, so that what is live is alive.
-    pub collected: bool,
-    /// What is in the heap and was made before the agent could see it, by class.
-    pub unseen: Vec<(ClassId, Amount)>,
 }
 
 /// Prepares the VM, in `Agent_OnLoad`, to tell of allocations. `false` where it will not tell of all of them.
@@ -162,13 +155,9 @@ impl AllocationTracker {
         self.sweeper.stop();
     }
 
-    /// Brings the site table up to date; `collect` says whether garbage may be collected for it.
-    pub fn report(
-        &self,
-        jni: Jni<'_>,
-        moment: Moment,
-        collect: bool,
-    ) -> Result<Report, JvmtiError> {
+    /// Looks which objects are alive; `collect` says whether garbage may be collected for it. Answers whether it was, so
+    /// that what is live is alive.
+    pub fn settle(&self, jni: Jni<'_>, moment: Moment, collect: bool) -> Result<bool, JvmtiError> {
         let Shared {
             env,
             ref live,
@@ -176,18 +165,35 @@ impl AllocationTracker {
             scale,
             ..
         } = *self.shared;
-        let collected = collect && (moment == Moment::Running || !collects_concurrently(env));
-        if collected {
+        let collects = collect && (moment == Moment::Running || !collects_concurrently(env));
+        if collects {
             env.force_garbage_collection()?;
         }
         live.sweep_all(jni, tables, scale);
+        Ok(collects)
+    }
+
+    /// What the site table cannot say: what is in the heap and was made before the agent could see it, by class.
+    pub fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
-        let unseen = match scale {
-            Scale::Exact => self.shared.unseen(jni)?,
+        match self.shared.scale {
+            Scale::Exact => self.shared.unseen(jni),
             // An estimate cannot be told from what it leaves out.
-            Scale::Sampled(_) => Vec::new(),
-        };
-        Ok(Report { collected, unseen })
+            Scale::Sampled(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl TrackedObjects for AllocationTracker {
+    fn len(&self) -> usize {
+        self.shared.live.len()
+    }
+
+    fn for_each(&self, _: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId)) {
+        let sites = &self.shared.tables.sites;
+        self.shared
+            .live
+            .for_each(&mut |object, site| look(object, sites.key(site).trace));
     }
 }
 
@@ -200,7 +206,7 @@ fn is_filler(class: &str) -> bool {
 }
 
 /// Forcing a collection in VMDeath never returns with these collectors.
-fn collects_concurrently(env: Env) -> bool {
+pub(super) fn collects_concurrently(env: Env) -> bool {
     let flags = env.flags();
     // A VM whose flags cannot be read is not to be risked.
     flags.is_none_or(|flags| flags.is_on(c"UseZGC") || flags.is_on(c"UseShenandoahGC"))

@@ -3,6 +3,10 @@
 //! Two ways to get it, behind one trait: the VM's own dumper, whose file is rewritten, and a walk over the references
 //! that JVMTI offers. Both describe the same graph.
 
+mod choice;
+mod vm;
+
+use std::io;
 use std::time::Duration;
 
 use hprof_format::{ObjectId, StringId, TraceSerial};
@@ -11,6 +15,9 @@ use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::tables::class::ClassId;
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
+
+pub use choice::{Done, Dumpers, Wanted};
+pub use vm::VmEngine;
 
 /// A way to dump the heap.
 pub trait HeapDumper: Send + Sync {
@@ -21,6 +28,9 @@ pub trait HeapDumper: Send + Sync {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError>;
+
+    /// The process is about to end while a dump goes on in another thread: removes what that one would leave behind.
+    fn abandon(&self) {}
 }
 
 /// What the agent knows of the heap's objects.
@@ -40,7 +50,8 @@ pub trait TrackedObjects {
     /// How many there are at the most.
     fn len(&self) -> usize;
 
-    /// Calls `look` with each one that is alive. No object is made and no other tracked meanwhile.
+    /// Calls `look` with each one that is alive; one that has died a moment ago stands for null. `look` makes no object
+    /// and has nothing tracked.
     fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId));
 }
 
@@ -48,9 +59,9 @@ pub trait TrackedObjects {
 pub struct LiveThread<'a> {
     /// The thread object.
     pub object: Local<'a>,
-    /// Its number.
+    /// Its number; [`ThreadSerial::UNKNOWN`] for the agent's own.
     pub serial: ThreadSerial,
-    /// Its stack, as deep as `depth=` says.
+    /// Its stack, whole: `depth=` is for the traces of allocations.
     pub trace: TraceId,
 }
 
@@ -64,6 +75,9 @@ pub trait DumpOutput {
 
     /// The number of a trace; its TRACE record is written before.
     fn trace(&mut self, trace: TraceId) -> TraceSerial;
+
+    /// A number for a thread that was never announced because it is virtual; its START THREAD record is written before.
+    fn virtual_thread(&mut self, name: &str) -> ThreadSerial;
 
     /// Tells how many objects (instances and arrays) of how many bytes the dump will hold. Where it is told, it is told
     /// before the first [`DumpOutput::records`].
@@ -88,6 +102,29 @@ pub struct Dumped {
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// The VM refuses.
-    #[error("no heap dump: {0}")]
+    #[error(transparent)]
     Jvmti(#[from] JvmtiError),
+    /// The VM has no such dumper, or none that we know how to call.
+    #[error("{0}")]
+    NoDumper(&'static str),
+    /// The VM's own dumper has failed.
+    #[error("the VM's dumper failed: {0}")]
+    Vm(String),
+    /// There is no memory in the heap to find the tracked objects again.
+    #[error("the Java heap has no room for a list of the tracked objects")]
+    NoRoom,
+    /// The temporary file cannot be made or read.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// The VM's dump is not what we know.
+    #[error("byte {offset} of the VM's dump: {what}")]
+    Content {
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The output has failed, and has said so.
+    #[error("the output has ended")]
+    Output,
 }
