@@ -117,6 +117,11 @@ impl Stacks {
         self.shape.depth
     }
 
+    /// Whether frames have line numbers.
+    pub fn line_numbers(&self) -> bool {
+        self.shape.line_numbers
+    }
+
     /// The trace of a stack that `thread` had a moment ago.
     pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[Frame]) -> TraceId {
         let mut ids = Vec::with_capacity(frames.len());

@@ -136,6 +136,10 @@ impl Env {
         VmFlags::find(self.vm)
     }
 
+    pub(super) fn vm(self) -> Vm {
+        self.vm
+    }
+
     /// The version of the VM: 11, 17, ...; `None` where it does not say.
     pub fn vm_version(self) -> Option<u32> {
         let name = c"java.vm.specification.version";

@@ -132,11 +132,11 @@ fn is(text: *const c_char, name: &CStr) -> bool {
 }
 
 /// The VM's library, already loaded.
-struct Library(*mut c_void);
+pub(super) struct Library(*mut c_void);
 
 impl Library {
     /// The library that the VM's functions belong to.
-    fn of(vm: Vm) -> Option<Self> {
+    pub(super) fn of(vm: Vm) -> Option<Self> {
         // SAFETY: `dladdr` fills the structure or answers 0; RTLD_NOLOAD loads nothing.
         let handle = unsafe {
             let mut info = std::mem::zeroed::<libc::Dl_info>();
@@ -148,7 +148,8 @@ impl Library {
         (!handle.is_null()).then_some(Self(handle))
     }
 
-    fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
+    /// Where a symbol is; `None` where the library has none of that name.
+    pub(super) fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
         // SAFETY: the handle is open and the name NUL-terminated.
         let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         (!ptr::eq(symbol, ptr::null())).then_some(symbol.cast::<T>().cast_const())

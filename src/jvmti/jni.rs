@@ -16,12 +16,18 @@ pub struct Jni<'a> {
 /// Calls a function of the JNI table.
 macro_rules! jni {
     ($jni:expr, $function:ident $(, $argument:expr)*) => {{
-        let env = $jni.env.as_ptr();
+        let env = $jni.as_raw();
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};
 }
 
+pub(super) use jni;
+
 impl<'a> Jni<'a> {
+    pub(super) fn as_raw(self) -> *mut sys::JNIEnv {
+        self.env.as_ptr()
+    }
+
     /// Wraps what the VM hands to a callback.
     ///
     /// # Safety
@@ -73,7 +79,8 @@ impl<'a> Jni<'a> {
         Local::new(self, raw)
     }
 
-    fn find_class(self, name: &CStr) -> Option<Local<'a>> {
+    /// A class that every class can see; `None` where the VM refuses.
+    pub(super) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
         if self.clear_exception() {
@@ -83,7 +90,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Clears an exception that a call left behind, so that the program never sees it.
-    fn clear_exception(self) -> bool {
+    pub(super) fn clear_exception(self) -> bool {
         // SAFETY: both functions may be called with an exception pending.
         unsafe {
             let pending = jni!(self, ExceptionCheck);
@@ -118,7 +125,7 @@ impl Object<'_> {
 /// A local reference, deleted on drop: an agent thread never returns to Java, so nobody else would free it.
 pub struct Local<'a> {
     jni: Jni<'a>,
-    raw: sys::jobject,
+    pub(super) raw: sys::jobject,
 }
 
 impl<'a> Local<'a> {
@@ -145,7 +152,7 @@ impl Drop for Local<'_> {
 
 /// A reference that keeps its object alive and may be used on every thread; deleted on drop.
 pub struct Global {
-    raw: sys::jobject,
+    pub(super) raw: sys::jobject,
     vm: Vm,
 }
 

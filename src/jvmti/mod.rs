@@ -14,8 +14,10 @@ mod error;
 mod flags;
 mod heap;
 mod jni;
+mod object_list;
 mod sys;
 mod virtual_threads;
+mod vm_dumper;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::{Allocation, Event, Events};
@@ -25,5 +27,7 @@ pub use error::JvmtiError;
 pub use flags::VmFlags;
 pub use heap::Interval;
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
+pub use object_list::ObjectList;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;
+pub use vm_dumper::VmDumper;

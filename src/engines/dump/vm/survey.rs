@@ -1,0 +1,256 @@
+//! The first look at the VM's dump: everything that must be known before the first record of ours is written.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
+
+use super::bytes::{u4, u8};
+use super::class_dump;
+use super::source::{Progress, Visitor};
+use crate::engines::dump::DumpError;
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// What is looked for among the arrays.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// The JNI reference that holds the outer array.
+    pub(super) reference: u64,
+    /// The length of the outer array, and of those in it.
+    pub(super) lengths: [u32; 2],
+    /// Whether the layout of classes is asked for.
+    pub(super) layouts: bool,
+}
+
+/// What a dump holds.
+pub(super) struct Survey {
+    wanted: Wanted,
+    pub(super) names: Names,
+    /// Classes by serial number.
+    pub(super) classes: Map<u32, Class>,
+    pub(super) frames: Map<u64, Frame>,
+    /// Traces by serial number: ids of frames.
+    pub(super) traces: Map<u32, Vec<u64>>,
+    pub(super) threads: Vec<Thread>,
+    /// By class id, where they are asked for.
+    pub(super) layouts: Map<u64, Layout>,
+    /// The object that the reference holds.
+    pub(super) list: Option<u64>,
+    arrays: Map<u64, Array>,
+    pub(super) objects: u64,
+    pub(super) bytes: u64,
+}
+
+/// A LOAD CLASS record.
+pub(super) struct Class {
+    pub(super) object: u64,
+    pub(super) name: u64,
+}
+
+/// A FRAME record.
+pub(super) struct Frame {
+    pub(super) method: u64,
+    pub(super) signature: u64,
+    pub(super) source_file: u64,
+    pub(super) class: u32,
+    pub(super) line: i32,
+}
+
+/// A ROOT THREAD OBJECT.
+pub(super) struct Thread {
+    pub(super) object: u64,
+    pub(super) serial: u32,
+    pub(super) trace: u32,
+}
+
+/// Where the fields of an instance are.
+pub(super) struct Layout {
+    pub(super) super_class: u64,
+    /// The types of the fields that the class itself declares.
+    pub(super) fields: Vec<hprof_format::BasicType>,
+}
+
+/// The elements of an array in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Array {
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+/// The texts of STRING records, one behind the other.
+#[derive(Default)]
+pub(super) struct Names {
+    places: Map<u64, (u32, u32)>,
+    texts: Vec<u8>,
+}
+
+impl Names {
+    fn add(&mut self, id: u64, text: &[u8]) {
+        // A VM with 4 GB of names has other worries; theirs are empty here.
+        if let (Ok(start), Ok(length)) =
+            (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+        {
+            self.places.insert(id, (start, length));
+            self.texts.extend_from_slice(text);
+        }
+    }
+
+    /// The text of an id, empty where there is none.
+    pub(super) fn get(&self, id: u64) -> String {
+        let Some(&(start, length)) = self.places.get(&id) else {
+            return String::new();
+        };
+        let text = &self.texts[start as usize..][..length as usize];
+        simd_cesu8::mutf8::decode_lossy(text).into_owned()
+    }
+}
+
+impl Survey {
+    pub(super) fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            names: Names::default(),
+            classes: Map::default(),
+            frames: Map::default(),
+            traces: Map::default(),
+            threads: Vec::new(),
+            layouts: Map::default(),
+            list: None,
+            arrays: Map::default(),
+            objects: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Where the elements of one of the arrays are that were looked for.
+    pub(super) fn array(&self, id: u64) -> Option<Array> {
+        self.arrays.get(&id).copied()
+    }
+
+    fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
+        self.objects += 1;
+        self.bytes += size(kind, length);
+        if kind != HeapKind::ObjectArray {
+            return;
+        }
+        let count = u4(record, 13);
+        if self.wanted.lengths.contains(&count) {
+            let array = Array {
+                offset: offset + ARRAY_HEAD,
+                length: count,
+            };
+            self.arrays.insert(u8(record, 1), array);
+        }
+    }
+
+    fn other(&mut self, kind: HeapKind, record: &[u8]) {
+        match kind {
+            HeapKind::Class if self.wanted.layouts => {
+                let layout = Layout {
+                    super_class: u8(record, class_dump::SUPER_CLASS),
+                    fields: class_dump::field_types(record),
+                };
+                self.layouts.insert(u8(record, 1), layout);
+            }
+            HeapKind::RootJniGlobal if u8(record, 9) & !7 == self.wanted.reference => {
+                self.list = Some(u8(record, 1));
+            }
+            HeapKind::RootThread => self.threads.push(Thread {
+                object: u8(record, 1),
+                serial: u4(record, 9),
+                trace: u4(record, 13),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// Bytes before the elements of an object array.
+const ARRAY_HEAD: u64 = 25;
+
+/// The size of an object in the heap, as near as the dump tells it: headers are those of a VM with compressed class
+/// pointers, references count 8 bytes.
+fn size(kind: HeapKind, length: u64) -> u64 {
+    let size = match kind {
+        HeapKind::Instance => length - 25 + 12,
+        HeapKind::ObjectArray => length - ARRAY_HEAD + 16,
+        _ => length - 18 + 16,
+    };
+    size.next_multiple_of(8)
+}
+
+/// Whether the record is an object, and its head says how long it is.
+fn has_content(kind: HeapKind) -> bool {
+    matches!(
+        kind,
+        HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
+    )
+}
+
+impl Visitor for Survey {
+    fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
+        match tag {
+            0x01 if body.len() >= 8 => self.names.add(u8(body, 0), &body[8..]),
+            0x02 if body.len() >= 24 => {
+                let class = Class {
+                    object: u8(body, 4),
+                    name: u8(body, 16),
+                };
+                self.classes.insert(u4(body, 0), class);
+            }
+            0x04 if body.len() >= 40 => {
+                let frame = Frame {
+                    method: u8(body, 8),
+                    signature: u8(body, 16),
+                    source_file: u8(body, 24),
+                    class: u4(body, 32),
+                    line: u4(body, 36) as i32,
+                };
+                self.frames.insert(u8(body, 0), frame);
+            }
+            0x05 if body.len() >= 12 => {
+                let frames = body[12..].chunks_exact(8).map(|frame| u8(frame, 0));
+                self.traces.insert(u4(body, 0), frames.collect());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+        let mut records = HeapRecords::new(block, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) if has_content(record.kind()) => self.object(
+                    record.kind(),
+                    record.bytes(),
+                    record.bytes().len() as u64,
+                    offset + start as u64,
+                ),
+                Some(Ok(record)) => self.other(record.kind(), record.bytes()),
+                None => return Ok(Progress::Done(start as u64)),
+                Some(Err(HeapError::Incomplete { .. })) if start > 0 => {
+                    return Ok(Progress::Done(start as u64));
+                }
+                Some(Err(HeapError::Incomplete { needed, .. })) => {
+                    let kind = HeapKind::from_tag(block[0]);
+                    return Ok(match kind {
+                        // Of a large array nothing but the head is of interest.
+                        Some(kind) if has_content(kind) && block.len() as u64 > ARRAY_HEAD => {
+                            self.object(kind, block, needed, offset);
+                            Progress::Done(needed)
+                        }
+                        _ => Progress::Needs(needed),
+                    });
+                }
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + start as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            }
+        }
+    }
+}
