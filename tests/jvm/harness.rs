@@ -337,6 +337,11 @@ impl Running {
         self.wait_until(|| self.output("stderr").contains(text));
     }
 
+    /// What it has said on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.output("stderr")
+    }
+
     /// Asks the running VM to load the agent; returns what `jcmd` says.
     pub fn attach(&self, jvm: &Jvm, options: &str) -> String {
         let pid = self.child.id().to_string();

@@ -5,6 +5,7 @@
 
 mod binary;
 mod collectors;
+mod dump;
 mod exits;
 mod failures;
 mod harness;
