@@ -8,7 +8,7 @@ use crate::jvmti::Jni;
 use crate::snapshot;
 
 impl Handlers {
-    /// Dumps the heap; the answer is what is said of it.
+    /// Dumps the heap, and says how.
     pub(super) fn dump_heap(
         &self,
         jni: Jni<'_>,
@@ -16,7 +16,8 @@ impl Handlers {
         dumpers: &Dumpers,
         moment: Moment,
     ) {
-        match self.try_to_dump(jni, tracker, dumpers, moment) {
+        let answer = tracker.untracked(|| self.try_to_dump(jni, tracker, dumpers, moment));
+        match answer {
             Ok(done) => {
                 let millis = done.dumped.pause.as_millis();
                 let Done { dumper, reason, .. } = done;

@@ -74,11 +74,6 @@ impl<'a> ObjectList<'a> {
         self.chunk = None;
     }
 
-    /// How many objects have been appended.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
     /// The length of the outer array.
     pub fn length_of_outer(&self) -> usize {
         Self::outer_length(self.chunks)

@@ -38,6 +38,8 @@ pub(super) struct Local {
     hasher: FixedState,
     nursery: Arc<Nursery>,
     serial: Option<ThreadSerial>,
+    /// What the thread makes is the agent's.
+    is_muted: bool,
 }
 
 struct CachedSite {
@@ -83,6 +85,7 @@ impl Local {
             hasher: FixedState::default(),
             nursery: shared.live.new_nursery(),
             serial: None,
+            is_muted: false,
         }
     }
 
@@ -90,7 +93,14 @@ impl Local {
         self.serial = Some(serial);
     }
 
+    pub(super) fn set_muted(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
+    }
+
     pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
+        if self.is_muted {
+            return;
+        }
         let count = shared.top_frames.top_frames(&mut self.frames);
         let site = self.site(shared, jni, allocation, count);
         shared

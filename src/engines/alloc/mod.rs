@@ -144,6 +144,14 @@ impl AllocationTracker {
         });
     }
 
+    /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
+    pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
+        Local::with(&self.shared, |local| local.set_muted(true));
+        let answer = body();
+        Local::with(&self.shared, |local| local.set_muted(false));
+        answer
+    }
+
     /// A collection is over.
     pub fn gc_finished(&self) {
         self.shared.live.collected();

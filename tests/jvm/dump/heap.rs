@@ -483,7 +483,8 @@ impl Dump {
         let all = self.objects.keys().chain(self.classes.keys());
         for &object in all {
             for id in self.references(object) {
-                assert!(self.has(id), "{object:x} refers to {id:x}");
+                let class = self.class_name(object);
+                assert!(self.has(id), "{object:x}, a {class}, refers to {id:x}");
             }
         }
         for (&id, thing) in &self.objects {

@@ -8,6 +8,7 @@
 
 mod bytes;
 mod class_dump;
+mod dangling;
 mod join;
 mod numbering;
 mod rewrite;
@@ -28,6 +29,7 @@ use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
 
 use bytes::u8;
+use dangling::Dangling;
 use join::Join;
 use numbering::{Known, Numbering};
 use rewrite::Rewriter;
@@ -165,6 +167,8 @@ impl HeapDumper for VmEngine {
             bytes: survey.bytes,
             pause,
         };
+        let left_out = arrays.ids().collect();
+        let dangling = Dangling::find(&source, &survey, &left_out)?;
         output.totals(dumped.objects, dumped.bytes);
         source.rewind()?;
         let no_trace = output.trace(TraceId::EMPTY).0;
@@ -175,7 +179,8 @@ impl HeapDumper for VmEngine {
             traces,
             no_trace,
             no_thread: ThreadSerial::UNKNOWN.0,
-            left_out: arrays.ids().collect(),
+            left_out,
+            dangling,
             primitive_fields: subject.primitive_fields,
             primitive_arrays: subject.primitive_arrays,
             names: Default::default(),

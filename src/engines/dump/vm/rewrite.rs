@@ -6,6 +6,7 @@ use hprof_format::{BasicType, HeapError, HeapKind, HeapRecords, IdSize};
 
 use super::bytes::{put_u4, u4, u8};
 use super::class_dump;
+use super::dangling::Dangling;
 use super::join::Join;
 use super::numbering::Numbering;
 use super::source::{Progress, Visitor};
@@ -21,6 +22,8 @@ const THREAD_TRACE: usize = 13;
 /// Where an instance has its class, and where its fields start.
 const INSTANCE_CLASS: usize = 13;
 const INSTANCE_FIELDS: usize = 25;
+/// Where the elements of an array of references start.
+const ELEMENTS: usize = 25;
 /// Where an array has its length, and where the elements of a primitive one start.
 const LENGTH: usize = 13;
 const PRIMITIVE_ELEMENTS: usize = 18;
@@ -38,6 +41,8 @@ pub(super) struct Rewriter<'a> {
     pub(super) no_thread: u32,
     /// Our own arrays, which are left out.
     pub(super) left_out: HashSet<u64, FixedState>,
+    /// Arrays some of whose elements become null.
+    pub(super) dangling: Dangling,
     pub(super) primitive_fields: bool,
     pub(super) primitive_arrays: bool,
     /// Names that have been put out.
@@ -126,6 +131,7 @@ impl Rewriter<'_> {
                     return Fate::LeftOut;
                 }
                 self.put_trace(record);
+                self.dangling.clear(u8(record, 1), &mut record[ELEMENTS..]);
                 Fate::Kept
             }
             HeapKind::Class => {

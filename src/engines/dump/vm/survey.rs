@@ -6,6 +6,7 @@ use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
 
 use super::bytes::{u4, u8};
 use super::class_dump;
+use super::dangling::Block;
 use super::source::{Progress, Visitor};
 use crate::engines::dump::DumpError;
 
@@ -36,7 +37,13 @@ pub(super) struct Survey {
     pub(super) layouts: Map<u64, Layout>,
     /// The object that the reference holds.
     pub(super) list: Option<u64>,
+    /// The objects that JNI references hold.
+    pub(super) globals: Vec<u64>,
+    pub(super) blocks: Vec<Block>,
+    /// Arrays of references that may have to be looked at again.
     arrays: Map<u64, Array>,
+    /// The lowest and the highest id of the objects in the block that is being looked at.
+    ids: (u64, u64),
     pub(super) objects: u64,
     pub(super) bytes: u64,
 }
@@ -116,7 +123,10 @@ impl Survey {
             threads: Vec::new(),
             layouts: Map::default(),
             list: None,
+            globals: Vec::new(),
+            blocks: Vec::new(),
             arrays: Map::default(),
+            ids: NO_IDS,
             objects: 0,
             bytes: 0,
         }
@@ -128,18 +138,20 @@ impl Survey {
     }
 
     fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
+        let id = u8(record, 1);
+        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
         self.objects += 1;
         self.bytes += size(kind, length);
         if kind != HeapKind::ObjectArray {
             return;
         }
         let count = u4(record, 13);
-        if self.wanted.lengths.contains(&count) {
+        if count >= LARGE || self.wanted.lengths.contains(&count) {
             let array = Array {
                 offset: offset + ARRAY_HEAD,
                 length: count,
             };
-            self.arrays.insert(u8(record, 1), array);
+            self.arrays.insert(id, array);
         }
     }
 
@@ -152,8 +164,11 @@ impl Survey {
                 };
                 self.layouts.insert(u8(record, 1), layout);
             }
-            HeapKind::RootJniGlobal if u8(record, 9) & !7 == self.wanted.reference => {
-                self.list = Some(u8(record, 1));
+            HeapKind::RootJniGlobal => {
+                self.globals.push(u8(record, 1));
+                if u8(record, 9) & !7 == self.wanted.reference {
+                    self.list = Some(u8(record, 1));
+                }
             }
             HeapKind::RootThread => self.threads.push(Thread {
                 object: u8(record, 1),
@@ -165,6 +180,10 @@ impl Survey {
     }
 }
 
+/// The lowest and the highest of no ids.
+const NO_IDS: (u64, u64) = (u64::MAX, 0);
+/// The length of arrays of references whose places are remembered: 2 KB or more in the heap, so few.
+const LARGE: u32 = 256;
 /// Bytes before the elements of an object array.
 const ARRAY_HEAD: u64 = 25;
 
@@ -180,7 +199,7 @@ fn size(kind: HeapKind, length: u64) -> u64 {
 }
 
 /// Whether the record is an object, and its head says how long it is.
-fn has_content(kind: HeapKind) -> bool {
+pub(super) fn has_content(kind: HeapKind) -> bool {
     matches!(
         kind,
         HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
@@ -218,6 +237,23 @@ impl Visitor for Survey {
     }
 
     fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+        self.ids = NO_IDS;
+        let progress = self.look(block, offset)?;
+        if let Progress::Done(length) = progress
+            && self.ids != NO_IDS
+        {
+            self.blocks.push(Block {
+                offset,
+                length: length.min(block.len() as u64) as usize,
+                ids: self.ids,
+            });
+        }
+        Ok(progress)
+    }
+}
+
+impl Survey {
+    fn look(&mut self, block: &[u8], offset: u64) -> Result<Progress, DumpError> {
         let mut records = HeapRecords::new(block, IdSize::Eight);
         loop {
             let start = records.offset();
