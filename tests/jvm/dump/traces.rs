@@ -31,11 +31,11 @@ fn assert_traces(file: &File, dump: &Dump) -> usize {
 #[test]
 fn a_million_objects_know_where_they_were_made() {
     for jvm in jvms() {
-        let run = program(jvm, DUMP, &["-XX:+UseG1GC"], "Traces").arg("100000");
+        let run = program(jvm, DUMP, &["-XX:+UseG1GC"], "Traces").arg("1000000");
         let file = read(&run.run_well());
         let dump = file.dump();
         // The last garbage object is alive too.
-        assert_eq!(assert_traces(&file, dump), 100_001, "{}", jvm.feature);
+        assert_eq!(assert_traces(&file, dump), 1_000_001, "{}", jvm.feature);
         assert!(file.segments.iter().all(|&length| length <= 8 << 20));
         assert!(file.segments.len() > 10);
     }
