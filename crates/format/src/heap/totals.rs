@@ -72,7 +72,8 @@ impl HeapCounter {
         self.totals
     }
 
-    fn item(&mut self, item: &HeapItem<'_>) {
+    /// Counts a record, or the head of one whose content is elsewhere.
+    pub fn item(&mut self, item: &HeapItem<'_>) {
         match *item {
             HeapItem::Record(ref record) => self.count(record, None),
             HeapItem::Head { ref record, length } => self.count(record, Some(length)),

@@ -136,6 +136,7 @@ impl VmEngine {
             reference: list.reference(),
             lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
             layouts: !subject.primitive_fields,
+            primitive_arrays: subject.primitive_arrays,
         };
         let start = Instant::now();
         dumper.dump(jni, &name).map_err(DumpError::Vm)?;
@@ -162,9 +163,10 @@ impl HeapDumper for VmEngine {
         let traces = arrays.read(&source, meaning, &mut known, output)?;
         let line_numbers = self.stacks.line_numbers();
         let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
+        let totals = survey.totals_without(arrays.ids());
         let dumped = Dumped {
-            objects: survey.objects - arrays.ids().count() as u64,
-            bytes: survey.bytes,
+            objects: totals.objects,
+            bytes: totals.bytes,
             pause,
         };
         let left_out = arrays.ids().collect();

@@ -2,7 +2,10 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
+use hprof_format::{
+    BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
+    IdSize, ObjectId, RawHeapRecord, TraceSerial,
+};
 
 use super::bytes::{u4, u8};
 use super::class_dump;
@@ -21,6 +24,8 @@ pub(super) struct Wanted {
     pub(super) lengths: [u32; 2],
     /// Whether the layout of classes is asked for.
     pub(super) layouts: bool,
+    /// Whether primitive arrays will have their elements.
+    pub(super) primitive_arrays: bool,
 }
 
 /// What a dump holds.
@@ -44,8 +49,7 @@ pub(super) struct Survey {
     arrays: Map<u64, Array>,
     /// The lowest and the highest id of the objects in the block that is being looked at.
     ids: (u64, u64),
-    pub(super) objects: u64,
-    pub(super) bytes: u64,
+    pub(super) counter: HeapCounter,
 }
 
 /// A LOAD CLASS record.
@@ -74,7 +78,7 @@ pub(super) struct Thread {
 pub(super) struct Layout {
     pub(super) super_class: u64,
     /// The types of the fields that the class itself declares.
-    pub(super) fields: Vec<hprof_format::BasicType>,
+    pub(super) fields: Vec<BasicType>,
 }
 
 /// The elements of an array in the file.
@@ -127,8 +131,23 @@ impl Survey {
             blocks: Vec::new(),
             arrays: Map::default(),
             ids: NO_IDS,
-            objects: 0,
-            bytes: 0,
+            counter: HeapCounter::new(IdSize::Eight),
+        }
+    }
+
+    /// What the dump holds without those arrays.
+    pub(super) fn totals_without(&self, arrays: impl Iterator<Item = u64>) -> HeapTotals {
+        let mut ours = HeapCounter::new(IdSize::Eight);
+        for array in arrays.filter_map(|id| self.array(id)) {
+            ours.item(&HeapItem::Head {
+                record: list_head(ObjectId(0)),
+                length: u64::from(array.length) * 8,
+            });
+        }
+        let (all, ours) = (self.counter.totals(), ours.totals());
+        HeapTotals {
+            objects: all.objects - ours.objects,
+            bytes: all.bytes - ours.bytes,
         }
     }
 
@@ -140,8 +159,11 @@ impl Survey {
     fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
         let id = u8(record, 1);
         self.ids = (self.ids.0.min(id), self.ids.1.max(id));
-        self.objects += 1;
-        self.bytes += size(kind, length);
+        let (record_head, length) = self.shape(kind, record, length);
+        self.counter.item(&HeapItem::Head {
+            record: record_head,
+            length,
+        });
         if kind != HeapKind::ObjectArray {
             return;
         }
@@ -155,7 +177,48 @@ impl Survey {
         }
     }
 
-    fn other(&mut self, kind: HeapKind, record: &[u8]) {
+    /// An object without its content, and the bytes of that as it is going to be put out.
+    fn shape(&self, kind: HeapKind, record: &[u8], length: u64) -> (HeapRecord<'static>, u64) {
+        let object = ObjectId(u8(record, 1));
+        let trace = TraceSerial(0);
+        match kind {
+            HeapKind::Instance => {
+                let instance = HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: ObjectId(u8(record, 13)),
+                    fields: &[],
+                };
+                (instance, length - INSTANCE_HEAD)
+            }
+            HeapKind::ObjectArray => (list_head(object), length - ARRAY_HEAD),
+            _ => {
+                let array = HeapRecord::PrimitiveArray {
+                    object,
+                    trace,
+                    element: BasicType::from_byte(record[17]).unwrap_or(BasicType::Byte),
+                    elements: &[],
+                };
+                let length = length - PRIMITIVE_HEAD;
+                (
+                    array,
+                    if self.wanted.primitive_arrays {
+                        length
+                    } else {
+                        0
+                    },
+                )
+            }
+        }
+    }
+
+    fn other(&mut self, kind: HeapKind, record: &RawHeapRecord<'_>) {
+        if kind == HeapKind::Class
+            && let Ok(class) = record.decode()
+        {
+            self.counter.record(&class);
+        }
+        let record = record.bytes();
         match kind {
             HeapKind::Class if self.wanted.layouts => {
                 let layout = Layout {
@@ -184,18 +247,19 @@ impl Survey {
 const NO_IDS: (u64, u64) = (u64::MAX, 0);
 /// The length of arrays of references whose places are remembered: 2 KB or more in the heap, so few.
 const LARGE: u32 = 256;
-/// Bytes before the elements of an object array.
+/// Bytes before the elements of an object array, those of a primitive one, and the fields of an instance.
 const ARRAY_HEAD: u64 = 25;
+const PRIMITIVE_HEAD: u64 = 18;
+const INSTANCE_HEAD: u64 = 25;
 
-/// The size of an object in the heap, as near as the dump tells it: headers are those of a VM with compressed class
-/// pointers, references count 8 bytes.
-fn size(kind: HeapKind, length: u64) -> u64 {
-    let size = match kind {
-        HeapKind::Instance => length - 25 + 12,
-        HeapKind::ObjectArray => length - ARRAY_HEAD + 16,
-        _ => length - 18 + 16,
-    };
-    size.next_multiple_of(8)
+/// An array of references without its elements.
+fn list_head(object: ObjectId) -> HeapRecord<'static> {
+    HeapRecord::ObjectArray {
+        object,
+        trace: TraceSerial(0),
+        class: ObjectId(0),
+        elements: &[],
+    }
 }
 
 /// Whether the record is an object, and its head says how long it is.
@@ -264,7 +328,7 @@ impl Survey {
                     record.bytes().len() as u64,
                     offset + start as u64,
                 ),
-                Some(Ok(record)) => self.other(record.kind(), record.bytes()),
+                Some(Ok(record)) => self.other(record.kind(), &record),
                 None => return Ok(Progress::Done(start as u64)),
                 Some(Err(HeapError::Incomplete { .. })) if start > 0 => {
                     return Ok(Progress::Done(start as u64));
