@@ -134,6 +134,16 @@ impl Parser {
             _ => "",
         };
         self.saw(kind);
+        if self.dump.is_some() {
+            let is_of_a_dump = matches!(
+                record,
+                Record::String { .. }
+                    | Record::LoadClass { .. }
+                    | Record::Frame { .. }
+                    | Record::Trace { .. }
+            );
+            assert!(is_of_a_dump, "inside a dump: {record:?}");
+        }
         match *record {
             Record::String { id, ref text } => {
                 let text = String::from_utf8(text.to_vec()).expect("UTF-8");

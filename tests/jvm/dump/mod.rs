@@ -1,8 +1,11 @@
 //! `heap=dump`: every object, with its fields and where it was made. The programs stand in `java-tests/dump`, their right
 //! answers in their first comments.
 
+mod failures;
 mod graph;
 pub mod heap;
+mod options;
+mod requests;
 mod traces;
 
 use crate::harness::{Jvm, Program, Running};
@@ -29,4 +32,16 @@ fn read(run: &crate::harness::Finished) -> File {
         dump.assert_whole(&file);
     }
     file
+}
+
+impl crate::harness::Finished {
+    /// How many whole dumps the file has; what is behind the last one may be cut at a record's end.
+    fn read_dumps(&self) -> usize {
+        let (sound, found, fault) = self.hprof("text", "x.hprof");
+        assert!(sound, "{fault}");
+        found
+            .lines()
+            .filter(|line| *line == "HEAP DUMP END")
+            .count()
+    }
 }
