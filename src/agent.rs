@@ -12,7 +12,7 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
 use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
-use crate::engines::dump::{Dumpers, VmEngine, Wanted};
+use crate::engines::dump::{Dumpers, VmEngine, WalkEngine, Wanted};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
 use crate::events::{DumpPlan, Engines, Handlers};
@@ -227,12 +227,13 @@ fn engines(
     });
     let dumpers = options.heap.filter(|heap| heap.has_dump()).map(|_| {
         let vm = VmEngine::new(env, tables.clone(), stacks.clone(), path);
+        let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
         Dumpers::new(
             env,
             stacks,
             wanted_dumper(options.dumper),
             Box::new(vm),
-            None,
+            Some(Box::new(walk)),
         )
     });
     Engines {

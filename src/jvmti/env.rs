@@ -127,6 +127,11 @@ impl Env {
         Some(Self { raw, vm })
     }
 
+    /// One more environment, with tags and capabilities of its own.
+    pub(super) fn another(self) -> Option<Self> {
+        Self::new(self.vm)
+    }
+
     pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
         self.raw.as_ptr()
     }
@@ -211,6 +216,14 @@ impl Env {
             .iter()
             .filter_map(|&raw| Local::new(jni, raw))
             .collect())
+    }
+
+    /// The thread that calls.
+    pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<Local<'a>>, JvmtiError> {
+        let mut thread = ptr::null_mut();
+        // SAFETY: `thread` is where the answer goes.
+        unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
+        Ok(Local::new(jni, thread))
     }
 
     /// A thread's name and group.

@@ -20,7 +20,6 @@ macro_rules! jni {
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};
 }
-
 pub(super) use jni;
 
 impl<'a> Jni<'a> {
@@ -39,6 +38,10 @@ impl<'a> Jni<'a> {
         })
     }
 
+    pub(super) fn as_raw(self) -> *mut sys::JNIEnv {
+        self.env.as_ptr()
+    }
+
     /// Says how many local references this thread is going to hold, which the VM wants to know beyond 16.
     pub(super) fn announce_locals(self, count: usize) {
         let count = sys::jint::try_from(count).unwrap_or(sys::jint::MAX);
@@ -51,6 +54,12 @@ impl<'a> Jni<'a> {
     pub fn is_same(self, left: Object<'_>, right: Object<'_>) -> bool {
         // SAFETY: both references are valid: `Object` borrows from what keeps them so.
         unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
+    }
+
+    /// The class above a class; `None` for `java.lang.Object`, interfaces and primitive types.
+    pub fn superclass(self, class: Object<'_>) -> Option<Local<'a>> {
+        // SAFETY: the reference is valid, and of a class: JNI answers null for what has no superclass.
+        Local::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
     }
 
     /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).

@@ -11,9 +11,12 @@ mod callbacks;
 mod door;
 mod env;
 mod error;
+mod fields;
 mod flags;
 mod heap;
+mod heap_walk;
 mod jni;
+mod kept;
 mod object_list;
 mod sys;
 mod virtual_threads;
@@ -24,9 +27,15 @@ pub use callbacks::{Allocation, Event, Events};
 pub use door::Door;
 pub use env::{Capability, Env, Frame, Method};
 pub use error::JvmtiError;
+pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use flags::VmFlags;
 pub use heap::Interval;
+pub use heap_walk::{
+    HeapVisitor, Place, PrimitiveField, Referee, Reference, Referrer, RootReference, Tags, Visit,
+    WantedValues,
+};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
+pub use kept::KeptObjects;
 pub use object_list::ObjectList;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

@@ -5,6 +5,7 @@
 
 mod choice;
 mod vm;
+mod walk;
 
 use std::io;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::tables::trace::TraceId;
 
 pub use choice::{Done, Dumpers, Wanted};
 pub use vm::VmEngine;
+pub use walk::WalkEngine;
 
 /// A way to dump the heap.
 pub trait HeapDumper: Send + Sync {
@@ -65,8 +67,9 @@ pub struct LiveThread<'a> {
     pub trace: TraceId,
 }
 
-/// Where a dump goes: into the run's output, behind the records it names.
-pub trait DumpOutput {
+/// Where a dump goes: into the run's output, behind the records it names. It may be written to from a thread of the VM,
+/// while the program stands still.
+pub trait DumpOutput: Send {
     /// Announces a class under the id that its `java.lang.Class` object has in this dump.
     fn class(&mut self, class: ClassId, object: ObjectId);
 
@@ -107,6 +110,9 @@ pub enum DumpError {
     /// The VM has no such dumper, or none that we know how to call.
     #[error("{0}")]
     NoDumper(&'static str),
+    /// The walk met what it cannot describe.
+    #[error("the heap has {0}")]
+    Walk(&'static str),
     /// The VM's own dumper has failed.
     #[error("the VM's dumper failed: {0}")]
     Vm(String),
