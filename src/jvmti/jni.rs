@@ -62,6 +62,34 @@ impl<'a> Jni<'a> {
         Local::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
     }
 
+    /// Has a class linked, which a class that was only loaded is not, so that the VM tells of its fields. None of its code
+    /// runs: it is linked by being asked for its public fields. Answers whether the VM did it.
+    pub fn link(self, class: Object<'_>) -> bool {
+        let Some(of_class) = self.find_class(c"java/lang/Class") else {
+            return false;
+        };
+        // SAFETY: `class` is a valid reference to a `java.lang.Class`; names are NUL-terminated; the method takes a
+        // boolean, which `arguments` holds.
+        let fields = unsafe {
+            let name = c"getDeclaredFields0".as_ptr();
+            let signature = c"(Z)[Ljava/lang/reflect/Field;".as_ptr();
+            let method = jni!(self, GetMethodID, of_class.raw, name, signature);
+            if self.clear_exception() || method.is_null() {
+                return false;
+            }
+            let arguments = [sys::jvalue { z: true }];
+            jni!(
+                self,
+                CallObjectMethodA,
+                class.raw,
+                method,
+                arguments.as_ptr()
+            )
+        };
+        let failed = self.clear_exception();
+        Local::new(self, fields).is_some() && !failed
+    }
+
     /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
     pub(super) fn new_thread(self, name: &CStr) -> Option<Local<'a>> {
         let class = self.find_class(c"java/lang/Thread")?;

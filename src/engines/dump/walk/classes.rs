@@ -37,7 +37,7 @@ pub(super) enum Kind {
 #[derive(Default)]
 pub(super) struct Classes {
     all: Vec<Class>,
-    /// Those that were found during the walk, by the numbers of their tags.
+    /// Those that were described after the walk, by the numbers of their tags.
     late: HashMap<u64, usize, FixedState>,
     /// `java.lang.Object`.
     object: Option<usize>,
@@ -74,10 +74,12 @@ impl Classes {
 
     /// The class whose `java.lang.Class` object has the tag.
     pub(super) fn place(&self, numbers: &Numbers, tag: Tag) -> Option<usize> {
+        if let Some(&place) = self.late.get(&tag.number()) {
+            return Some(place);
+        }
         match numbers.special(tag) {
             Some(Special::Class(place)) => Some(place),
-            Some(_) => None,
-            None => self.late.get(&tag.number()).copied(),
+            _ => None,
         }
     }
 
@@ -106,7 +108,8 @@ impl Classes {
                 }
                 _ => {}
             }
-            if numbers.special(candidate.tag).is_none() {
+            let special = numbers.special(candidate.tag);
+            if special != Some(Special::Class(place)) {
                 self.late.insert(candidate.tag.number(), place);
             }
         }

@@ -32,12 +32,13 @@ use crate::tables::class::{ClassId, name_of_signature};
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
 
-use classes::{Candidate, Classes};
+use classes::{Candidate, Classes, Kind};
 use describe::Describer;
 use numbers::{Numbers, Special, Tag};
 use pieces::Pieces;
 use recorder::Recorder;
 use roots::{KnownThread, Roots};
+use strangers::Strangers;
 use survey::{Found, Survey};
 
 /// Dumps by a walk over the references.
@@ -160,17 +161,22 @@ impl<'a> Dump<'_, '_, 'a> {
         pause += begin.elapsed();
         let Recorder {
             strangers,
+            strange_classes,
             objects,
             bytes,
             failure,
             ..
         } = recorder;
-        drop(kept);
         answer?;
         if let Some(failure) = failure {
             return Err(DumpError::Walk(failure));
         }
+        let strangers = Strangers {
+            objects: strangers,
+            classes: strange_classes,
+        };
         let strangers = self.strangers(&mut classes, strangers)?;
+        drop(kept);
         self.pieces.flush();
         if self.pieces.has_failed() {
             return Err(DumpError::Output);
@@ -325,6 +331,10 @@ impl<'a> Dump<'_, '_, 'a> {
         };
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {
+            // Later, when it may tell of its fields.
+            if matches!(classes.get(place).kind, Kind::Unknown) {
+                continue;
+            }
             let fields = fields.as_ref();
             describer.class(&mut self.pieces, candidate, place, fields, of_class, found)?;
         }

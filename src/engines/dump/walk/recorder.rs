@@ -26,6 +26,8 @@ pub(super) struct Recorder<'r, 'o> {
     content: Vec<u8>,
     /// Objects of classes that were not known when the walk began.
     pub(super) strangers: Vec<Stranger>,
+    /// `java.lang.Class` objects that were not known.
+    pub(super) strange_classes: Vec<Tag>,
     /// Those that had numbers when the walk began, and have been met.
     met: FixedBitSet,
     known: u64,
@@ -83,6 +85,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             },
             content: Vec::new(),
             strangers: Vec::new(),
+            strange_classes: Vec::new(),
             met: FixedBitSet::with_capacity(known as usize + 1),
             known,
             objects: 0,
@@ -185,6 +188,10 @@ impl<'r, 'o> Recorder<'r, 'o> {
         if tag == Tag::NONE {
             tag = self.numbers.add(length)?;
             *referee.tag = tag.0;
+            let class = self.classes.place(self.numbers, Tag(referee.class));
+            if class.is_some() && class == self.classes.class {
+                self.strange_classes.push(tag);
+            }
         } else {
             if tag.number() > self.known || self.met.put(tag.number() as usize) {
                 return Some(tag);

@@ -1,6 +1,8 @@
 //! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
 //! fields.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use hprof_format::HeapRecord;
 
 use super::classes::{Candidate, Classes, Kind};
@@ -12,17 +14,24 @@ use super::recorder::Stranger;
 use super::survey::Found;
 use super::{Dump, DumpError};
 
+/// What the walk met and could not describe.
+pub(super) struct Strangers {
+    pub(super) objects: Vec<Stranger>,
+    /// The tags of `java.lang.Class` objects.
+    pub(super) classes: Vec<Tag>,
+}
+
 impl<'a> Dump<'_, '_, 'a> {
-    /// Describes the classes that the walk was the first to meet, then the objects that waited for them; answers how many
-    /// these are.
+    /// Describes the classes that were not, then the objects that waited for them; answers how many these are.
     pub(super) fn strangers(
         &mut self,
         classes: &mut Classes,
-        strangers: Vec<Stranger>,
+        strangers: Strangers,
     ) -> Result<u64, DumpError> {
-        let candidates = self.late_classes(classes)?;
-        let first = classes.len();
+        let candidates = self.undescribed(classes)?;
+        self.link(&strangers.objects, &candidates);
         let (env, jni) = (self.engine.env, self.jni);
+        let first = classes.len();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
         let mut describer = Describer {
             env,
@@ -40,25 +49,66 @@ impl<'a> Dump<'_, '_, 'a> {
             describer.class(&mut self.pieces, candidate, place, fields, None, &found)?;
         }
         let mut count = 0;
-        for stranger in &strangers {
+        for stranger in &strangers.objects {
             count += u64::from(self.stranger(classes, stranger));
+        }
+        for class in strangers.classes {
+            count += u64::from(self.dormant_class(classes, class));
         }
         Ok(count)
     }
 
-    /// The classes that have tags and no place.
-    fn late_classes(&mut self, classes: &Classes) -> Result<Vec<Candidate<'a>>, DumpError> {
+    /// Links the classes of objects that are there although their classes have not come so far: the VM maps some from
+    /// its archive. They are the VM's own classes, and linking them changes nothing that a program could see.
+    fn link(&self, objects: &[Stranger], classes: &[Candidate<'_>]) {
+        let wanted: HashSet<u64, FixedState> =
+            objects.iter().map(|object| object.class.number()).collect();
+        for candidate in classes {
+            let class = candidate.class.object();
+            let is_boot = matches!(self.engine.env.class_loader(self.jni, class), Ok(None));
+            if is_boot && wanted.contains(&candidate.tag.number()) {
+                self.jni.link(class);
+            }
+        }
+    }
+
+    /// The classes that have tags and no record.
+    fn undescribed(&mut self, classes: &Classes) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::new();
         for class in self.engine.env.loaded_classes(self.jni)? {
             let tag = Tag(self.tags.get(class.object())?);
-            if tag == Tag::NONE || classes.place(&self.numbers, tag).is_some() {
+            let place = classes.place(&self.numbers, tag);
+            let is_described =
+                place.is_some_and(|place| !matches!(classes.get(place).kind, Kind::Unknown));
+            if tag == Tag::NONE || is_described {
                 continue;
             }
             let (id, name) = self.name_class(class.object())?;
-            self.pieces.output.class(id, self.numbers.object(tag));
+            if place.is_none() {
+                self.pieces.output.class(id, self.numbers.object(tag));
+            }
             candidates.push(Candidate { class, tag, name });
         }
         Ok(candidates)
+    }
+
+    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, or has been unloaded
+    /// since; `false` where it stands for a class that was described.
+    fn dormant_class(&mut self, classes: &Classes, tag: Tag) -> bool {
+        let class = classes.class.map(|place| classes.get(place));
+        let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {
+            return false;
+        };
+        if classes.place(&self.numbers, tag).is_some() {
+            return false;
+        }
+        self.pieces.put(&HeapRecord::Instance {
+            object: self.numbers.object(tag),
+            trace: self.numbers.trace(tag),
+            class: self.numbers.object(class.tag),
+            fields: &vec![0; layout.size as usize],
+        });
+        true
     }
 
     /// Writes the record of an object; `false` where its class is gone.
