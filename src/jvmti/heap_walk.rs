@@ -169,10 +169,9 @@ impl Tags {
         self.0.set_tag(object, tag as sys::jlong)
     }
 
-    /// Stops the program and tells `visitor` of all references from `start`, or, where there is none, from the roots.
+    /// Stops the program and tells `visitor` of all references, from the roots on.
     pub fn follow<V: HeapVisitor>(
         &self,
-        start: Option<Object<'_>>,
         wanted: WantedValues,
         visitor: &mut V,
     ) -> Result<(), JvmtiError> {
@@ -199,7 +198,7 @@ impl Tags {
                 FollowReferences,
                 0,
                 ptr::null_mut(),
-                start.map_or(ptr::null_mut(), |start| start.raw),
+                ptr::null_mut(),
                 &callbacks,
                 data.cast::<c_void>().cast_const()
             )

@@ -23,10 +23,6 @@ macro_rules! jni {
 pub(super) use jni;
 
 impl<'a> Jni<'a> {
-    pub(super) fn as_raw(self) -> *mut sys::JNIEnv {
-        self.env.as_ptr()
-    }
-
     /// Wraps what the VM hands to a callback.
     ///
     /// # Safety

@@ -16,7 +16,6 @@ mod flags;
 mod heap;
 mod heap_walk;
 mod jni;
-mod kept;
 mod object_list;
 mod sys;
 mod virtual_threads;
@@ -35,7 +34,6 @@ pub use heap_walk::{
     WantedValues,
 };
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
-pub use kept::KeptObjects;
 pub use object_list::ObjectList;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use hprof_format::{ClassDump, HeapRecord, ObjectId, StringId, Value};
 
 use super::classes::{Candidate, Classes, Kind};
+use super::held::Held;
 use super::layout::basic_type;
 use super::numbers::{Numbers, Tag};
 use super::pieces::{Pieces, value, write_at, write_bits};
 use super::survey::Found;
 use crate::engines::dump::DumpError;
-use crate::jvmti::{ClassFields, Env, FieldValue, Jni, KeptObjects, Object, Tags};
+use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Object, Tags};
 
 /// The format counts a class's fields with two bytes.
 const MOST_FIELDS: usize = u16::MAX as usize;
@@ -23,7 +24,7 @@ pub(super) struct Describer<'d, 'a> {
     pub(super) numbers: &'d mut Numbers,
     pub(super) classes: &'d Classes,
     /// `None` once the walk is over: what was not met then is left out.
-    pub(super) kept: Option<&'d mut KeptObjects<'a>>,
+    pub(super) held: Option<&'d mut Held>,
     /// The fields of `java.lang.Class` that a class's record has no place for, with names that no static field has.
     pub(super) hidden: Vec<(usize, StringId)>,
     pub(super) primitive_fields: bool,
@@ -44,9 +45,10 @@ impl<'a> Describer<'_, 'a> {
         let class = self.classes.get(place);
         let loader = self.env.class_loader(self.jni, mirror)?;
         let loader = match &loader {
-            Some(loader) => self.id(loader.object())?,
-            None => ObjectId(0),
+            Some(loader) => self.tag(loader.object())?,
+            None => Tag::NONE,
         };
+        let loader = self.id_of(loader);
         let super_class = class.super_class.map_or(ObjectId(0), |place| {
             self.numbers.object(self.classes.get(place).tag)
         });
@@ -163,22 +165,28 @@ impl<'a> Describer<'_, 'a> {
 
     /// The id of an object that the walk must meet, whatever becomes of the reference to it meanwhile.
     fn hold(&mut self, object: Object<'_>) -> Result<ObjectId, DumpError> {
-        if let Some(kept) = &mut self.kept {
-            kept.keep(object).ok_or(DumpError::NoRoom)?;
+        let tag = self.tag(object)?;
+        if let Some(held) = &mut self.held {
+            held.hold(self.jni, object, tag)?;
         }
-        self.id(object)
+        Ok(self.id_of(tag))
     }
 
-    fn id(&mut self, object: Object<'_>) -> Result<ObjectId, DumpError> {
-        let mut tag = Tag(self.tags.get(object)?);
-        if tag == Tag::NONE {
-            if self.kept.is_none() {
-                return Ok(ObjectId(0));
-            }
-            tag = self.numbers.add(0).ok_or(TOO_MANY)?;
-            self.tags.set(object, tag.0)?;
+    fn id_of(&self, tag: Tag) -> ObjectId {
+        match tag {
+            Tag::NONE => ObjectId(0),
+            tag => self.numbers.object(tag),
         }
-        Ok(self.numbers.object(tag))
+    }
+
+    fn tag(&mut self, object: Object<'_>) -> Result<Tag, DumpError> {
+        let tag = Tag(self.tags.get(object)?);
+        if tag != Tag::NONE || self.held.is_none() {
+            return Ok(tag);
+        }
+        let tag = self.numbers.add(0).ok_or(TOO_MANY)?;
+        self.tags.set(object, tag.0)?;
+        Ok(tag)
     }
 }
 

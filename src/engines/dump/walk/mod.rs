@@ -7,6 +7,7 @@
 
 mod classes;
 mod describe;
+mod held;
 mod layout;
 mod numbers;
 mod pieces;
@@ -24,9 +25,7 @@ use hprof_format::{ObjectId, TraceSerial};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
 use crate::engines::stack::Stacks;
-use crate::jvmti::{
-    ClassFields, Env, FieldValue, Jni, KeptObjects, Local, Object, Tags, WantedValues,
-};
+use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Local, Object, Tags, WantedValues};
 use crate::tables::Tables;
 use crate::tables::class::{ClassId, name_of_signature};
 use crate::tables::thread::ThreadSerial;
@@ -34,6 +33,7 @@ use crate::tables::trace::TraceId;
 
 use classes::{Candidate, Classes, Kind};
 use describe::Describer;
+use held::Held;
 use numbers::{Numbers, Special, Tag};
 use pieces::Pieces;
 use recorder::Recorder;
@@ -119,9 +119,8 @@ impl<'a> Dump<'_, '_, 'a> {
     fn run(mut self) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         let loaded = env.loaded_classes(jni)?;
-        let mut kept = KeptObjects::new(jni, loaded.len()).ok_or(DumpError::NoRoom)?;
-        let kept_tag = self.special(Special::Kept, Tag::NONE, |own| own);
-        let candidates = self.name_classes(loaded, &mut kept, 0)?;
+        let mut held = Held::default();
+        let candidates = self.name_classes(loaded, &mut held)?;
         let mut classes = Classes::default();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
         let primitive_types = self.primitive_types(&candidates, &fields)?;
@@ -130,17 +129,15 @@ impl<'a> Dump<'_, '_, 'a> {
         let own = own.map_or(Ok(0), |own| self.tags.get(own.object()))?;
 
         let mut pause = Duration::ZERO;
-        self.tag_kept(&kept, kept_tag)?;
-        let found = self.survey(&classes, &kept, &mut pause)?;
+        let found = self.survey(&classes, &mut pause)?;
         self.describe(
             &classes,
             &candidates,
             &fields,
             &primitive_types,
             &found,
-            &mut kept,
+            &mut held,
         )?;
-        self.tag_kept(&kept, kept_tag)?;
         // Local references are roots, and these are ours.
         drop((fields, primitive_types));
         drop(candidates);
@@ -150,13 +147,14 @@ impl<'a> Dump<'_, '_, 'a> {
             &classes,
             &mut self.pieces,
             Roots::new(&threads, Tag(own)),
+            held.numbers(),
         );
         let wanted = WantedValues {
             fields: self.subject.primitive_fields,
             arrays: self.subject.primitive_arrays,
         };
         let begin = Instant::now();
-        let answer = self.tags.follow(None, wanted, &mut recorder);
+        let answer = self.tags.follow(wanted, &mut recorder);
         recorder.finish();
         pause += begin.elapsed();
         let Recorder {
@@ -176,7 +174,7 @@ impl<'a> Dump<'_, '_, 'a> {
             classes: strange_classes,
         };
         let strangers = self.strangers(&mut classes, strangers)?;
-        drop(kept);
+        drop(held);
         self.pieces.flush();
         if self.pieces.has_failed() {
             return Err(DumpError::Output);
@@ -197,23 +195,20 @@ impl<'a> Dump<'_, '_, 'a> {
         self.numbers.add_special(special, old, id)
     }
 
-    /// Names classes, tags and announces them. `first` is the place of the first.
+    /// Names classes, tags and announces them.
     fn name_classes(
         &mut self,
         loaded: Vec<Local<'a>>,
-        kept: &mut KeptObjects<'a>,
-        first: usize,
+        held: &mut Held,
     ) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::with_capacity(loaded.len());
         for (index, class) in loaded.into_iter().enumerate() {
-            kept.keep(class.object()).ok_or(DumpError::NoRoom)?;
             let (id, name) = self.name_class(class.object())?;
             let old = Tag(self.tags.get(class.object())?);
             let object = self.class_object(id);
-            let tag = self.special(Special::Class(first + index), old, |own| {
-                object.unwrap_or(own)
-            });
+            let tag = self.special(Special::Class(index), old, |own| object.unwrap_or(own));
             self.tags.set(class.object(), tag.0)?;
+            held.hold(self.jni, class.object(), tag)?;
             self.pieces.output.class(id, self.numbers.object(tag));
             candidates.push(Candidate { class, tag, name });
         }
@@ -281,29 +276,15 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(threads)
     }
 
-    fn tag_kept(&self, kept: &KeptObjects<'_>, tag: Tag) -> Result<(), DumpError> {
-        for array in kept.arrays() {
-            self.tags.set(array, tag.0)?;
-        }
-        Ok(())
-    }
-
-    /// Looks at the classes, which are in the first array.
-    fn survey(
-        &mut self,
-        classes: &Classes,
-        kept: &KeptObjects<'_>,
-        pause: &mut Duration,
-    ) -> Result<Vec<Found>, DumpError> {
+    /// Looks at the classes.
+    fn survey(&mut self, classes: &Classes, pause: &mut Duration) -> Result<Vec<Found>, DumpError> {
         let mut survey = Survey {
             numbers: &mut self.numbers,
             classes,
             found: vec![Found::default(); classes.len()],
         };
         let begin = Instant::now();
-        let start = kept.arrays().next();
-        self.tags
-            .follow(start, WantedValues::default(), &mut survey)?;
+        self.tags.follow(WantedValues::default(), &mut survey)?;
         *pause += begin.elapsed();
         Ok(survey.found)
     }
@@ -315,7 +296,7 @@ impl<'a> Dump<'_, '_, 'a> {
         fields: &[Option<ClassFields<'_>>],
         primitive_types: &[Local<'_>],
         found: &[Found],
-        kept: &mut KeptObjects<'a>,
+        held: &mut Held,
     ) -> Result<(), DumpError> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let hidden = self.hidden(of_class);
@@ -325,7 +306,7 @@ impl<'a> Dump<'_, '_, 'a> {
             tags: self.tags,
             numbers: &mut self.numbers,
             classes,
-            kept: Some(kept),
+            held: Some(held),
             hidden,
             primitive_fields: self.subject.primitive_fields,
         };

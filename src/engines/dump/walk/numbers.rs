@@ -33,8 +33,6 @@ impl Tag {
 /// An object with a meaning of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
-    /// An array of ours, which the dump leaves out.
-    Kept,
     /// A class, by its place.
     Class(usize),
     /// A primitive type's class.

@@ -31,6 +31,8 @@ pub(super) struct Recorder<'r, 'o> {
     /// Those that had numbers when the walk began, and have been met.
     met: FixedBitSet,
     known: u64,
+    /// Objects that a global reference of ours holds.
+    held: FixedBitSet,
     pub(super) objects: u64,
     pub(super) bytes: u64,
     pub(super) failure: Option<&'static str>,
@@ -72,6 +74,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         classes: &'r Classes,
         pieces: &'r mut Pieces<'o>,
         roots: Roots<'r>,
+        held: FixedBitSet,
     ) -> Self {
         let known = numbers.last();
         Self {
@@ -88,6 +91,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             strange_classes: Vec::new(),
             met: FixedBitSet::with_capacity(known as usize + 1),
             known,
+            held,
             objects: 0,
             bytes: 0,
             failure: None,
@@ -120,9 +124,6 @@ impl<'r, 'o> Recorder<'r, 'o> {
     }
 
     fn shape(&mut self, tag: Tag, class: Tag) -> Shape<'r> {
-        if self.numbers.special(tag) == Some(Special::Kept) {
-            return Shape::None;
-        }
         let place = self.classes.place(self.numbers, class);
         // Classes have been described.
         if place.is_some() && place == self.classes.class {
@@ -196,9 +197,6 @@ impl<'r, 'o> Recorder<'r, 'o> {
             if tag.number() > self.known || self.met.put(tag.number() as usize) {
                 return Some(tag);
             }
-            if self.numbers.special(tag) == Some(Special::Kept) {
-                return Some(tag);
-            }
             if length != tag.length() {
                 tag = Tag::new(tag.number(), length);
                 *referee.tag = tag.0;
@@ -232,8 +230,10 @@ impl HeapVisitor for Recorder<'_, '_> {
         let Some(tag) = self.meet(&mut referee) else {
             return self.fail(TOO_MANY);
         };
-        if self.numbers.special(tag) == Some(Special::Kept) {
-            return Visit::Follow;
+        if root == RootReference::JniGlobal && self.held.contains(tag.number() as usize) {
+            // The first is ours, as good as any.
+            self.held.remove(tag.number() as usize);
+            return self.go_on();
         }
         let place = self.classes.place(self.numbers, class);
         let is_virtual_thread = place.is_some_and(|place| self.classes.is_virtual_thread(place));

@@ -39,7 +39,7 @@ impl<'a> Dump<'_, '_, 'a> {
             tags: self.tags,
             numbers: &mut self.numbers,
             classes,
-            kept: None,
+            held: None,
             hidden: Vec::new(),
             primitive_fields: self.subject.primitive_fields,
         };

@@ -15,8 +15,7 @@ pub(super) struct Found {
     pub(super) protection_domain: Option<Tag>,
 }
 
-/// A walk that starts at an array of classes and ends at what these refer to. What it finds stays in the VM as long as
-/// its class does.
+/// A walk that goes no further than what classes refer to. What it finds stays in the VM as long as its class does.
 pub(super) struct Survey<'s> {
     pub(super) numbers: &'s mut Numbers,
     pub(super) classes: &'s Classes,
@@ -25,8 +24,14 @@ pub(super) struct Survey<'s> {
 }
 
 impl HeapVisitor for Survey<'_> {
-    fn root(&mut self, _: RootReference, _: Referee<'_>) -> Visit {
-        Visit::Pass
+    fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit {
+        let tag = Tag(*referee.tag);
+        let is_class = matches!(self.numbers.special(tag), Some(Special::Class(_)));
+        // Every class is held by a global reference.
+        match is_class && root == RootReference::JniGlobal {
+            true => Visit::Follow,
+            false => Visit::Pass,
+        }
     }
 
     fn reference(
@@ -35,12 +40,9 @@ impl HeapVisitor for Survey<'_> {
         reference: Reference,
         referee: Referee<'_>,
     ) -> Visit {
-        match self.numbers.special(Tag(referrer.tag)) {
-            Some(Special::Kept) => Visit::Follow,
-            _ => match self.classes.place(self.numbers, Tag(referrer.tag)) {
-                Some(place) => self.note(place, reference, referee),
-                None => Visit::Pass,
-            },
+        match self.classes.place(self.numbers, Tag(referrer.tag)) {
+            Some(place) => self.note(place, reference, referee),
+            None => Visit::Pass,
         }
     }
 
