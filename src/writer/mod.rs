@@ -25,6 +25,8 @@ pub use file::{FileSink, exists_already};
 const BUFFER: usize = 64 * 1024;
 /// Buffers that wait for the thread at the most.
 const QUEUED: usize = 16;
+/// Written buffers that are kept for the next records, so that a heap dump does not ask for new memory all the time.
+const SPARE: usize = 4;
 /// How old an unwritten record gets at the most, while the disk keeps up.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -40,6 +42,7 @@ pub struct Records {
     buffer: Vec<u8>,
     /// `None` once the output is closed.
     queue: Option<Sender<Vec<u8>>>,
+    spare: Receiver<Vec<u8>>,
     failed: Arc<AtomicBool>,
     start: Instant,
 }
@@ -48,6 +51,7 @@ impl Writer {
     /// Starts the thread, and the file with the encoder's head and the time stamp.
     pub fn start(mut encoder: Box<dyn Encoder>, sink: FileSink, time: Millis) -> io::Result<Self> {
         let (queue, pieces) = bounded(QUEUED);
+        let (used, spare) = bounded(SPARE);
         let failed = Arc::new(AtomicBool::new(false));
         let mut buffer = Vec::with_capacity(BUFFER);
         encoder.start(time, &mut buffer);
@@ -55,6 +59,7 @@ impl Writer {
             encoder,
             buffer,
             queue: Some(queue),
+            spare,
             failed: failed.clone(),
             start: Instant::now(),
         }));
@@ -64,6 +69,7 @@ impl Writer {
             .spawn(move || {
                 Drain {
                     pieces,
+                    used,
                     sink,
                     failed,
                     to_flush,
@@ -123,7 +129,9 @@ impl Records {
         if self.buffer.is_empty() {
             return;
         }
-        let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER));
+        let empty = self.spare.try_recv();
+        let empty = empty.unwrap_or_else(|_| Vec::with_capacity(BUFFER));
+        let full = std::mem::replace(&mut self.buffer, empty);
         if let Some(queue) = &self.queue {
             // The thread drops its end only after this one: the queue takes everything.
             let _ = queue.send(full);
@@ -134,6 +142,7 @@ impl Records {
 /// What the thread owns.
 struct Drain {
     pieces: Receiver<Vec<u8>>,
+    used: Sender<Vec<u8>>,
     sink: FileSink,
     failed: Arc<AtomicBool>,
     to_flush: Arc<Mutex<Records>>,
@@ -143,7 +152,12 @@ impl Drain {
     fn run(mut self) {
         loop {
             match self.pieces.recv_timeout(FLUSH_INTERVAL) {
-                Ok(piece) => self.write(&piece),
+                Ok(mut piece) => {
+                    self.write(&piece);
+                    piece.clear();
+                    // More than are wanted are given back to the system.
+                    let _ = self.used.try_send(piece);
+                }
                 Err(RecvTimeoutError::Timeout) => self.fetch(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
