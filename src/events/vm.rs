@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
+
 use super::Handlers;
 use crate::console;
 use crate::engines::alloc::{AllocationTracker, Moment};
@@ -60,9 +62,7 @@ impl Handlers {
     }
 
     fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        // Dumps stand one after the other. One on request may be waiting for a collection that never comes: some
-        // collectors stop before VMDeath is told. The end of the program does not wait for it.
-        let Some(_dumping) = self.dumping.try_lock_for(PATIENCE) else {
+        let Some(_dumping) = self.wait_for_dumps(moment) else {
             console::line(format_args!(
                 "a dump on request is still going on; this one is left out"
             ));
@@ -95,6 +95,19 @@ impl Handlers {
             snapshot::cpu_samples(&self.journal, self.plan.cutoff);
         }
         self.say(" done.\n");
+    }
+
+    /// Dumps stand one after the other. One on request may be waiting for a collection that never comes: some collectors
+    /// stop before VMDeath is told. The end of the program waits only for one that gets on.
+    fn wait_for_dumps(&self, moment: Moment) -> Option<MutexGuard<'_, ()>> {
+        let mut segments = self.journal.segments();
+        loop {
+            let dumping = self.dumping.try_lock_for(PATIENCE);
+            let before = std::mem::replace(&mut segments, self.journal.segments());
+            if dumping.is_some() || moment == Moment::Running || segments == before {
+                return dumping;
+            }
+        }
     }
 
     /// Looks which objects are alive; `false` where that is only known as of the last collection.

@@ -18,6 +18,9 @@ use crate::tables::trace::TraceId;
 /// Bytes after which a segment is written. A larger record has a segment to itself.
 const SEGMENT: usize = 1024 * 1024;
 
+/// As much is a segment of its own at once, without being copied.
+const DIRECT: usize = SEGMENT / 8;
+
 /// Writes a heap dump. `spool` is a folder for the dumps of dumpers that cannot tell what they are going to dump, where
 /// the output's format needs to be told before.
 ///
@@ -89,7 +92,9 @@ impl DumpOutput for Output<'_> {
     }
 
     fn records(&mut self, content: &[u8]) -> bool {
-        if !self.segment.is_empty() && self.segment.len() + content.len() > SEGMENT {
+        let is_direct = content.len() >= DIRECT;
+        let is_full = self.segment.len() + content.len() > SEGMENT;
+        if !self.segment.is_empty() && (is_direct || is_full) {
             let segment = std::mem::take(&mut self.segment);
             if !self.put(&segment) {
                 return false;
@@ -98,7 +103,7 @@ impl DumpOutput for Output<'_> {
             self.segment = segment;
             self.segment.clear();
         }
-        if content.len() >= SEGMENT / 2 {
+        if is_direct {
             return self.put(content);
         }
         self.segment.extend_from_slice(content);
@@ -152,6 +157,7 @@ impl Output<'_> {
             return self.error.is_none();
         }
         self.begun = true;
+        self.journal.count_segment();
         self.journal.entry(|entry| {
             entry.records.write(&Record::HeapDumpSegment {
                 content: Cow::Borrowed(content),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
@@ -33,6 +34,8 @@ pub struct Journal {
     /// `None` unless a heap dump is being written.
     held: Mutex<Option<Vec<Event>>>,
     released: Condvar,
+    /// Segments of heap dumps that have been written.
+    segments: AtomicU64,
     written: Mutex<Written>,
 }
 
@@ -86,6 +89,7 @@ impl Journal {
             writer,
             held: Mutex::new(None),
             released: Condvar::new(),
+            segments: AtomicU64::new(0),
             written: Mutex::default(),
         };
         journal.entry(|entry| {
@@ -133,6 +137,16 @@ impl Journal {
             Some(events) => events.push(Box::new(write)),
             None => self.entry(write),
         }
+    }
+
+    /// Counts a segment of a heap dump.
+    pub(super) fn count_segment(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many segments of heap dumps have been written, by which a dump that gets on is told from one that does not.
+    pub fn segments(&self) -> u64 {
+        self.segments.load(Ordering::Relaxed)
     }
 
     /// Holds back what happens until the answer is dropped.

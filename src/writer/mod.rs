@@ -1,7 +1,7 @@
 //! Records to bytes to the file, on a thread of its own.
 //!
 //! Whoever has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
-//! channel that holds [`QUEUED`] of them, so memory is bounded and a slow disk slows the profile instead of filling the
+//! channel that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
 //! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It never takes the lock of `Records`
 //! while it could be held by somebody who waits for the thread: it only tries.
 
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use hprof_format::{Encoder, Micros, Millis, Record};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::console;
 
@@ -23,8 +23,8 @@ pub use file::{FileSink, exists_already};
 
 /// Bytes after which a buffer goes to the thread.
 const BUFFER: usize = 64 * 1024;
-/// Buffers that wait for the thread at the most.
-const QUEUED: usize = 16;
+/// Bytes that wait for the thread before more have to wait: as much as stays in a CPU's cache, for the sake of heap dumps.
+const QUEUED: usize = 512 * 1024;
 /// Written buffers that are kept for the next records, so that a heap dump does not ask for new memory all the time.
 const SPARE: usize = 4;
 /// How old an unwritten record gets at the most, while the disk keeps up.
@@ -42,6 +42,7 @@ pub struct Records {
     buffer: Vec<u8>,
     /// `None` once the output is closed.
     queue: Option<Sender<Vec<u8>>>,
+    flow: Arc<Flow>,
     spare: Receiver<Vec<u8>>,
     failed: Arc<AtomicBool>,
     start: Instant,
@@ -50,7 +51,8 @@ pub struct Records {
 impl Writer {
     /// Starts the thread, and the file with the encoder's head and the time stamp.
     pub fn start(mut encoder: Box<dyn Encoder>, sink: FileSink, time: Millis) -> io::Result<Self> {
-        let (queue, pieces) = bounded(QUEUED);
+        let (queue, pieces) = unbounded();
+        let flow = Arc::new(Flow::default());
         let (used, spare) = bounded(SPARE);
         let failed = Arc::new(AtomicBool::new(false));
         let mut buffer = Vec::with_capacity(BUFFER);
@@ -59,6 +61,7 @@ impl Writer {
             encoder,
             buffer,
             queue: Some(queue),
+            flow: flow.clone(),
             spare,
             failed: failed.clone(),
             start: Instant::now(),
@@ -70,6 +73,7 @@ impl Writer {
                 Drain {
                     pieces,
                     used,
+                    flow,
                     sink,
                     failed,
                     to_flush,
@@ -133,9 +137,45 @@ impl Records {
         let empty = empty.unwrap_or_else(|_| Vec::with_capacity(BUFFER));
         let full = std::mem::replace(&mut self.buffer, empty);
         if let Some(queue) = &self.queue {
+            self.flow.enter(full.len());
             // The thread drops its end only after this one: the queue takes everything.
             let _ = queue.send(full);
         }
+    }
+}
+
+/// The bytes in the queue.
+#[derive(Default)]
+struct Flow {
+    level: Mutex<Level>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Level {
+    bytes: usize,
+    /// Whether the thread has ended.
+    is_open: bool,
+}
+
+impl Flow {
+    /// Waits until there is room, which there always is for one piece.
+    fn enter(&self, length: usize) {
+        let mut level = self.level.lock();
+        self.changed
+            .wait_while(&mut level, |level| level.bytes >= QUEUED && !level.is_open);
+        level.bytes += length;
+    }
+
+    fn leave(&self, length: usize) {
+        self.level.lock().bytes -= length;
+        self.changed.notify_all();
+    }
+
+    /// Nobody waits any more.
+    fn open(&self) {
+        self.level.lock().is_open = true;
+        self.changed.notify_all();
     }
 }
 
@@ -143,9 +183,16 @@ impl Records {
 struct Drain {
     pieces: Receiver<Vec<u8>>,
     used: Sender<Vec<u8>>,
+    flow: Arc<Flow>,
     sink: FileSink,
     failed: Arc<AtomicBool>,
     to_flush: Arc<Mutex<Records>>,
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        self.flow.open();
+    }
 }
 
 impl Drain {
@@ -154,6 +201,7 @@ impl Drain {
             match self.pieces.recv_timeout(FLUSH_INTERVAL) {
                 Ok(mut piece) => {
                     self.write(&piece);
+                    self.flow.leave(piece.len());
                     piece.clear();
                     // More than are wanted are given back to the system.
                     let _ = self.used.try_send(piece);

@@ -18,6 +18,7 @@ macro_rules! kinds {
             pub const ALL: &[$kinds] = &[$($kinds::$kind,)*];
 
             /// The kind that a tag stands for; `None` for a tag that the format does not know.
+            #[inline]
             #[must_use]
             pub fn from_tag(tag: u8) -> Option<$kinds> {
                 match tag {

@@ -34,11 +34,11 @@ fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program() {
 fn the_output_may_not_grow_while_a_dump_is_written() {
     for jvm in jvms() {
         // The VM's file is within the limit, what is written of it is not: a second dump goes into the same file.
-        let run = program(jvm, BY_VM, &[], "Graph")
-            .after("ulimit -f 6000")
+        let run = program(jvm, BY_VM, &[], "Starting")
+            .after("ulimit -f 8000")
             .start();
         run.wait_for_output("ready");
-        for number in 1..=10 {
+        for number in 1..=6 {
             dump(&run, number);
         }
         fs::write(run.path("go"), "").expect("a file");

@@ -13,7 +13,8 @@ impl Join {
     /// Ids need not be in order; an object without an id (0) is gone.
     pub(super) fn new(mut entries: Vec<(u64, u32)>) -> Self {
         entries.retain(|&(id, _)| id != 0);
-        entries.sort_unstable_by_key(|&(id, _)| id);
+        // Stable, because that finds the long runs in which the list already is in order.
+        entries.sort_by_key(|&(id, _)| id);
         Self {
             entries,
             cursor: 0,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::engines::dump::DumpError;
 
-/// Bytes that are asked for at once.
-const READ: usize = 2 * 1024 * 1024;
+/// Bytes that are asked for at once: they are to stay in a CPU's cache until they are written again.
+const READ: usize = 256 * 1024;
 /// What the file starts with: a version, the size of an id (4 bytes), a time (8 bytes).
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.";
 const HEAD_BEHIND_VERSION: usize = 12;
