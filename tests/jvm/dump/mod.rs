@@ -6,6 +6,7 @@ mod graph;
 pub mod heap;
 mod options;
 mod requests;
+mod same_graph;
 mod traces;
 
 use crate::harness::{Jvm, Program, Running};
