@@ -45,6 +45,7 @@ impl Handlers {
         let subject = Subject {
             tracked: tracker,
             threads: &threads,
+            moment,
             primitive_fields: self.plan.primitive_fields,
             primitive_arrays: self.plan.primitive_arrays,
         };

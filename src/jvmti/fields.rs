@@ -145,14 +145,6 @@ impl Env {
         })
     }
 
-    /// Whether a class is an interface.
-    pub fn is_interface(self, class: Object<'_>) -> Result<bool, JvmtiError> {
-        let mut answer = sys::jboolean::default();
-        // SAFETY: `answer` is where the answer goes.
-        unsafe { jvmti!(self, IsInterface, class.raw, &mut answer)? };
-        Ok(answer)
-    }
-
     /// The interfaces that a class names itself.
     pub fn interfaces<'a>(
         self,

@@ -55,8 +55,6 @@ pub struct Referee<'a> {
     pub tag: &'a mut u64,
     /// Its class's tag.
     pub class: u64,
-    /// Its size in the heap, in bytes.
-    pub size: u64,
     /// For an array, how many elements it has.
     pub length: Option<u32>,
 }
@@ -277,7 +275,7 @@ unsafe extern "C" fn on_reference<V: HeapVisitor>(
     info: *const sys::jvmtiHeapReferenceInfo,
     class: sys::jlong,
     referrer_class: sys::jlong,
-    size: sys::jlong,
+    _size: sys::jlong,
     tag: *mut sys::jlong,
     referrer_tag: *mut sys::jlong,
     length: sys::jint,
@@ -296,7 +294,6 @@ unsafe extern "C" fn on_reference<V: HeapVisitor>(
     let referee = Referee {
         tag,
         class: class as u64,
-        size: size as u64,
         length: u32::try_from(length).ok(),
     };
     // SAFETY: the kind says what `info` holds; `data` is `follow`'s.

@@ -17,6 +17,7 @@ use super::numbers;
 use crate::tables::Tables;
 use crate::tables::class::ClassId;
 use crate::tables::frame::{FrameId, Line};
+use crate::tables::object::ObjectId;
 use crate::tables::string::StringId;
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
@@ -106,12 +107,16 @@ impl Journal {
 
     /// A thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
-        self.event(move |entry| entry.thread_started(serial, &names));
+        self.event(move |entry| {
+            let object = entry.thread_started(serial, &names);
+            entry.tables.threads.announced(serial, object);
+        });
     }
 
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
         self.event(move |entry| {
+            entry.tables.threads.ended(serial);
             entry.records.write(&Record::EndThread {
                 serial: numbers::thread(serial),
             })
@@ -276,10 +281,13 @@ impl Entry<'_> {
 
     /// A class under the id that its `java.lang.Class` object has in a heap dump, preceded by its name.
     pub(super) fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
-        if self.written.class_objects.insert(id, object) == Some(object) {
+        let is_new = is_new(&mut self.written.classes, id.index());
+        let before = self.written.class_objects.insert(id, object);
+        // A class that was written by itself has its number.
+        let number = (!is_new).then(|| numbers::object(self.tables.classes.get(id).object));
+        if before.or(number) == Some(object) {
             return;
         }
-        is_new(&mut self.written.classes, id.index());
         let name = self.string(self.tables.classes.get(id).name);
         self.records.write(&Record::LoadClass {
             serial: numbers::class(id),
@@ -289,19 +297,21 @@ impl Entry<'_> {
         });
     }
 
-    /// A thread, preceded by its names.
-    pub(super) fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) {
+    /// A thread, preceded by its names. Answers the id of its object.
+    pub(super) fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) -> ObjectId {
+        let object = self.tables.objects.add();
         let name = self.thread_name(&names.name);
         let group = self.interned(&names.group);
         let parent_group = self.interned(&names.parent_group);
         self.records.write(&Record::StartThread {
             serial: numbers::thread(serial),
-            object: numbers::object(self.tables.objects.add()),
+            object: numbers::object(object),
             trace: numbers::trace(TraceId::EMPTY),
             name,
             group,
             parent_group,
         });
+        object
     }
 
     fn unloaded(&mut self, id: ClassId) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use hprof_format::{ObjectId, StringId, TraceSerial};
 
+use crate::engines::alloc::Moment;
 use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::tables::class::ClassId;
 use crate::tables::thread::ThreadSerial;
@@ -41,6 +42,8 @@ pub struct Subject<'a> {
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
     pub threads: &'a [LiveThread<'a>],
+    /// Whether the program goes on after the dump.
+    pub moment: Moment,
     /// Whether the values of primitive fields are wanted (`primfields=`); left out, they are written as 0.
     pub primitive_fields: bool,
     /// Whether the elements of primitive arrays are wanted (`primarrays=`); left out, the array has length 0.

@@ -24,6 +24,7 @@ use hashbrown::{HashMap, HashSet};
 use hprof_format::{ObjectId, TraceSerial};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
+use crate::engines::alloc::Moment;
 use crate::engines::stack::Stacks;
 use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Local, Object, Tags, WantedValues};
 use crate::tables::Tables;
@@ -80,7 +81,11 @@ impl HeapDumper for WalkEngine {
             pieces: Pieces::new(output),
             used: HashSet::default(),
         };
-        dump.run()
+        let answer = dump.run();
+        if subject.moment == Moment::Death {
+            tags.leave();
+        }
+        answer
     }
 }
 
@@ -160,8 +165,6 @@ impl<'a> Dump<'_, '_, 'a> {
         let Recorder {
             strangers,
             strange_classes,
-            objects,
-            bytes,
             failure,
             ..
         } = recorder;
@@ -173,15 +176,16 @@ impl<'a> Dump<'_, '_, 'a> {
             objects: strangers,
             classes: strange_classes,
         };
-        let strangers = self.strangers(&mut classes, strangers)?;
+        self.strangers(&mut classes, strangers)?;
         drop(held);
         self.pieces.flush();
         if self.pieces.has_failed() {
             return Err(DumpError::Output);
         }
+        let totals = self.pieces.totals();
         Ok(Dumped {
-            objects: objects + strangers,
-            bytes,
+            objects: totals.objects,
+            bytes: totals.bytes,
             pause,
         })
     }
@@ -264,7 +268,10 @@ impl<'a> Dump<'_, '_, 'a> {
                 trace,
             } = thread;
             let old = Tag(self.tags.get(object.object())?);
-            let tag = self.special(Special::Thread(index), old, |own| own);
+            let named = self.engine.tables.threads.object(*serial);
+            let tag = self.special(Special::Thread(index), old, |own| {
+                named.map_or(own, |named| ObjectId(named.0))
+            });
             self.tags.set(object.object(), tag.0)?;
             threads.push(KnownThread {
                 serial: (*serial != ThreadSerial::UNKNOWN)

@@ -93,11 +93,6 @@ impl Numbers {
         Some(Tag::new(self.last, length))
     }
 
-    /// The last number that was given.
-    pub(super) fn last(&self) -> u64 {
-        self.last
-    }
-
     /// What is special about an object.
     pub(super) fn special(&self, tag: Tag) -> Option<Special> {
         self.entry(tag).map(|&(special, ..)| special)

@@ -1,6 +1,6 @@
 //! Records on their way out, in pieces.
 
-use hprof_format::{HeapRecord, Value};
+use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, Value};
 
 use crate::engines::dump::DumpOutput;
 use crate::jvmti::Primitive;
@@ -12,6 +12,7 @@ const PIECE: usize = 1024 * 1024;
 pub(super) struct Pieces<'o> {
     pub(super) output: &'o mut dyn DumpOutput,
     buffer: Vec<u8>,
+    counter: HeapCounter,
     failed: bool,
 }
 
@@ -20,6 +21,7 @@ impl<'o> Pieces<'o> {
         Self {
             output,
             buffer: Vec::with_capacity(PIECE + PIECE / 8),
+            counter: HeapCounter::new(IdSize::Eight),
             failed: false,
         }
     }
@@ -28,6 +30,7 @@ impl<'o> Pieces<'o> {
         if self.failed {
             return;
         }
+        self.counter.record(record);
         record.write(&mut self.buffer);
         if self.buffer.len() >= PIECE {
             self.flush();
@@ -42,6 +45,11 @@ impl<'o> Pieces<'o> {
         self.buffer.clear();
         // A large array is not worth keeping the memory for.
         self.buffer.shrink_to(2 * PIECE);
+    }
+
+    /// What has been put.
+    pub(super) fn totals(&self) -> HeapTotals {
+        self.counter.totals()
     }
 
     /// Whether the output has failed.

@@ -5,7 +5,7 @@ use hprof_format::{HeapRecord, ObjectId};
 
 use super::classes::{Classes, Kind};
 use super::layout::{Layout, basic_type};
-use super::numbers::{Numbers, Special, Tag};
+use super::numbers::{Numbers, Tag};
 use super::pieces::{Pieces, big_endian, write_at, write_bits};
 use super::roots::Roots;
 use crate::jvmti::{
@@ -28,13 +28,8 @@ pub(super) struct Recorder<'r, 'o> {
     pub(super) strangers: Vec<Stranger>,
     /// `java.lang.Class` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
-    /// Those that had numbers when the walk began, and have been met.
-    met: FixedBitSet,
-    known: u64,
     /// Objects that a global reference of ours holds.
     held: FixedBitSet,
-    pub(super) objects: u64,
-    pub(super) bytes: u64,
     pub(super) failure: Option<&'static str>,
 }
 
@@ -76,7 +71,6 @@ impl<'r, 'o> Recorder<'r, 'o> {
         roots: Roots<'r>,
         held: FixedBitSet,
     ) -> Self {
-        let known = numbers.last();
         Self {
             numbers,
             classes,
@@ -89,11 +83,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             content: Vec::new(),
             strangers: Vec::new(),
             strange_classes: Vec::new(),
-            met: FixedBitSet::with_capacity(known as usize + 1),
-            known,
             held,
-            objects: 0,
-            bytes: 0,
             failure: None,
         }
     }
@@ -177,12 +167,11 @@ impl<'r, 'o> Recorder<'r, 'o> {
             },
         };
         self.pieces.put(&record);
-        self.objects += 1;
         self.current.shape = Shape::None;
         self.content.shrink_to(1 << 20);
     }
 
-    /// Gives an object that is referred to its number, and counts it when it is met first.
+    /// Gives an object that is referred to its number, and notes its length.
     fn meet(&mut self, referee: &mut Referee<'_>) -> Option<Tag> {
         let mut tag = Tag(*referee.tag);
         let length = referee.length.unwrap_or(0);
@@ -193,17 +182,10 @@ impl<'r, 'o> Recorder<'r, 'o> {
             if class.is_some() && class == self.classes.class {
                 self.strange_classes.push(tag);
             }
-        } else {
-            if tag.number() > self.known || self.met.put(tag.number() as usize) {
-                return Some(tag);
-            }
-            if length != tag.length() {
-                tag = Tag::new(tag.number(), length);
-                *referee.tag = tag.0;
-            }
-        }
-        if !matches!(self.numbers.special(tag), Some(Special::Class(_))) {
-            self.bytes += referee.size;
+        } else if tag.length() != length {
+            // It was tagged before the walk.
+            tag = Tag::new(tag.number(), length);
+            *referee.tag = tag.0;
         }
         Some(tag)
     }

@@ -22,12 +22,12 @@ pub(super) struct Strangers {
 }
 
 impl<'a> Dump<'_, '_, 'a> {
-    /// Describes the classes that were not, then the objects that waited for them; answers how many these are.
+    /// Describes the classes that were not, then the objects that waited for them.
     pub(super) fn strangers(
         &mut self,
         classes: &mut Classes,
         strangers: Strangers,
-    ) -> Result<u64, DumpError> {
+    ) -> Result<(), DumpError> {
         let candidates = self.undescribed(classes)?;
         self.link(&strangers.objects, &candidates);
         let (env, jni) = (self.engine.env, self.jni);
@@ -48,14 +48,13 @@ impl<'a> Dump<'_, '_, 'a> {
             let found = Found::default();
             describer.class(&mut self.pieces, candidate, place, fields, None, &found)?;
         }
-        let mut count = 0;
         for stranger in &strangers.objects {
-            count += u64::from(self.stranger(classes, stranger));
+            self.stranger(classes, stranger);
         }
         for class in strangers.classes {
-            count += u64::from(self.dormant_class(classes, class));
+            self.dormant_class(classes, class);
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Links the classes of objects that are there although their classes have not come so far: the VM maps some from
@@ -93,14 +92,14 @@ impl<'a> Dump<'_, '_, 'a> {
     }
 
     /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, or has been unloaded
-    /// since; `false` where it stands for a class that was described.
-    fn dormant_class(&mut self, classes: &Classes, tag: Tag) -> bool {
+    /// since. Of others the classes are described.
+    fn dormant_class(&mut self, classes: &Classes, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));
         let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {
-            return false;
+            return;
         };
         if classes.place(&self.numbers, tag).is_some() {
-            return false;
+            return;
         }
         self.pieces.put(&HeapRecord::Instance {
             object: self.numbers.object(tag),
@@ -108,13 +107,12 @@ impl<'a> Dump<'_, '_, 'a> {
             class: self.numbers.object(class.tag),
             fields: &vec![0; layout.size as usize],
         });
-        true
     }
 
-    /// Writes the record of an object; `false` where its class is gone.
-    fn stranger(&mut self, classes: &Classes, stranger: &Stranger) -> bool {
+    /// Writes the record of an object, unless its class is gone.
+    fn stranger(&mut self, classes: &Classes, stranger: &Stranger) {
         let Some(place) = classes.place(&self.numbers, stranger.class) else {
-            return false;
+            return;
         };
         let class = classes.get(place);
         let (object, trace) = (
@@ -171,6 +169,5 @@ impl<'a> Dump<'_, '_, 'a> {
             },
         };
         self.pieces.put(&record);
-        true
     }
 }
