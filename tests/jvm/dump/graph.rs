@@ -10,7 +10,7 @@ use crate::harness::Jvm;
 use crate::sites::cells;
 
 /// Runs `Graph`, with a dump while `main` runs and one at the end.
-fn graph(jvm: &Jvm, vm_options: &[&str], options: &str) -> File {
+pub(super) fn graph(jvm: &Jvm, vm_options: &[&str], options: &str) -> File {
     let options = format!("{DUMP},{options}");
     let run = program(jvm, options.trim_end_matches(','), vm_options, "Graph").start();
     run.wait_for_output("ready");
@@ -27,7 +27,7 @@ fn graph(jvm: &Jvm, vm_options: &[&str], options: &str) -> File {
 }
 
 /// What holds for as long as the program runs.
-fn assert_graph(dump: &Dump) {
+pub(super) fn assert_graph(dump: &Dump) {
     let stat = |name| dump.stat("Graph", name);
     assert_eq!(stat("zS"), Value::Boolean(true));
     assert_eq!(stat("bS"), Value::Byte(-2));
@@ -123,7 +123,7 @@ fn assert_mixed(dump: &Dump, mixed: u64, root: u64) {
 }
 
 /// The frame of `main` holds an object that nothing else does.
-fn assert_frame(file: &File, dump: &Dump) {
+pub(super) fn assert_frame(file: &File, dump: &Dump) {
     let [held] = dump.instances("Graph$InFrame")[..] else {
         panic!("one object")
     };
@@ -153,7 +153,7 @@ fn assert_frame(file: &File, dump: &Dump) {
 }
 
 /// The main thread's thread-local holds an object.
-fn assert_thread_local(dump: &Dump) {
+pub(super) fn assert_thread_local(dump: &Dump) {
     let [held] = dump.instances("Graph$PerThread")[..] else {
         panic!("one object")
     };

@@ -23,6 +23,8 @@ pub struct File {
     pub traces: HashMap<u32, (u32, Vec<String>)>,
     /// Names of threads, by number.
     pub threads: HashMap<u32, String>,
+    /// The ids with which threads were announced, by number.
+    pub thread_objects: HashMap<u32, u64>,
     /// Notes for people.
     pub notes: Vec<String>,
 }
@@ -194,8 +196,14 @@ impl Parser {
                 let trace = (thread.0, frames.collect());
                 self.file.traces.insert(serial.0, trace);
             }
-            Record::StartThread { serial, name, .. } => {
+            Record::StartThread {
+                serial,
+                object,
+                name,
+                ..
+            } => {
                 let name = self.strings[&name.0].clone();
+                self.file.thread_objects.insert(serial.0, object.0);
                 self.file.threads.insert(serial.0, name);
             }
             Record::AllocSites { .. } => self.file.sites += 1,

@@ -8,6 +8,7 @@ mod options;
 mod requests;
 mod same_graph;
 mod traces;
+mod walk;
 
 use crate::harness::{Jvm, Program, Running};
 use heap::File;

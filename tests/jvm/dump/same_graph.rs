@@ -99,8 +99,7 @@ impl<'d> Pair<'d> {
             let Some(&[right]) = by_name.get(&*left.name).map(Vec::as_slice) else {
                 continue;
             };
-            let is_silent = right.fields.is_empty() && right.instance_size == 0;
-            if is_silent && left.instance_size > 0 {
+            if declares_nothing(right) && !declares_nothing(left) {
                 let instances = self.walk.instances(&right.name).len();
                 if instances > 0 {
                     self.differ(format!(
@@ -143,8 +142,7 @@ impl<'d> Pair<'d> {
                 left.fields, right.fields
             ));
         }
-        let silent = right.statics.iter().all(|(name, _)| name.starts_with('<'));
-        if statics(left) != statics(right) && !(silent && right.fields.is_empty()) {
+        if statics(left) != statics(right) {
             self.differ(format!(
                 "{name} declares {:?} and {:?}",
                 statics(left),
@@ -272,6 +270,11 @@ impl<'d> Pair<'d> {
     }
 }
 
+fn declares_nothing(class: &Class) -> bool {
+    let statics = class.statics.iter();
+    class.fields.is_empty() && statics.filter(|(name, _)| !name.starts_with('<')).count() == 0
+}
+
 fn is_ours(class: &str, program: &str) -> bool {
     let rest = class.strip_prefix(program);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
@@ -316,6 +319,6 @@ fn both_dumpers_describe_the_same_graph() {
             20_000
         );
         let (_, count) = compare(cell.jvm, &cell.vm_options(), "Graph");
-        assert!(count > 50, "{cell}: {count}");
+        assert!(count > 40, "{cell}: {count}");
     }
 }

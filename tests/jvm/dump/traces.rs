@@ -8,7 +8,7 @@ use crate::harness::jvms;
 use crate::sites::cells;
 
 /// Compares every object with what it says of itself; answers how many there were.
-fn assert_traces(file: &File, dump: &Dump) -> usize {
+pub(super) fn assert_traces(file: &File, dump: &Dump) -> usize {
     let made = dump.instances("Traces$Made");
     for &object in &made {
         let Value::Int(site) = dump.field(object, "Traces$Made", "site") else {

@@ -25,12 +25,24 @@ pub(super) struct Class {
 pub(super) enum Kind {
     /// Objects with fields.
     Instances(Arc<Layout>),
-    /// Objects with fields that the VM does not tell of: the class has not come far enough.
-    Unknown,
+    /// Objects with fields that the VM does not tell of, because the class has not come far enough; those of the classes
+    /// above take so many bytes.
+    Unknown(u32),
     /// Arrays of references.
     ObjectArrays,
     /// Arrays of primitive values.
     PrimitiveArrays(Primitive),
+}
+
+impl Kind {
+    /// Bytes of the fields of an instance.
+    pub(super) fn size(&self) -> u32 {
+        match self {
+            Self::Instances(layout) => layout.size,
+            Self::Unknown(size) => *size,
+            Self::ObjectArrays | Self::PrimitiveArrays(_) => 0,
+        }
+    }
 }
 
 /// All classes, each by its place.
@@ -131,11 +143,15 @@ impl Classes {
         for index in 0..candidates.len() {
             layouts.lay_out(first + index);
         }
+        let inherited: Vec<u32> = (first..first + candidates.len())
+            .map(|place| layouts.size(place))
+            .collect();
         let done = layouts.done;
-        for ((candidate, facts), layout) in candidates.iter().zip(&facts).zip(done) {
+        let laid_out = done.into_iter().zip(inherited);
+        for ((candidate, facts), (layout, size)) in candidates.iter().zip(&facts).zip(laid_out) {
             let kind = match facts.state {
                 ClassState::Array => array(&candidate.name),
-                _ => layout.map_or(Kind::Unknown, Kind::Instances),
+                _ => layout.map_or(Kind::Unknown(size), Kind::Instances),
             };
             self.all.push(Class {
                 tag: candidate.tag,
@@ -224,6 +240,19 @@ impl Layouts<'_, '_> {
         ));
         self.done[index] = Some(layout.clone());
         Some(layout)
+    }
+
+    /// Bytes of the fields of a class's instances, as far as the VM tells of them.
+    fn size(&mut self, place: usize) -> u32 {
+        if let Some(layout) = self.lay_out(place) {
+            return layout.size;
+        }
+        match place.checked_sub(self.first) {
+            Some(index) => self.facts[index]
+                .super_class
+                .map_or(0, |above| self.size(above)),
+            None => self.known.get(place).kind.size(),
+        }
     }
 
     fn all_interfaces(&mut self, above: Option<&Layout>, own: &[usize]) -> Option<Arc<[usize]>> {

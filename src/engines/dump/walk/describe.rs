@@ -79,10 +79,7 @@ impl<'a> Describer<'_, 'a> {
             loader,
             signers: id(found.signers),
             protection_domain: id(found.protection_domain),
-            instance_size: match &class.kind {
-                Kind::Instances(layout) => layout.size,
-                _ => 0,
-            },
+            instance_size: class.kind.size(),
             constants: found.constants.iter().map(constant).collect(),
             statics: Cow::Owned(statics),
             fields: Cow::Owned(instance_fields),

@@ -320,7 +320,7 @@ impl<'a> Dump<'_, '_, 'a> {
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {
             // Later, when it may tell of its fields.
-            if matches!(classes.get(place).kind, Kind::Unknown) {
+            if matches!(classes.get(place).kind, Kind::Unknown(_)) {
                 continue;
             }
             let fields = fields.as_ref();

@@ -128,7 +128,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             Kind::Instances(layout) => Shape::Instance { class: id, layout },
             Kind::ObjectArrays => Shape::ObjectArray { class: id },
             Kind::PrimitiveArrays(kind) => Shape::PrimitiveArray(*kind),
-            Kind::Unknown => self.stranger(tag),
+            Kind::Unknown(_) => self.stranger(tag),
         }
     }
 

@@ -78,7 +78,7 @@ impl<'a> Dump<'_, '_, 'a> {
             let tag = Tag(self.tags.get(class.object())?);
             let place = classes.place(&self.numbers, tag);
             let is_described =
-                place.is_some_and(|place| !matches!(classes.get(place).kind, Kind::Unknown));
+                place.is_some_and(|place| !matches!(classes.get(place).kind, Kind::Unknown(_)));
             if tag == Tag::NONE || is_described {
                 continue;
             }
@@ -141,13 +141,16 @@ impl<'a> Dump<'_, '_, 'a> {
                     fields: &content,
                 }
             }
-            // Its class's record has no fields either.
-            Kind::Unknown => HeapRecord::Instance {
-                object,
-                trace,
-                class: class_id,
-                fields: &[],
-            },
+            // Its class's record has no fields of its own either.
+            Kind::Unknown(size) => {
+                content = vec![0; *size as usize];
+                HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: class_id,
+                    fields: &content,
+                }
+            }
             Kind::ObjectArrays => {
                 content = vec![0; length * 8];
                 for &(index, id) in &stranger.values {
