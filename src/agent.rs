@@ -168,8 +168,6 @@ fn wire(
         primitive_fields: options.primitive_fields,
         primitive_arrays: options.primitive_arrays,
     };
-    // The text of a heap dump begins with its totals.
-    let spool = (options.format == Format::Text).then(|| folder_of(&path));
     let checked = options.check_file && options.format == Format::Binary;
     let closed = Box::new(move |sound| {
         if checked && sound {
@@ -183,7 +181,6 @@ fn wire(
         journal,
         engines,
         plan,
-        spool,
         closed,
     ))
 }
@@ -240,6 +237,8 @@ fn engines(
         sampler,
         tracker,
         dumpers,
+        // The text of a heap dump begins with its totals.
+        spool: (options.format == Format::Text).then(|| folder_of(path)),
     }
 }
 

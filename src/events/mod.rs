@@ -46,6 +46,8 @@ pub struct Engines {
     pub tracker: Option<AllocationTracker>,
     /// `None` where no heap dump is asked for.
     pub dumpers: Option<Dumpers>,
+    /// Where a heap dump may be put aside, if the output's format asks for that.
+    pub spool: Option<PathBuf>,
 }
 
 /// The agent, as the VM's events see it.
@@ -79,7 +81,6 @@ impl Handlers {
         journal: Arc<Journal>,
         engines: Engines,
         plan: DumpPlan,
-        spool: Option<PathBuf>,
         closed: Box<dyn Fn(bool) + Send + Sync>,
     ) -> Self {
         Self {
@@ -90,7 +91,7 @@ impl Handlers {
             sampler: engines.sampler,
             tracker: engines.tracker,
             dumpers: engines.dumpers,
-            spool,
+            spool: engines.spool,
             plan,
             closed,
             registering: Mutex::new(()),

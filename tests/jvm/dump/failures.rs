@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{DUMP, dump, program, read};
+use super::{dump, program, read};
 use crate::harness::{Finished, any_jvm, jvms};
 
 /// The VM's dumper or none: the other one needs no temporary file.
