@@ -7,6 +7,7 @@
 mod binary;
 mod check;
 mod clock;
+mod command;
 mod ctime;
 mod decode;
 mod encode;
@@ -19,6 +20,7 @@ mod window;
 
 pub use binary::BinaryEncoder;
 pub use check::{Summary, check};
+pub use command::*;
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, Named, Subject};
 pub use kind::RecordKind;

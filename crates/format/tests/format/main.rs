@@ -2,6 +2,7 @@
 
 mod binary;
 mod check;
+mod command;
 mod common;
 mod reader;
 mod round_trip;
