@@ -1,30 +1,37 @@
 //! Wiring: from the options to everything that runs.
 
+mod output;
+
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
+use flate2::bufread::GzDecoder;
+use hprof_format::{BinaryEncoder, Encoder, Fault, Millis, Summary, TextEncoder};
 
 use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
-use crate::events::{DumpPlan, Engines, Handlers};
+use crate::events::{Collector, DumpPlan, Engines, Handlers};
 use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
-use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
+use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request};
 use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
-use crate::writer::{FileSink, Writer, exists_already};
+use crate::writer::{FileSink, Sink, Writer};
+
+use output::Output;
 
 /// Options here come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";
 /// Where the original wrote what it found when it read its binary file back.
 const REPORT: &str = "java.hprof.check.txt";
+/// What a compressed file starts with.
+const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// Why the agent cannot start; the VM then refuses to start as well.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +50,14 @@ pub enum StartError {
     File {
         /// The file.
         path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The collector cannot be reached.
+    #[error("option net={address}: {error}; a collector must be listening there")]
+    Collector {
+        /// Its address.
+        address: Address,
         /// What the system says.
         error: io::Error,
     },
@@ -69,18 +84,18 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
         Request::Help => return Ok(Started::Help(options::help())),
         Request::Profile(options) => options,
     };
-    let path = Surroundings::of_this_process().expand(&options.file)?;
+    let path = output::path(&options)?;
     if Door::is_installed() {
         return Err(StartError::LoadedTwice);
     }
     let env = Env::new(vm).ok_or(StartError::NoJvmti)?;
     let virtual_threads = prepare(env, &options)?;
 
-    // From here on nothing is refused but the file itself: a run that fails on its options leaves no file.
-    let sink = open(&path, options.force)?;
+    // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
+    let output = output::open(&options, path.as_deref())?;
     say_what_is_idle(&options);
     say_one_panic();
-    let handlers = wire(env, virtual_threads, &options, sink)?;
+    let handlers = wire(env, virtual_threads, &options, output)?;
     Door::install(env, Box::new(handlers))?;
     Ok(Started::Running)
 }
@@ -94,6 +109,9 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
     if options.heap.is_some() {
         capabilities.push(Capability::AllocationEvents);
         capabilities.push(Capability::GarbageCollectionEvents);
+    }
+    // A collector may ask for a HEAP SUMMARY in any run.
+    if options.heap.is_some() || options.net.is_some() {
         capabilities.push(Capability::HeapWalk);
     }
     env.request(&capabilities)?;
@@ -109,35 +127,17 @@ fn allocation_interval(options: &Options) -> Interval {
     options.sample.map_or(Interval::Every, Interval::Bytes)
 }
 
-fn open(path: &Path, force: bool) -> Result<FileSink, StartError> {
-    let cannot = |path: &Path| {
-        let path = path.to_owned();
-        move |error| StartError::File { path, error }
-    };
-    if force {
-        return FileSink::create(path).map_err(cannot(path));
-    }
-    match FileSink::create_new(path) {
-        Err(error) if exists_already(&error) => {
-            let path = options::with_pid(path, std::process::id());
-            FileSink::create_new(&path).map_err(cannot(&path))
-        }
-        sink => sink.map_err(cannot(path)),
-    }
-}
-
 fn wire(
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     options: &Options,
-    sink: FileSink,
+    output: Output,
 ) -> Result<Handlers, StartError> {
-    let path = sink.path().to_owned();
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text => Box::new(TextEncoder::new()),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
-    let writer = Writer::start(encoder, sink, now()).map_err(StartError::Thread)?;
+    let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
     let tables = Arc::new(Tables::default());
     let settings = Settings {
         allocations: options.heap.is_some(),
@@ -162,20 +162,20 @@ fn wire(
         sampled: options.sample,
     };
     let checked = options.check_file && options.format == Format::Binary;
+    let file = output.file.filter(|_| checked);
     let closed = Box::new(move |sound| {
-        if checked && sound {
-            report(&path);
+        if let Some(file) = &file
+            && sound
+        {
+            report(file);
         }
     });
-    Ok(Handlers::new(
-        env,
-        agent_threads,
-        tables,
-        journal,
-        engines,
-        plan,
-        closed,
-    ))
+    let collector = output.commands.map(|commands| Collector {
+        commands,
+        may_exit: options.net_exit,
+    });
+    let handlers = Handlers::new(env, agent_threads, tables, journal, engines, plan, closed);
+    Ok(handlers.obeying(collector))
 }
 
 fn engines(
@@ -214,7 +214,11 @@ fn engines(
             allocation_interval(options),
         )
     });
-    Engines { sampler, tracker }
+    Engines {
+        sampler,
+        tracker,
+        stacks,
+    }
 }
 
 fn now() -> Millis {
@@ -261,10 +265,20 @@ fn report(path: &Path) {
 }
 
 fn write_report(path: &Path) -> io::Result<()> {
-    let finding = match hprof_format::check(BufReader::new(File::open(path)?)) {
+    let finding = match check(path)? {
         Ok(summary) => summary.to_string(),
         Err(fault) => format!("{fault}\n"),
     };
     let mut report = FileSink::create(Path::new(REPORT))?;
-    report.write(format!("{}:\n{finding}", path.display()).as_bytes())
+    let text = format!("{}:\n{finding}", path.display());
+    report.write(text.as_bytes(), &AtomicBool::new(true))
+}
+
+/// Reads the file back, decompressed where it is compressed: no profile starts like a gzip file.
+fn check(path: &Path) -> io::Result<Result<Summary, Fault>> {
+    let mut file = BufReader::new(File::open(path)?);
+    if file.fill_buf()?.starts_with(GZIP) {
+        return Ok(hprof_format::check(GzDecoder::new(file)));
+    }
+    Ok(hprof_format::check(file))
 }

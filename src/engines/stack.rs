@@ -3,6 +3,7 @@
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -19,7 +20,7 @@ use crate::tables::trace::{TraceId, TraceKey};
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]
 pub struct TraceShape {
-    /// The most frames, `depth=`.
+    /// The most frames at first, `depth=`.
     pub depth: usize,
     /// Whether frames have line numbers, `lineno=`.
     pub line_numbers: bool,
@@ -52,6 +53,7 @@ pub struct Stacks {
     env: Env,
     tables: Arc<Tables>,
     shape: TraceShape,
+    depth: AtomicUsize,
     unsampled: FrameId,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     names: Mutex<Names>,
@@ -103,15 +105,21 @@ impl Stacks {
             env,
             tables,
             shape,
+            depth: AtomicUsize::new(shape.depth),
             unsampled,
             class_unloaded,
             names: Mutex::default(),
         }
     }
 
-    /// How much of a stack to take.
+    /// How much of a stack to take. May change at any time.
     pub fn depth(&self) -> usize {
-        self.shape.depth
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// From now on stacks are taken as deep as this.
+    pub fn set_depth(&self, depth: usize) {
+        self.depth.store(depth, Ordering::Relaxed);
     }
 
     /// The trace of a stack that `thread` had a moment ago.

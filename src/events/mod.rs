@@ -1,5 +1,6 @@
 //! What happens on each event of the VM.
 
+mod command;
 mod thread;
 mod vm;
 
@@ -10,9 +11,14 @@ use parking_lot::Mutex;
 
 use crate::engines::alloc::AllocationTracker;
 use crate::engines::sample::CpuSampler;
+use crate::engines::stack::Stacks;
 use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
 use crate::snapshot::Journal;
 use crate::tables::Tables;
+
+use command::Listener;
+
+pub use command::Collector;
 
 /// What a run does at its end and on request.
 #[derive(Clone, Copy)]
@@ -35,6 +41,8 @@ pub struct Engines {
     pub sampler: Option<Box<dyn CpuSampler>>,
     /// `None` where sites are not asked for.
     pub tracker: Option<AllocationTracker>,
+    /// What both name stacks with.
+    pub stacks: Arc<Stacks>,
 }
 
 /// The agent, as the VM's events see it.
@@ -48,12 +56,15 @@ pub struct Handlers {
     journal: Arc<Journal>,
     sampler: Option<Box<dyn CpuSampler>>,
     tracker: Option<AllocationTracker>,
+    stacks: Arc<Stacks>,
     plan: DumpPlan,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
     registering: Mutex<()>,
     dumping: Mutex<()>,
     quiet: AtomicBool,
+    /// `None` where the profile goes to a file.
+    listener: Option<Arc<Listener>>,
 }
 
 impl Handlers {
@@ -74,12 +85,20 @@ impl Handlers {
             journal,
             sampler: engines.sampler,
             tracker: engines.tracker,
+            stacks: engines.stacks,
             plan,
             closed,
             registering: Mutex::new(()),
             dumping: Mutex::new(()),
             quiet: AtomicBool::new(false),
+            listener: None,
         }
+    }
+
+    /// The same, with somebody who may send commands.
+    pub fn obeying(self, collector: Option<Collector>) -> Self {
+        let listener = collector.map(|collector| Arc::new(Listener::new(collector)));
+        Self { listener, ..self }
     }
 
     /// Whether a panic has put an end to the profile.
@@ -126,6 +145,12 @@ impl Events for Handlers {
     fn data_dump_request(&self) {
         if !self.is_quiet() {
             self.on_data_dump_request();
+        }
+    }
+
+    fn requested(&self, jni: Jni<'_>) {
+        if !self.is_quiet() {
+            self.on_requested(jni);
         }
     }
 

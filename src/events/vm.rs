@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
+
 use super::Handlers;
 use crate::console;
 use crate::engines::alloc::{AllocationTracker, Moment, Report};
@@ -35,6 +37,9 @@ impl Handlers {
         if let Some(tracker) = &self.tracker {
             tracker.start(jni)?;
         }
+        if let Some(listener) = &self.listener {
+            listener.start(&self.agent_threads, self.env, jni)?;
+        }
         Ok(())
     }
 
@@ -47,6 +52,7 @@ impl Handlers {
     }
 
     pub(super) fn on_vm_death(&self, jni: Jni<'_>) {
+        self.journal.hurry();
         if let Some(tracker) = &self.tracker {
             tracker.stop();
         }
@@ -60,21 +66,18 @@ impl Handlers {
     }
 
     fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        // Dumps stand one after the other. One on request may be waiting for a collection that never comes: some
-        // collectors stop before VMDeath is told. The end of the program does not wait for it.
-        let Some(_dumping) = self.dumping.try_lock_for(PATIENCE) else {
-            console::line(format_args!(
-                "a dump on request is still going on; this one is left out"
-            ));
-            return;
-        };
+        let Some(_dumping) = self.turn() else { return };
         if self.tracker.is_none() && self.sampler.is_none() {
             return;
         }
         self.say("Dumping");
         if let Some(tracker) = &self.tracker {
             self.say(" allocation sites ...");
-            self.dump_sites(jni, tracker, moment);
+            let request = SitesRequest {
+                cutoff: self.plan.cutoff,
+                ..SitesRequest::default()
+            };
+            self.dump_sites(jni, tracker, moment, request, self.plan.collect);
         }
         if self.sampler.is_some() {
             self.say(" CPU usage by sampling running threads ...");
@@ -83,8 +86,27 @@ impl Handlers {
         self.say(" done.\n");
     }
 
-    fn dump_sites(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) {
-        let report = match tracker.report(jni, moment, self.plan.collect) {
+    /// Dumps stand one after the other. One on request may be waiting for a collection that never comes: some collectors
+    /// stop before VMDeath is told. The end of the program does not wait for it.
+    pub(super) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let turn = self.dumping.try_lock_for(PATIENCE);
+        if turn.is_none() {
+            console::line(format_args!(
+                "a dump on request is still going on; this one is left out"
+            ));
+        }
+        turn
+    }
+
+    pub(super) fn dump_sites(
+        &self,
+        jni: Jni<'_>,
+        tracker: &AllocationTracker,
+        moment: Moment,
+        request: SitesRequest,
+        collect: bool,
+    ) {
+        let report = match tracker.report(jni, moment, collect) {
             Ok(report) => report,
             Err(error) => {
                 console::line(format_args!(
@@ -101,10 +123,6 @@ impl Handlers {
             notes.push("live as of the last garbage collection".to_owned());
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        let request = SitesRequest {
-            cutoff: self.plan.cutoff,
-            ..SitesRequest::default()
-        };
         let state = HeapState {
             collected: report.collected,
             unseen: &report.unseen,

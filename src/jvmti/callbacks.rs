@@ -29,6 +29,9 @@ pub trait Events: Send + Sync {
     /// The user asked for a dump (SIGQUIT).
     fn data_dump_request(&self);
 
+    /// A thread of the agent has something to be done for somebody outside the VM: [`super::Door::request`].
+    fn requested(&self, jni: Jni<'_>);
+
     /// A panic was caught on its way to the VM, in the event named; the agent must leave the program alone from here.
     fn panicked(&self, event: &'static str);
 }

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use super::callbacks::{self, Events};
 use super::env::Env;
 use super::error::JvmtiError;
+use super::jni::Jni;
 
 /// How long VMDeath waits for other events to end: a thread that a debugger suspended inside one never will.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,6 +58,14 @@ impl Door {
     /// The one that was installed.
     pub(super) fn get() -> Option<&'static Self> {
         DOOR.get()
+    }
+
+    /// Has [`Events::requested`] run on the current thread, one of the agent's, as an event like those of the VM. It is
+    /// not run once the program has ended.
+    pub fn request(jni: Jni<'_>) {
+        if let Some(door) = Self::get() {
+            door.run("request", |events| events.requested(jni));
+        }
     }
 
     fn new(events: Box<dyn Events>) -> Self {
@@ -142,7 +151,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::jvmti::{Allocation, Jni, Object};
+    use crate::jvmti::{Allocation, Object};
 
     #[derive(Default)]
     struct Counts {
@@ -162,6 +171,7 @@ mod tests {
         fn data_dump_request(&self) {
             self.0.dumps.fetch_add(1, Ordering::SeqCst);
         }
+        fn requested(&self, _: Jni<'_>) {}
         fn panicked(&self, event: &'static str) {
             assert_eq!(event, "DataDumpRequest");
             self.0.panics.fetch_add(1, Ordering::SeqCst);

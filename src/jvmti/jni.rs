@@ -73,6 +73,37 @@ impl<'a> Jni<'a> {
         Local::new(self, raw)
     }
 
+    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's
+    /// security manager forbids it (`false`).
+    pub fn exit(self, status: i32) -> bool {
+        let Some(class) = self.find_class(c"java/lang/System") else {
+            return false;
+        };
+        // SAFETY: `class` is a live class reference; the name and signature are NUL-terminated; the method takes one
+        // number, which `arguments` holds.
+        unsafe {
+            let exit = jni!(
+                self,
+                GetStaticMethodID,
+                class.raw,
+                c"exit".as_ptr(),
+                c"(I)V".as_ptr()
+            );
+            if self.clear_exception() || exit.is_null() {
+                return false;
+            }
+            let arguments = [sys::jvalue { i: status }];
+            jni!(
+                self,
+                CallStaticVoidMethodA,
+                class.raw,
+                exit,
+                arguments.as_ptr()
+            );
+        }
+        !self.clear_exception()
+    }
+
     fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };

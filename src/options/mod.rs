@@ -3,11 +3,13 @@
 //! `table` is the one list of them, with their values, defaults, help lines and setters; `file_name` turns `file=`
 //! into a path.
 
+mod address;
 mod file_name;
 mod table;
 
 use std::time::Duration;
 
+pub use address::Address;
 pub use file_name::{Surroundings, with_pid};
 pub use table::help;
 
@@ -47,6 +49,12 @@ pub struct Options {
     pub collect: bool,
     /// `sample=`: bytes between two allocations that are seen, `None` for all.
     pub sample: Option<u32>,
+    /// `net=`: where the profile goes instead of the file.
+    pub net: Option<Address>,
+    /// `net_exit=`: whether the collector may end the VM.
+    pub net_exit: bool,
+    /// `compress=`; where it is not given, the name of the file decides.
+    pub compress: Option<bool>,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
 }
@@ -131,6 +139,14 @@ pub enum OptionError {
         name: &'static str,
         /// What was given the second time.
         value: String,
+    },
+    /// Both places for the profile.
+    #[error("options net={net} and file={file} exclude each other; one is allowed")]
+    FileAndNet {
+        /// The collector.
+        net: String,
+        /// The file.
+        file: String,
     },
     /// `%{NAME}` in a file name, and no such variable.
     #[error("option file={file}: the environment has no variable {variable}")]
@@ -229,6 +245,37 @@ mod tests {
         );
         assert!(options.threads && options.check_file);
         assert_eq!(options.file, "x");
+    }
+
+    #[test]
+    fn a_collector_takes_the_place_of_the_file() {
+        let options = options("cpu=samples,net=[::1]:9000,net_exit=n,format=b");
+        let net = options.net.expect("it was given");
+        assert_eq!((&*net.host, net.port), ("::1", 9000));
+        assert!(!options.net_exit);
+        assert_eq!(
+            error("cpu=samples,file=x,net=host:1"),
+            "options net=host:1 and file=x exclude each other; one is allowed"
+        );
+        assert_eq!(
+            error("cpu=samples,net=a:1,net=b:2"),
+            "option net=b:2: given twice; once is allowed"
+        );
+    }
+
+    #[test]
+    fn a_compressed_file_has_a_suffix() {
+        assert_eq!(options("cpu=samples").compress, None);
+        let compressed = options("cpu=samples,compress=y");
+        assert_eq!(
+            (compressed.compress, &*compressed.file),
+            (Some(true), "java.hprof.txt.gz")
+        );
+        assert_eq!(
+            options("cpu=samples,compress=y,format=b").file,
+            "java.hprof.gz"
+        );
+        assert_eq!(options("cpu=samples,compress=y,file=x").file, "x");
     }
 
     #[test]
@@ -336,10 +383,11 @@ mod tests {
                 "option monitor=y: this version has no monitor profile yet; it has cpu=samples and heap=sites",
             ),
             (
-                "cpu=samples,net=h:1",
-                "option net=h:1: this version has no socket yet; it has cpu=samples and heap=sites",
+                "cpu=samples,net=h",
+                "option net=h: must be <host>:<port>, an IPv6 address in brackets, the port from 1 to 65535",
             ),
-            ("cpu=samples,net=h", "option net=h: must be <host>:<port>"),
+            ("cpu=samples,net_exit=x", "option net_exit=x: must be y|n"),
+            ("cpu=samples,compress=1", "option compress=1: must be y|n"),
         ];
         for (text, message) in cases {
             assert_eq!(error(text), message, "{text}");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::{Address, Cpu, Format, Heap, OptionError, Options};
 
 /// One option.
 pub(super) struct Row {
@@ -118,15 +118,33 @@ const ROWS: &[Row] = &[
     Row {
         name: "net",
         values: "<host>:<port>",
-        allowed: None,
+        allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
         default: "write to file",
-        description: "send the data there (not in this version)",
-        setter: Setter::Value(|_, value| match value.rsplit_once(':') {
-            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
-                Err(Refusal::NotBuilt("socket"))
+        description: "send the data to a collector, take commands",
+        setter: Setter::Value(|settings, value| {
+            let address = Address::parse(value).ok_or(Refusal::NotAllowed)?;
+            if settings.options.net.is_some() {
+                return Err(Refusal::Twice);
             }
-            _ => Err(Refusal::NotAllowed),
+            settings.options.net = Some(address);
+            Ok(())
         }),
+    },
+    Row {
+        name: "net_exit",
+        values: "y|n",
+        allowed: None,
+        default: "y",
+        description: "the collector may end the VM",
+        setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
+    },
+    Row {
+        name: "compress",
+        values: "y|n",
+        allowed: None,
+        default: "y for *.gz",
+        description: "compress the data with gzip",
+        setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
     },
     Row {
         name: "depth",
@@ -379,6 +397,9 @@ impl Default for Settings {
                 check_file: false,
                 collect: true,
                 sample: None,
+                net: None,
+                net_exit: true,
+                compress: None,
                 without_effect: Vec::new(),
             },
             file: None,
@@ -398,18 +419,28 @@ impl Settings {
         if self.options.cpu.is_none() && self.options.heap.is_none() {
             return Err(OptionError::NothingAsked);
         }
-        self.options.file = self
-            .file
-            .unwrap_or_else(|| default_file(self.options.format).to_owned());
+        if let (Some(net), Some(file)) = (&self.options.net, &self.file) {
+            return Err(OptionError::FileAndNet {
+                net: net.to_string(),
+                file: file.clone(),
+            });
+        }
+        self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
         Ok(self.options)
     }
 }
 
-fn default_file(format: Format) -> &'static str {
-    match format {
+fn default_file(options: &Options) -> String {
+    let name = match options.format {
         Format::Text => "java.hprof.txt",
         Format::Binary => "java.hprof",
-    }
+    };
+    let suffix = if options.compress == Some(true) {
+        ".gz"
+    } else {
+        ""
+    };
+    format!("{name}{suffix}")
 }
 
 /// The usage text.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
     Record, StringId as FormatStringId,
@@ -14,6 +16,7 @@ use super::numbers;
 use crate::tables::Tables;
 use crate::tables::class::ClassId;
 use crate::tables::frame::{FrameId, Line};
+use crate::tables::object::ObjectId;
 use crate::tables::string::StringId;
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
@@ -58,6 +61,8 @@ struct Written {
     traces: FixedBitSet,
     /// Names of threads are not in the string table: each is written for its thread alone.
     thread_names: u64,
+    /// The object that stands for each thread in its START THREAD record.
+    live_threads: HashMap<ThreadSerial, ObjectId, FixedState>,
 }
 
 impl Journal {
@@ -87,9 +92,11 @@ impl Journal {
             let name = entry.thread_name(names.name);
             let group = entry.interned(names.group);
             let parent_group = entry.interned(names.parent_group);
+            let object = entry.tables.objects.add();
+            entry.written.live_threads.insert(serial, object);
             entry.records.write(&Record::StartThread {
                 serial: numbers::thread(serial),
-                object: numbers::object(entry.tables.objects.add()),
+                object: numbers::object(object),
                 trace: numbers::trace(TraceId::EMPTY),
                 name,
                 group,
@@ -101,6 +108,7 @@ impl Journal {
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
         self.entry(|entry| {
+            entry.written.live_threads.remove(&serial);
             entry.records.write(&Record::EndThread {
                 serial: numbers::thread(serial),
             })
@@ -125,6 +133,18 @@ impl Journal {
             written: &mut written,
             records: &mut records,
         })
+    }
+
+    /// The thread whose START THREAD record names the object, unless it has ended.
+    pub fn thread_of(&self, object: ObjectId) -> Option<ThreadSerial> {
+        let written = self.written.lock();
+        let mut threads = written.live_threads.iter();
+        threads.find_map(|(&serial, &thread)| (thread == object).then_some(serial))
+    }
+
+    /// The program is ending: nobody who takes the profile is waited for as long as before.
+    pub fn hurry(&self) {
+        self.writer.hurry();
     }
 
     /// Sends what is in the buffer on its way to the file.

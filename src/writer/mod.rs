@@ -1,4 +1,4 @@
-//! Records to bytes to the file, on a thread of its own.
+//! Records to bytes to the file or the collector, on a thread of its own.
 //!
 //! Whoever has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
 //! channel that holds [`QUEUED`] of them, so memory is bounded and a slow disk slows the profile instead of filling the
@@ -6,6 +6,9 @@
 //! while it could be held by somebody who waits for the thread: it only tries.
 
 mod file;
+mod gzip;
+mod sink;
+mod socket;
 
 use std::io;
 use std::sync::Arc;
@@ -20,6 +23,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::console;
 
 pub use file::{FileSink, exists_already};
+pub use gzip::GzipSink;
+pub use sink::Sink;
+pub use socket::SocketSink;
 
 /// Bytes after which a buffer goes to the thread.
 const BUFFER: usize = 64 * 1024;
@@ -32,6 +38,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Writer {
     records: Arc<Mutex<Records>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    is_ending: Arc<AtomicBool>,
 }
 
 /// Takes records, in the order in which they are to stand in the file.
@@ -46,7 +53,11 @@ pub struct Records {
 
 impl Writer {
     /// Starts the thread, and the file with the encoder's head and the time stamp.
-    pub fn start(mut encoder: Box<dyn Encoder>, sink: FileSink, time: Millis) -> io::Result<Self> {
+    pub fn start(
+        mut encoder: Box<dyn Encoder>,
+        sink: Box<dyn Sink>,
+        time: Millis,
+    ) -> io::Result<Self> {
         let (queue, pieces) = bounded(QUEUED);
         let failed = Arc::new(AtomicBool::new(false));
         let mut buffer = Vec::with_capacity(BUFFER);
@@ -59,6 +70,8 @@ impl Writer {
             start: Instant::now(),
         }));
         let to_flush = records.clone();
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let for_the_sink = is_ending.clone();
         let thread = thread::Builder::new()
             .name("HPROF writer".to_owned())
             .spawn(move || {
@@ -67,12 +80,14 @@ impl Writer {
                     sink,
                     failed,
                     to_flush,
+                    is_ending: for_the_sink,
                 }
                 .run()
             })?;
         Ok(Self {
             records,
             thread: Mutex::new(Some(thread)),
+            is_ending,
         })
     }
 
@@ -81,8 +96,14 @@ impl Writer {
         self.records.lock()
     }
 
+    /// The program is ending: from now on nobody is waited for as long as before.
+    pub fn hurry(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
     /// Writes out what there is, and waits for it. Records that come later are dropped.
     pub fn close(&self) {
+        self.hurry();
         {
             let mut records = self.records.lock();
             records.flush();
@@ -129,9 +150,10 @@ impl Records {
 /// What the thread owns.
 struct Drain {
     pieces: Receiver<Vec<u8>>,
-    sink: FileSink,
+    sink: Box<dyn Sink>,
     failed: Arc<AtomicBool>,
     to_flush: Arc<Mutex<Records>>,
+    is_ending: Arc<AtomicBool>,
 }
 
 impl Drain {
@@ -140,7 +162,7 @@ impl Drain {
             match self.pieces.recv_timeout(FLUSH_INTERVAL) {
                 Ok(piece) => self.write(&piece),
                 Err(RecvTimeoutError::Timeout) => self.fetch(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return self.finish(),
             }
         }
     }
@@ -163,12 +185,25 @@ impl Drain {
         if piece.is_empty() || self.failed.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = self.sink.write(piece) {
-            self.failed.store(true, Ordering::Relaxed);
-            let path = self.sink.path().display();
-            console::line(format_args!(
-                "{path}: {error}; the profile ends here, the program goes on"
-            ));
+        if let Err(error) = self.sink.write(piece, &self.is_ending) {
+            self.fail(&error);
         }
+    }
+
+    fn finish(&mut self) {
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = self.sink.finish(&self.is_ending) {
+            self.fail(&error);
+        }
+    }
+
+    fn fail(&self, error: &io::Error) {
+        self.failed.store(true, Ordering::Relaxed);
+        let name = self.sink.name();
+        console::line(format_args!(
+            "{name}: {error}; the profile ends here, the program goes on"
+        ));
     }
 }

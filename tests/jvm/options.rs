@@ -50,8 +50,12 @@ fn what_cannot_be_taken_is_refused() {
             "option monitor=y: this version has no",
         ),
         (
-            "cpu=samples,net=localhost:9000",
-            "option net=localhost:9000: this version has no",
+            "cpu=samples,net=localhost",
+            "option net=localhost: must be <host>:<port>, an IPv6 address in brackets, the port from 1 to 65535",
+        ),
+        (
+            "cpu=samples,file=x.txt,net=localhost:9000",
+            "options net=localhost:9000 and file=x.txt exclude each other; one is allowed",
         ),
         ("cpu=samples,format=c", "option format=c: must be a|b"),
         (

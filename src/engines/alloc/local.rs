@@ -91,6 +91,10 @@ impl Local {
     }
 
     pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
+        let depth = shared.stacks.depth();
+        if self.frames.len() != depth {
+            self.frames.resize(depth, Frame::default());
+        }
         let count = shared.top_frames.top_frames(&mut self.frames);
         let site = self.site(shared, jni, allocation, count);
         shared

@@ -156,6 +156,30 @@ impl AllocationTracker {
         self.shared.live.collected();
     }
 
+    /// Tracks allocations again after [`AllocationTracker::pause`]; those of the meantime have been made before the agent
+    /// could see them.
+    pub fn resume(&self) -> Result<(), JvmtiError> {
+        let env = self.shared.env;
+        env.enable(Event::Allocation)?;
+        env.force_garbage_collection()
+    }
+
+    /// Tracks no allocation any more; what has been tracked goes on being so.
+    pub fn pause(&self) -> Result<(), JvmtiError> {
+        self.shared.env.disable(Event::Allocation)
+    }
+
+    /// Counts from nothing: what is there belongs to no site any more.
+    pub fn clear(&self, jni: Jni<'_>) {
+        let Shared {
+            ref live,
+            ref tables,
+            scale,
+            ..
+        } = *self.shared;
+        live.clear(jni, tables, scale);
+    }
+
     /// Ends the sweeper. Objects are no longer tracked when it returns.
     pub fn stop(&self) {
         let _ = self.shared.env.disable(Event::Allocation);
