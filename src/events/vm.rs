@@ -39,6 +39,8 @@ impl Handlers {
         }
         if let Some(listener) = &self.listener {
             listener.start(&self.agent_threads, self.env, jni)?;
+            // The collector sees that somebody is there.
+            self.journal.flush();
         }
         Ok(())
     }

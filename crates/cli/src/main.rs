@@ -5,6 +5,7 @@
 mod check;
 mod failure;
 mod input;
+mod recv;
 mod text;
 
 use std::io::{self, Write};
@@ -28,7 +29,8 @@ Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
-  gunzip -c old.hprof.gz | hprof check -
+  hprof check old.hprof.gz        compressed files are read as they are
+  hprof recv -l 127.0.0.1:9000 -o java.hprof      an agent with net=localhost:9000
 
 A program that was killed leaves a file that ends in the middle of a record.
 `hprof check` then says at which byte the last whole record ends, and
@@ -46,12 +48,14 @@ struct Arguments {
 enum Command {
     Check(check::Arguments),
     Text(text::Arguments),
+    Recv(recv::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
+        Command::Recv(arguments) => recv::run(&arguments),
     };
     match result {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
