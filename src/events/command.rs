@@ -105,7 +105,7 @@ impl Handlers {
             return;
         };
         if let Err(error) = self.obey(jni, listener, command) {
-            listener.complain(format_args!("{command:?}: {error}"));
+            listener.complain(format_args!("{command}: {error}"));
         }
         self.journal.flush();
     }

@@ -3,6 +3,7 @@
 //! A command is u1 tag, u4 serial number, u4 byte count, and as many bytes; tag 0xFF stands alone and ends the
 //! commands. All numbers are big-endian.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
 use crate::ObjectId;
@@ -176,6 +177,47 @@ impl Command {
             _ => {}
         }
         payload
+    }
+}
+
+/// As `hprof recv` takes it.
+impl fmt::Display for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::ForceGc => formatter.write_str("force-gc"),
+            Command::DumpHeap => formatter.write_str("dump-heap"),
+            Command::AllocSites { flags, cutoff } => {
+                write!(formatter, "alloc-sites {flags} {cutoff}")
+            }
+            Command::HeapSummary => formatter.write_str("heap-summary"),
+            Command::Exit => formatter.write_str("exit"),
+            Command::DumpTraces => formatter.write_str("dump-traces"),
+            Command::CpuSamples { cutoff } => write!(formatter, "cpu-samples {cutoff}"),
+            Command::Control(control) => write!(formatter, "control {control}"),
+        }
+    }
+}
+
+impl fmt::Display for Control {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Control::StartAllocations => formatter.write_str("start-allocations"),
+            Control::StopAllocations => formatter.write_str("stop-allocations"),
+            Control::StartSamples(threads) => write!(formatter, "start-samples{threads}"),
+            Control::StopSamples(threads) => write!(formatter, "stop-samples{threads}"),
+            Control::ClearSamples => formatter.write_str("clear-samples"),
+            Control::ClearSites => formatter.write_str("clear-sites"),
+            Control::Depth(depth) => write!(formatter, "depth {depth}"),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Threads::All => Ok(()),
+            Threads::One(object) => write!(formatter, " {}", object.0),
+        }
     }
 }
 

@@ -341,7 +341,7 @@ fn an_exit_can_be_forbidden() {
     for jvm in oldest_and_newest() {
         let (run, collector) = start(jvm, "cpu=samples,net_exit=n");
         collector.send(Command::Exit);
-        run.wait_for_stderr("from the collector: Exit: net_exit=n forbids it");
+        run.wait_for_stderr("from the collector: exit: net_exit=n forbids it");
         // It still listens.
         collector.send(Command::ForceGc);
         run.wait_for_output("collected");

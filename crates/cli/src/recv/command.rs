@@ -72,7 +72,7 @@ fn control<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Control, Str
     })
 }
 
-/// Ids are decimal, or hexadecimal with 0x, or as the text format prints them.
+/// Ids are decimal, or hexadecimal with 0x: the text format prints them so, but without the 0x.
 fn threads<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Threads, String> {
     let Some(word) = words.next() else {
         return Ok(Threads::All);
@@ -125,6 +125,29 @@ mod tests {
                 .expect("a first part")
                 .replace(" N", " 7");
             assert!(parse(&short).is_ok(), "{short}");
+        }
+    }
+
+    #[test]
+    fn a_command_reads_as_it_is_written() {
+        for line in [
+            "alloc-sites 3 0.5",
+            "cpu-samples 0.25",
+            "control depth 7",
+            "control start-samples 400001",
+            "exit",
+        ] {
+            assert_eq!(
+                parse(line).map(|command| command.to_string()),
+                Ok(line.to_owned())
+            );
+        }
+        for line in NAMES.lines().filter(|line| !line.contains(['[', 'N'])) {
+            let name = line.split("  ").next().expect("a first part");
+            assert_eq!(
+                parse(name).map(|command| command.to_string()).as_deref(),
+                Ok(name)
+            );
         }
     }
 
