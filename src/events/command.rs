@@ -4,9 +4,11 @@
 //! waits for it and lets no other in.
 
 use std::fmt::Display;
+use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use hprof_format::{
     COMMAND_SITES_BY_ALLOCATION, COMMAND_SITES_FORCE_GC, COMMAND_SITES_INCREMENTAL, Command,
@@ -25,6 +27,10 @@ use crate::tables::site::Amount;
 
 /// Complaints about commands that are told; more would let a confused collector fill the program's stderr.
 const COMPLAINTS: u32 = 10;
+/// How often the thread looks whether the profile is over.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long the collector may take to close its end when the profile is over.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// Who sends commands.
 pub struct Collector {
@@ -43,6 +49,14 @@ pub(super) struct Listener {
     pending: Mutex<Option<Command>>,
     exiting: AtomicBool,
     complaints: AtomicU32,
+    /// Set when the profile is over: the last moment at which something from the collector is still read.
+    last_moment: OnceLock<Instant>,
+}
+
+/// What comes from the collector.
+struct Source {
+    stream: TcpStream,
+    listener: Arc<Listener>,
 }
 
 impl Listener {
@@ -53,22 +67,27 @@ impl Listener {
             pending: Mutex::default(),
             exiting: AtomicBool::new(false),
             complaints: AtomicU32::new(0),
+            last_moment: OnceLock::new(),
         }
     }
 
-    /// Starts the thread. It ends with the connection, and goes on reading after VMDeath, when nothing is carried out
-    /// any more: the system resets a connection that is closed with something unread, and the collector would lose
-    /// the end of the profile.
+    /// Starts the thread, which ends with the connection or some time after [`Listener::finish`].
     pub(super) fn start(
         self: &Arc<Self>,
         agent_threads: &AgentThreads,
         env: Env,
         jni: Jni<'_>,
     ) -> Result<(), JvmtiError> {
-        let Some(source) = self.source.lock().take() else {
+        let Some(stream) = self.source.lock().take() else {
             return Ok(());
         };
+        // A stream without it would keep the thread for as long as the collector lives, which is no harm to anybody.
+        let _ = stream.set_read_timeout(Some(LOOK));
         let listener = self.clone();
+        let source = Source {
+            stream,
+            listener: self.clone(),
+        };
         agent_threads.run(env, jni, c"HPROF listener", move |jni| {
             let mut commands = Commands::new(source);
             while let Some(received) = commands.receive() {
@@ -83,6 +102,17 @@ impl Listener {
         })
     }
 
+    /// The profile is written. What still comes is read, though not carried out: the system resets a connection that is
+    /// closed with something unread, and the collector would lose the end of the profile.
+    pub(super) fn finish(&self) {
+        let _ = self.last_moment.set(Instant::now() + LINGER);
+    }
+
+    fn is_over(&self) -> bool {
+        let last_moment = self.last_moment.get();
+        last_moment.is_some_and(|&moment| Instant::now() >= moment)
+    }
+
     fn complain(&self, complaint: impl Display) {
         match self.complaints.fetch_add(1, Ordering::Relaxed) {
             0..COMPLAINTS => console::line(format_args!("from the collector: {complaint}")),
@@ -93,6 +123,22 @@ impl Listener {
             _ => self.complaints.store(COMPLAINTS + 1, Ordering::Relaxed),
         }
     }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if is_timeout(&error) && !self.listener.is_over() => {}
+                Ok(_) if self.listener.is_over() => return Ok(0),
+                answer => return answer,
+            }
+        }
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 impl Handlers {
@@ -113,7 +159,7 @@ impl Handlers {
     fn obey(&self, jni: Jni<'_>, listener: &Listener, command: Command) -> Result<(), Refusal> {
         match command {
             Command::ForceGc => Ok(self.env.force_garbage_collection()?),
-            Command::DumpHeap => self.dump_heap(),
+            Command::DumpHeap => self.dump_heap_on_request(),
             Command::AllocSites { flags, cutoff } => self.report_sites(jni, flags, cutoff),
             Command::HeapSummary => self.report_heap(jni),
             Command::Exit => self.exit(jni, listener),
@@ -126,7 +172,7 @@ impl Handlers {
         }
     }
 
-    fn dump_heap(&self) -> Result<(), Refusal> {
+    fn dump_heap_on_request(&self) -> Result<(), Refusal> {
         Err(Refusal::NotBuilt)
     }
 

@@ -64,7 +64,11 @@ impl Handlers {
         if self.plan.on_exit && !self.is_quiet() {
             self.dump(jni, Moment::Death);
         }
-        (self.closed)(self.journal.close());
+        let is_sound = self.journal.close();
+        if let Some(listener) = &self.listener {
+            listener.finish();
+        }
+        (self.closed)(is_sound);
     }
 
     fn dump(&self, jni: Jni<'_>, moment: Moment) {

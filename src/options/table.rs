@@ -473,6 +473,8 @@ Example: 20 ms of CPU time a sample, 8 frames a trace, as text
   java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
+Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
+  java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
 ",
     );
     help

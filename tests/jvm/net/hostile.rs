@@ -26,9 +26,11 @@ impl Random {
 
     /// A tag, a length and a payload, of which any may be wrong.
     fn command(&mut self) -> Vec<u8> {
-        // No heap dumps and no reports: they are long, not wrong.
-        let tag = [0x04, 0x05, 0x06, 0x07, 0x08, 0x08, 0x00, 0x09, 0x80, 0xfe]
-            [(self.next() % 10) as usize];
+        // No heap dumps: they are long, not wrong.
+        let tags = [
+            0x01, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x08, 0x00, 0x09, 0x80, 0xfe,
+        ];
+        let tag = tags[(self.next() % tags.len() as u64) as usize];
         let length = self.next() % 14;
         let mut bytes = vec![tag];
         bytes.extend(self.bytes(4));
