@@ -252,7 +252,9 @@ mod tests {
         let options = options("cpu=samples,net=[::1]:9000,net_exit=n,format=b");
         let net = options.net.expect("it was given");
         assert_eq!((&*net.host, net.port), ("::1", 9000));
-        assert!(!options.net_exit);
+        assert!(!options.net_exit && options.without_effect.is_empty());
+        let checked = self::options("cpu=samples,net=h:1,format=b,logflags=4");
+        assert_eq!(checked.without_effect, ["logflags"], "there is no file");
         assert_eq!(
             error("cpu=samples,file=x,net=host:1"),
             "options net=host:1 and file=x exclude each other; one is allowed"

@@ -120,7 +120,7 @@ const ROWS: &[Row] = &[
         values: "<host>:<port>",
         allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
         default: "write to file",
-        description: "send the data to a collector, take commands",
+        description: "send the data to a collector",
         setter: Setter::Value(|settings, value| {
             let address = Address::parse(value).ok_or(Refusal::NotAllowed)?;
             if settings.options.net.is_some() {
@@ -424,6 +424,9 @@ impl Settings {
                 net: net.to_string(),
                 file: file.clone(),
             });
+        }
+        if self.options.net.is_some() && self.options.check_file {
+            self.note("logflags");
         }
         self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
         Ok(self.options)

@@ -1,4 +1,4 @@
-//! `hprof`: reads the binary files that the HPROF agent writes.
+//! `hprof`: reads the binary files that the HPROF agent writes, and receives what it sends.
 
 #![forbid(unsafe_code)]
 
@@ -18,12 +18,13 @@ use crate::failure::Failure;
 #[derive(Parser)]
 #[command(
     version,
-    about = "Checks and prints HPROF files: profiles of Java programs in the binary format (format=b)",
+    about = "Checks, prints and receives HPROF files: profiles of Java programs in the binary format (format=b)",
     long_about = "\
 The HPROF agent writes what it sees of a running Java program into a file: call
 stacks, CPU samples, allocation sites, heap dumps. With format=b that file is
 compact and made for tools. hprof tells whether such a file is whole and sound,
-and turns it into the text that format=a would have written.",
+and turns it into the text that format=a would have written. It also receives
+what an agent with net=HOST:PORT sends, and commands it.",
     after_help = "\
 Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main

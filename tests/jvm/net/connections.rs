@@ -55,6 +55,27 @@ fn a_slow_collector_gets_everything() {
 }
 
 #[test]
+fn a_collector_may_take_it_a_kilobyte_at_a_time() {
+    for jvm in jvms() {
+        let waiting = Waiting::new();
+        let run = waiting
+            .program(jvm, "cpu=samples,format=b", "Loud")
+            .arg("5")
+            .start();
+        let mut stream = waiting.accept();
+        // The system keeps the rest for it after the program has ended.
+        assert_untouched(&run.wait(), 5);
+        let (mut bytes, mut piece) = (Vec::new(), [0; 1_024]);
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            bytes.extend_from_slice(&piece[..count]);
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(bytes.len() > 5 * 60_000);
+        hprof_format::check(&bytes[..]).expect("a sound profile");
+    }
+}
+
+#[test]
 fn a_collector_that_leaves_ends_the_profile_and_not_the_program() {
     for jvm in jvms() {
         let waiting = Waiting::new();
