@@ -12,6 +12,7 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
 
 use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
+use crate::engines::monitor::MonitorWatch;
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
 use crate::events::{DumpPlan, Engines, Handlers};
@@ -95,6 +96,10 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
         capabilities.push(Capability::AllocationEvents);
         capabilities.push(Capability::GarbageCollectionEvents);
         capabilities.push(Capability::HeapWalk);
+    }
+    if options.monitors {
+        capabilities.push(Capability::MonitorEvents);
+        capabilities.push(Capability::MonitorStates);
     }
     env.request(&capabilities)?;
     if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
@@ -214,7 +219,15 @@ fn engines(
             allocation_interval(options),
         )
     });
-    Engines { sampler, tracker }
+    let monitors = options.monitors.then(|| {
+        let top_frames = Box::new(VmTopFrames(env));
+        MonitorWatch::new(env, virtual_threads, stacks, top_frames, tables.clone())
+    });
+    Engines {
+        sampler,
+        tracker,
+        monitors,
+    }
 }
 
 fn now() -> Millis {

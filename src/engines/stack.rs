@@ -114,6 +114,11 @@ impl Stacks {
         self.shape.depth
     }
 
+    /// Whether threads keep their traces apart.
+    pub fn by_thread(&self) -> bool {
+        self.shape.threads
+    }
+
     /// The trace of a stack that `thread` had a moment ago.
     pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[Frame]) -> TraceId {
         let mut ids = Vec::with_capacity(frames.len());

@@ -1,5 +1,6 @@
 //! What happens on each event of the VM.
 
+mod monitor;
 mod thread;
 mod vm;
 
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::engines::alloc::AllocationTracker;
+use crate::engines::monitor::MonitorWatch;
 use crate::engines::sample::CpuSampler;
 use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
 use crate::snapshot::Journal;
@@ -35,12 +37,14 @@ pub struct Engines {
     pub sampler: Option<Box<dyn CpuSampler>>,
     /// `None` where sites are not asked for.
     pub tracker: Option<AllocationTracker>,
+    /// `None` where monitors are not asked for.
+    pub monitors: Option<MonitorWatch>,
 }
 
 /// The agent, as the VM's events see it.
 ///
 /// Lock order: `dumping`, then what `snapshot` locks. `registering` is held while a thread is announced to the journal
-/// and to the sampler.
+/// and to the sampler. `beginning` is held alone.
 pub struct Handlers {
     env: Env,
     agent_threads: Arc<AgentThreads>,
@@ -48,11 +52,13 @@ pub struct Handlers {
     journal: Arc<Journal>,
     sampler: Option<Box<dyn CpuSampler>>,
     tracker: Option<AllocationTracker>,
+    monitors: Option<MonitorWatch>,
     plan: DumpPlan,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
     registering: Mutex<()>,
     dumping: Mutex<()>,
+    beginning: Mutex<vm::Beginning>,
     quiet: AtomicBool,
 }
 
@@ -74,10 +80,12 @@ impl Handlers {
             journal,
             sampler: engines.sampler,
             tracker: engines.tracker,
+            monitors: engines.monitors,
             plan,
             closed,
             registering: Mutex::new(()),
             dumping: Mutex::new(()),
+            beginning: Mutex::default(),
             quiet: AtomicBool::new(false),
         }
     }
@@ -114,6 +122,30 @@ impl Events for Handlers {
             && !self.is_quiet()
         {
             tracker.allocated(jni, allocation);
+        }
+    }
+
+    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+        if !self.is_quiet() {
+            self.on_monitor_enter(jni, thread, monitor);
+        }
+    }
+
+    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if !self.is_quiet() {
+            self.on_monitor_entered(jni, thread);
+        }
+    }
+
+    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64) {
+        if !self.is_quiet() {
+            self.on_monitor_wait(jni, thread, monitor, timeout);
+        }
+    }
+
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+        if !self.is_quiet() {
+            self.on_monitor_waited(jni, thread, monitor);
         }
     }
 

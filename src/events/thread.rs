@@ -1,6 +1,7 @@
 //! Threads of the program come and go.
 
 use super::Handlers;
+use crate::engines::monitor::MonitorWatch;
 use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::snapshot::ThreadNames;
 use crate::tables::thread::ThreadSerial;
@@ -36,11 +37,31 @@ impl Handlers {
         Some(serial)
     }
 
+    /// Announces a virtual thread, unless it has been announced. It is nobody's to sample: its carrier is.
+    pub(super) fn register_virtual(
+        &self,
+        jni: Jni<'_>,
+        monitors: &MonitorWatch,
+        thread: Object<'_>,
+    ) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        if self.env.thread_mark(Some(thread)) != Ok(0) {
+            return None;
+        }
+        let serial = self.tables.threads.add();
+        if self.env.set_thread_mark(thread, serial.0 as usize).is_err() {
+            return None;
+        }
+        self.announce(jni, thread, serial);
+        monitors.virtual_thread_known(jni, thread, serial);
+        Some(serial)
+    }
+
     pub(super) fn on_thread_end(&self) {
         let Ok(mark) = self.env.thread_mark(None) else {
             return;
         };
-        // A thread without a mark is one of ours.
+        // A thread without a mark is one of ours, or a virtual one that was never announced.
         let Some(serial) = u32::try_from(mark)
             .ok()
             .filter(|&mark| mark != 0)
@@ -50,6 +71,9 @@ impl Handlers {
         };
         if let Some(sampler) = &self.sampler {
             sampler.thread_ended(serial);
+        }
+        if let Some(monitors) = &self.monitors {
+            monitors.thread_ended(serial);
         }
         self.journal.thread_ended(serial);
     }

@@ -8,8 +8,20 @@ use crate::engines::alloc::{AllocationTracker, Moment, Report};
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
 use crate::snapshot::{self, HeapState, SitesRequest};
 
-/// How long one dump waits for another.
+/// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the agent has begun. The VM may ask for a dump before: its signal thread runs beside VMInit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// No dump can be made yet.
+    #[default]
+    Ahead,
+    /// As above, and one has been asked for.
+    DumpAsked,
+    /// Dumps are made at once.
+    Done,
+}
 
 impl Handlers {
     pub(super) fn on_vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -17,6 +29,10 @@ impl Handlers {
             console::line(format_args!(
                 "{error}; there will be no profile, the program goes on"
             ));
+        }
+        let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
+        if before == Beginning::DumpAsked {
+            self.dump_on_request(jni);
         }
     }
 
@@ -31,6 +47,9 @@ impl Handlers {
         if let Some(sampler) = &self.sampler {
             sampler.start(jni)?;
         }
+        if let Some(monitors) = &self.monitors {
+            monitors.start()?;
+        }
         // Last: what the agent itself causes to be made is not the program's.
         if let Some(tracker) = &self.tracker {
             tracker.start(jni)?;
@@ -42,6 +61,18 @@ impl Handlers {
         let Some(jni) = self.env.current_jni() else {
             return;
         };
+        {
+            let mut beginning = self.beginning.lock();
+            if *beginning != Beginning::Done {
+                *beginning = Beginning::DumpAsked;
+                return;
+            }
+        }
+        self.dump_on_request(jni);
+    }
+
+    fn dump_on_request(&self, jni: Jni<'_>) {
+        let _dumping = self.dumping.lock();
         self.dump(jni, Moment::Running);
         self.journal.flush();
     }
@@ -53,25 +84,40 @@ impl Handlers {
         if let Some(sampler) = &self.sampler {
             sampler.stop(jni);
         }
+        if let Some(monitors) = &self.monitors {
+            monitors.stop();
+        }
         if self.plan.on_exit && !self.is_quiet() {
-            self.dump(jni, Moment::Death);
+            self.dump_at_death(jni);
+        }
+        if let Some(monitors) = &self.monitors {
+            monitors.forget();
         }
         (self.closed)(self.journal.close());
     }
 
-    fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        // Dumps stand one after the other. One on request may be waiting for a collection that never comes: some
-        // collectors stop before VMDeath is told. The end of the program does not wait for it.
+    /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The
+    /// end of the program does not wait for it.
+    fn dump_at_death(&self, jni: Jni<'_>) {
         let Some(_dumping) = self.dumping.try_lock_for(PATIENCE) else {
             console::line(format_args!(
                 "a dump on request is still going on; this one is left out"
             ));
             return;
         };
-        if self.tracker.is_none() && self.sampler.is_none() {
+        self.dump(jni, Moment::Death);
+    }
+
+    /// Called with `dumping` held: dumps stand one after the other.
+    fn dump(&self, jni: Jni<'_>, moment: Moment) {
+        if self.tracker.is_none() && self.sampler.is_none() && self.monitors.is_none() {
             return;
         }
         self.say("Dumping");
+        if let Some(monitors) = &self.monitors {
+            self.say(" contended monitor usage ...");
+            self.dump_monitors(jni, monitors);
+        }
         if let Some(tracker) = &self.tracker {
             self.say(" allocation sites ...");
             self.dump_sites(jni, tracker, moment);

@@ -4,6 +4,7 @@ use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Object};
+use super::monitor_callbacks;
 use super::sys;
 
 /// What happens on each event. The only way from the VM up into the agent.
@@ -17,11 +18,23 @@ pub trait Events: Send + Sync {
     /// A platform thread begins; called on that thread.
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// A platform thread is about to end; called on that thread.
+    /// A platform thread is about to end, or a virtual one where [`Event::VirtualThreadEnd`] is on; called on that thread.
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// The current thread has made an object.
     fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
+
+    /// The current thread, platform or virtual, wants a monitor that another thread has.
+    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
+
+    /// It has got it. A virtual thread may be on another carrier by now.
+    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
+
+    /// The current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0 for ever.
+    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
+
+    /// It waits no more, for whatever reason; it may have to wait for the monitor still.
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
 
     /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
     fn gc_finished(&self);
@@ -44,6 +57,16 @@ pub enum Event {
     Allocation,
     /// [`Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
+    /// [`Events::thread_end`] of virtual threads; only for a VM that has them.
+    VirtualThreadEnd,
+    /// [`Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
+    MonitorEnter,
+    /// [`Events::monitor_entered`].
+    MonitorEntered,
+    /// [`Events::monitor_wait`].
+    MonitorWait,
+    /// [`Events::monitor_waited`].
+    MonitorWaited,
 }
 
 /// An object that has just been made.
@@ -68,6 +91,11 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
         ThreadEnd: Some(on_thread_end),
         SampledObjectAlloc: Some(on_sampled_object_alloc),
         GarbageCollectionFinish: Some(on_garbage_collection_finish),
+        VirtualThreadEnd: Some(monitor_callbacks::on_virtual_thread_end),
+        MonitorContendedEnter: Some(monitor_callbacks::on_monitor_contended_enter),
+        MonitorContendedEntered: Some(monitor_callbacks::on_monitor_contended_entered),
+        MonitorWait: Some(monitor_callbacks::on_monitor_wait),
+        MonitorWaited: Some(monitor_callbacks::on_monitor_waited),
         DataDumpRequest: Some(on_data_dump_request),
         ..Default::default()
     };
@@ -109,6 +137,11 @@ impl Event {
             Event::ThreadEnd => sys::JVMTI_EVENT_THREAD_END,
             Event::Allocation => sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
             Event::GarbageCollection => sys::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+            Event::VirtualThreadEnd => sys::JVMTI_EVENT_VIRTUAL_THREAD_END,
+            Event::MonitorEnter => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+            Event::MonitorEntered => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+            Event::MonitorWait => sys::JVMTI_EVENT_MONITOR_WAIT,
+            Event::MonitorWaited => sys::JVMTI_EVENT_MONITOR_WAITED,
         }
     }
 }
@@ -130,7 +163,7 @@ fn switch(env: Env, event: sys::jvmtiEvent, mode: sys::jvmtiEventMode) -> Result
 ///
 /// # Safety
 /// `jni` and `thread` must be what the VM passed to a callback on this thread.
-unsafe fn with_thread(
+pub(super) unsafe fn with_thread(
     event: &'static str,
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,

@@ -158,6 +158,10 @@ mod tests {
         fn thread_start(&self, _: Jni<'_>, _: Object<'_>) {}
         fn thread_end(&self, _: Jni<'_>, _: Object<'_>) {}
         fn allocated(&self, _: Jni<'_>, _: Allocation<'_>) {}
+        fn monitor_enter(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>) {}
+        fn monitor_entered(&self, _: Jni<'_>, _: Object<'_>) {}
+        fn monitor_wait(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>, _: u64) {}
+        fn monitor_waited(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>) {}
         fn gc_finished(&self) {}
         fn data_dump_request(&self) {
             self.0.dumps.fetch_add(1, Ordering::SeqCst);

@@ -37,6 +37,10 @@ pub enum Capability {
     GarbageCollectionEvents,
     /// For [`Env::class_histogram`].
     HeapWalk,
+    /// For the events of monitors, [`super::Event::MonitorEnter`] and its kin.
+    MonitorEvents,
+    /// For [`Env::monitor_usage`], [`Env::contended_monitor`] and [`Env::owned_monitors`].
+    MonitorStates,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`.
@@ -387,6 +391,12 @@ impl Env {
                     wanted.set_can_generate_garbage_collection_events(1);
                 }
                 Capability::HeapWalk => wanted.set_can_tag_objects(1),
+                Capability::MonitorEvents => wanted.set_can_generate_monitor_events(1),
+                Capability::MonitorStates => {
+                    wanted.set_can_get_monitor_info(1);
+                    wanted.set_can_get_owned_monitor_info(1);
+                    wanted.set_can_get_current_contended_monitor(1);
+                }
             }
         }
         self.add_capabilities(&wanted)

@@ -47,6 +47,20 @@ impl<'a> Jni<'a> {
         unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
     }
 
+    /// Whether the thread is virtual. Only for a VM that has virtual threads: the function tables of others end before.
+    pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
+        let env = self.env.as_ptr();
+        // SAFETY: the reference is valid, and the caller knows that the table has the function.
+        unsafe { ((**env).v19.IsVirtualThread)(env, thread.raw) }
+    }
+
+    /// The class of an object.
+    pub fn class_of(self, object: Object<'_>) -> Option<Local<'a>> {
+        // SAFETY: the object's reference is valid.
+        let raw = unsafe { jni!(self, GetObjectClass, object.raw) };
+        Local::new(self, raw)
+    }
+
     /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
     pub(super) fn new_thread(self, name: &CStr) -> Option<Local<'a>> {
         let class = self.find_class(c"java/lang/Thread")?;
@@ -209,6 +223,13 @@ impl Weak {
     pub fn is_dead(&self, jni: Jni<'_>) -> bool {
         // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
         unsafe { jni!(jni, IsSameObject, self.raw, ptr::null_mut()) }
+    }
+
+    /// The object, unless it has been collected.
+    pub fn get<'a>(&self, jni: Jni<'a>) -> Option<Local<'a>> {
+        // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
+        let raw = unsafe { jni!(jni, NewLocalRef, self.raw) };
+        Local::new(jni, raw)
     }
 
     /// Whether this still refers to the object.

@@ -14,6 +14,8 @@ mod error;
 mod flags;
 mod heap;
 mod jni;
+mod monitor_callbacks;
+mod monitors;
 mod sys;
 mod virtual_threads;
 
@@ -25,5 +27,6 @@ pub use error::JvmtiError;
 pub use flags::VmFlags;
 pub use heap::Interval;
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
+pub use monitors::ThreadState;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

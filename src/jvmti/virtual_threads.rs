@@ -55,6 +55,11 @@ impl VirtualThreads {
         checked("GetVirtualThread", code)?;
         Ok(Local::new(jni, thread))
     }
+
+    /// Whether the thread is a virtual one.
+    pub fn is_virtual(self, jni: Jni<'_>, thread: Object<'_>) -> bool {
+        jni.is_virtual(thread)
+    }
 }
 
 fn find(env: Env) -> Option<GetVirtualThread> {

@@ -21,6 +21,8 @@ pub struct Options {
     pub heap: Option<Heap>,
     /// `cpu=`.
     pub cpu: Option<Cpu>,
+    /// `monitor=`: whether contention for monitors is measured and waits are told.
+    pub monitors: bool,
     /// `format=`.
     pub format: Format,
     /// `file=` as it was given, or the default of the format. [`Surroundings::expand`] makes it a path.
@@ -124,6 +126,12 @@ pub enum OptionError {
         "no profile is asked for, and the default, heap=all, is not in this version yet; ask for cpu=samples"
     )]
     NothingAsked,
+    /// The binary format has no records for what another option asks for.
+    #[error("option format=b: must be a with {with}, which the binary format has no records for")]
+    TextOnly {
+        /// The other option.
+        with: &'static str,
+    },
     /// An option that may be given only once.
     #[error("option {name}={value}: given twice; once is allowed")]
     Twice {
@@ -212,6 +220,14 @@ mod tests {
         assert_eq!(options.sample, Some(524_288));
         assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
         assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
+    }
+
+    #[test]
+    fn monitors_may_be_asked_for_alone() {
+        assert!(!options("cpu=samples").monitors);
+        let alone = options("monitor=y");
+        assert!(alone.monitors && alone.cpu.is_none() && alone.heap.is_none());
+        assert!(!options("monitor=y,monitor=n,cpu=samples,format=b").monitors);
     }
 
     #[test]
@@ -331,9 +347,10 @@ mod tests {
                 "option sample=4000m: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
             ),
             ("heap=x", "option heap=x: must be dump|sites|all"),
+            ("monitor=yes", "option monitor=yes: must be y|n"),
             (
-                "cpu=samples,monitor=y",
-                "option monitor=y: this version has no monitor profile yet; it has cpu=samples and heap=sites",
+                "format=b,monitor=y",
+                "option format=b: must be a with monitor=y, which the binary format has no records for",
             ),
             (
                 "cpu=samples,net=h:1",

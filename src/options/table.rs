@@ -76,12 +76,8 @@ const ROWS: &[Row] = &[
         values: "y|n",
         allowed: None,
         default: "n",
-        description: "monitor contention (not in this version)",
-        setter: Setter::Value(|_, value| match value {
-            "n" => Ok(()),
-            "y" => Err(Refusal::NotBuilt("monitor profile")),
-            _ => Err(Refusal::NotAllowed),
-        }),
+        description: "contention for monitors, waits (text only)",
+        setter: Setter::Switch(|settings, on| settings.options.monitors = on),
     },
     Row {
         name: "format",
@@ -366,6 +362,7 @@ impl Default for Settings {
             options: Options {
                 heap: None,
                 cpu: None,
+                monitors: false,
                 format: Format::Text,
                 file: String::new(),
                 force: true,
@@ -395,8 +392,11 @@ impl Settings {
 
     /// Fills in what depends on several options.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
-        if self.options.cpu.is_none() && self.options.heap.is_none() {
+        if self.options.cpu.is_none() && self.options.heap.is_none() && !self.options.monitors {
             return Err(OptionError::NothingAsked);
+        }
+        if self.options.monitors && self.options.format == Format::Binary {
+            return Err(OptionError::TextOnly { with: "monitor=y" });
         }
         self.options.file = self
             .file

@@ -2,9 +2,11 @@
 
 mod cpu_samples;
 mod journal;
+mod monitors;
 mod numbers;
 mod sites;
 
 pub use cpu_samples::cpu_samples;
 pub use journal::{Journal, Settings, ThreadNames};
+pub use monitors::{monitor_dump, monitor_time, waited, waiting};
 pub use sites::{HeapState, SitesRequest, sites};

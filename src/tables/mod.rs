@@ -10,6 +10,7 @@ pub mod class;
 pub mod frame;
 mod intern;
 pub mod loader;
+pub mod monitor;
 pub mod object;
 pub mod site;
 pub mod string;
@@ -31,6 +32,8 @@ pub struct Tables {
     pub traces: trace::Traces,
     /// Allocation sites.
     pub sites: site::Sites,
+    /// Contention for monitors.
+    pub contentions: monitor::Contentions,
     /// Threads.
     pub threads: thread::Threads,
     /// Objects.

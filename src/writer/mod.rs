@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use hprof_format::{Encoder, Micros, Millis, Record};
+use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::console;
@@ -103,11 +103,20 @@ impl Writer {
 impl Records {
     /// Appends a record.
     pub fn write(&mut self, record: &Record<'_>) {
+        self.append(|encoder, time, buffer| encoder.record(time, record, buffer));
+    }
+
+    /// Appends a record about monitors, where the format has such.
+    pub fn write_monitor(&mut self, record: &MonitorRecord<'_>) {
+        self.append(|encoder, time, buffer| encoder.monitor(time, record, buffer));
+    }
+
+    fn append(&mut self, encode: impl FnOnce(&mut dyn Encoder, Micros, &mut Vec<u8>)) {
         if self.queue.is_none() || self.failed.load(Ordering::Relaxed) {
             return;
         }
         let time = Micros(self.start.elapsed().as_micros() as u64);
-        self.encoder.record(time, record, &mut self.buffer);
+        encode(&mut *self.encoder, time, &mut self.buffer);
         if self.buffer.len() >= BUFFER {
             self.flush();
         }

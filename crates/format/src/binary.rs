@@ -1,6 +1,6 @@
 //! The binary format: `format=b`.
 
-use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record};
+use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord, Record};
 
 /// What the file starts with; 1.0.2 is the first version that has heap dump segments.
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.2\0";
@@ -42,6 +42,9 @@ impl Encoder for BinaryEncoder {
         let length = saturated((out.len() - body_at) as u64);
         out[length_at..body_at].copy_from_slice(&length.to_be_bytes());
     }
+
+    /// Nothing: the format has no tag for it.
+    fn monitor(&mut self, _: Micros, _: &MonitorRecord<'_>, _: &mut Vec<u8>) {}
 }
 
 /// A record's body under construction, in the format's own units.

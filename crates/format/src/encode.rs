@@ -1,6 +1,6 @@
 //! What both encoders do: turn a file's head and its records into bytes.
 
-use crate::Record;
+use crate::{MonitorRecord, Record};
 
 /// A moment as milliseconds since 1970-01-01 00:00 UTC, the unit of a file's time stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,4 +20,7 @@ pub trait Encoder: Send {
 
     /// Appends one record, whole.
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>);
+
+    /// Appends one record about monitors, whole, where the format has such records: the binary format has none.
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>);
 }

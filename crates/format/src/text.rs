@@ -6,8 +6,8 @@ use foldhash::HashMap;
 
 use crate::ctime::ctime;
 use crate::{
-    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record,
-    SITES_BY_ALLOCATION, StringId, TraceSerial,
+    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
+    Record, SITES_BY_ALLOCATION, StringId, TraceSerial,
 };
 
 /// Stands for what an id names when nothing of that name has been written.
@@ -43,6 +43,21 @@ This file is the profile of a Java program, written as a sequence of records:
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
       accum are shares of all live bytes.
+
+  WAIT, WAITED
+      A thread called Object.wait, or came back from it. Times are in ms, a
+      timeout of 0 is none.
+
+  MONITOR TIME
+      How long threads had to wait for monitors that others held, and how
+      often (count): for each stack and class of monitors, the longest first.
+      self and accum are shares of the total.
+
+  MONITOR DUMP
+      Every thread with its stack and status (R runnable, SL sleeping, MW
+      waiting to enter, CW waiting, ZO ended, NS not started, UN unknown; in
+      front S| suspended, intr| interrupted, native| in native code), and
+      every monitor that threads want or wait for, with its owner.
 ";
 
 /// Writes the text format.
@@ -131,9 +146,19 @@ impl Encoder for TextEncoder {
                 .expect("a Vec takes every write"),
         }
     }
+
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
+        self.print_monitor(time, record, out)
+            .expect("a Vec takes every write");
+    }
 }
 
 impl TextEncoder {
+    /// The file's time stamp.
+    pub(crate) fn start_time(&self) -> Millis {
+        self.start
+    }
+
     fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         match *record {
             Record::StartThread {
@@ -304,7 +329,7 @@ impl TextEncoder {
         }
     }
 
-    fn class_name(&self, class: ClassSerial) -> &str {
+    pub(crate) fn class_name(&self, class: ClassSerial) -> &str {
         self.classes
             .get(&class)
             .map_or(UNKNOWN, |&name| self.string(name))
@@ -318,7 +343,7 @@ impl TextEncoder {
     }
 }
 
-fn printable(text: &[u8]) -> Box<str> {
+pub(crate) fn printable(text: &[u8]) -> Box<str> {
     let text = String::from_utf8_lossy(text);
     if !text.contains(is_control) {
         return text.into();
@@ -330,7 +355,7 @@ fn is_control(character: char) -> bool {
     character.is_ascii_control()
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
