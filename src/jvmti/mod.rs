@@ -27,6 +27,6 @@ pub use error::JvmtiError;
 pub use flags::VmFlags;
 pub use heap::Interval;
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
-pub use monitors::ThreadState;
+pub use monitors::{MonitorUsage, ThreadState};
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

@@ -323,6 +323,13 @@ impl Running {
         assert!(status.expect("kill").success());
     }
 
+    /// As `send`, to a program that may have ended.
+    pub fn try_send(&self, signal: &str) {
+        let mut kill = Command::new("kill");
+        kill.args(["-s", signal, &self.child.id().to_string()]);
+        let _ = kill.stderr(Stdio::null()).status();
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -45,9 +45,10 @@ fn what_cannot_be_taken_is_refused() {
             "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
+        ("monitor=yes", "option monitor=yes: must be y|n"),
         (
-            "cpu=samples,monitor=y",
-            "option monitor=y: this version has no",
+            "monitor=y,format=b",
+            "option format=b: must be a with monitor=y, which the binary format has no records for",
         ),
         (
             "cpu=samples,net=localhost:9000",

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::monitor::text::Monitors;
+
 /// What a text file says.
 #[derive(Default, Debug)]
 pub struct Profile {
@@ -10,6 +12,7 @@ pub struct Profile {
     pub traces: BTreeMap<u32, Trace>,
     pub dumps: Vec<CpuSamples>,
     pub sites: Vec<Sites>,
+    pub monitors: Monitors,
 }
 
 #[derive(Debug)]
@@ -140,6 +143,8 @@ impl Profile {
                     );
                 }
                 profile.sites.push(sites);
+            } else if profile.monitors.take(line, &mut lines) {
+                profile.assert_known();
             } else {
                 panic!("no line of the text format: {line:?}");
             }
@@ -205,6 +210,27 @@ impl Profile {
         })
         .map(|row| row.count)
         .sum()
+    }
+
+    /// The threads and traces that the last record about monitors names stand before it.
+    fn assert_known(&self) {
+        for thread in self.monitors.last_threads() {
+            assert!(
+                self.threads.iter().rev().any(|known| known.id == thread),
+                "thread {thread} has begun"
+            );
+        }
+        for trace in self.monitors.last_traces() {
+            assert!(self.traces.contains_key(&trace), "TRACE {trace} is there");
+        }
+    }
+
+    /// The number of the thread of that name.
+    pub fn thread(&self, name: &str) -> u32 {
+        let mut named = self.threads.iter().filter(|thread| thread.name == name);
+        let id = named.next().unwrap_or_else(|| panic!("no {name}")).id;
+        assert!(named.next().is_none(), "one {name}");
+        id
     }
 
     fn assert_references(&self) {
@@ -433,7 +459,7 @@ impl Shares {
 }
 
 /// `Fri Nov 20 10:39:11 2026`, the day of the month padded with a space.
-fn assert_ctime(text: &str) {
+pub fn assert_ctime(text: &str) {
     let is_time =
         |time: &str| time.len() == 8 && time.split(':').all(|part| part.parse::<u32>().is_ok());
     let fields: Vec<&str> = text.split_whitespace().collect();

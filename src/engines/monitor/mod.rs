@@ -42,6 +42,8 @@ pub struct MonitorWatch {
     places: Places,
     begun: Begun,
     known: Known,
+    /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
+    hides_virtual_threads: bool,
     next_sweep: Mutex<Instant>,
 }
 
@@ -62,6 +64,7 @@ impl MonitorWatch {
             places: Places::new(top_frames),
             begun: Begun::default(),
             known: Known::default(),
+            hides_virtual_threads: env.vm_version().is_some_and(|version| version >= 23),
             next_sweep: Mutex::new(Instant::now() + SWEEP_INTERVAL),
         }
     }

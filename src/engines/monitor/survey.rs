@@ -1,13 +1,19 @@
 //! The state of all threads and of all monitors that they want or wait for.
 
+use std::thread;
+use std::time::Duration;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::MonitorWatch;
-use crate::jvmti::{Frame, Jni, JvmtiError, Local, Object, ThreadState};
+use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadState};
 use crate::tables::monitor::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
+
+/// How often it is asked who has a monitor that is wanted and seems to be free.
+const LOOKS: usize = 5;
 
 /// Answers the number of a thread; `None` for one of ours.
 type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
@@ -184,9 +190,8 @@ impl<'j> Survey<'_, 'j, '_> {
     }
 
     fn monitor(&mut self, wanted: Wanted<'j>) -> Result<MonitorState, JvmtiError> {
-        let (env, jni) = (self.watch.env, self.jni);
         let monitor = wanted.monitor.object();
-        let usage = env.monitor_usage(jni, monitor)?;
+        let usage = self.settled_usage(monitor)?;
         let mut waiting = self.serials(&usage.waiting);
         add_missing(&mut waiting, &wanted.waiting);
         let mut entering = self.serials(&usage.entering);
@@ -197,15 +202,34 @@ impl<'j> Survey<'_, 'j, '_> {
                 let owner = (self.number)(owner.object()).unwrap_or(ThreadSerial::UNKNOWN);
                 Some((owner, usage.entries))
             }
-            // The VM does not say how often a virtual thread has entered.
-            None => self.virtual_owner(monitor).map(|owner| (owner, 1)),
+            // Nor does the VM say how often a virtual thread has entered.
+            None if self.watch.hides_virtual_threads && !entering.is_empty() => {
+                let owner = self.virtual_owner(monitor);
+                Some((owner.unwrap_or(ThreadSerial::UNKNOWN), 1))
+            }
+            None => None,
         };
         Ok(MonitorState {
-            signature: self.watch.signature(jni, monitor)?,
+            signature: self.watch.signature(self.jni, monitor)?,
             owner,
             entering,
             waiting,
         })
+    }
+
+    /// A monitor that is wanted is free for a moment only. One that seems free again and again belongs to a virtual thread,
+    /// of which the VM does not tell.
+    fn settled_usage(&self, monitor: Object<'_>) -> Result<MonitorUsage<'j>, JvmtiError> {
+        let mut usage = self.watch.env.monitor_usage(self.jni, monitor)?;
+        for _ in 0..LOOKS {
+            let settled = usage.owner.is_some() || usage.entering.is_empty();
+            if settled || !self.watch.hides_virtual_threads {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+            usage = self.watch.env.monitor_usage(self.jni, monitor)?;
+        }
+        Ok(usage)
     }
 
     fn serials(&self, threads: &[Local<'_>]) -> Vec<ThreadSerial> {
