@@ -28,7 +28,7 @@ public class Contend {
         } catch (Exception e) {
             throw new AssertionError(e);
         }
-        for (int k = 0; k < 10 || contended.get() < 20_000_000; k++) hold(5);
+        for (int k = 0; k < 10 || contended.get() < 50_000_000; k++) hold(5);
     }
 
     static void waitABit() {

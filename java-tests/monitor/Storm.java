@@ -42,6 +42,6 @@ public class Storm {
             Thread.sleep(1);
         }
         for (Thread thread : threads) thread.join();
-        System.err.println("storm " + (done.get() - 1000L * started));
+        System.err.print("storm " + (done.get() - 1000L * started) + "\n");
     }
 }

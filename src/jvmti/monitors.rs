@@ -11,10 +11,8 @@ use super::sys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadState(sys::jint);
 
-/// A thread with its state and its stack, both of one moment.
-pub struct ThreadStack<'a> {
-    /// The thread.
-    pub thread: Local<'a>,
+/// A thread's state and its stack, both of one moment.
+pub struct ThreadStack {
     /// Its state.
     pub state: ThreadState,
     /// Its frames, innermost first.
@@ -72,35 +70,45 @@ states! {
 }
 
 impl Env {
-    /// All live platform threads with at most `depth` frames each, all of one moment: the VM stands still for it.
-    pub fn all_stacks<'a>(
+    /// The states and stacks (at most `depth` frames each) of platform threads, in their order, all of one moment: the VM
+    /// stands still for it. A thread that has ended has no frames.
+    pub fn stacks(
         self,
-        jni: Jni<'a>,
+        threads: &[Object<'_>],
         depth: usize,
-    ) -> Result<Vec<ThreadStack<'a>>, JvmtiError> {
-        let mut count = 0;
-        let mut stacks = ptr::null_mut();
+    ) -> Result<Vec<ThreadStack>, JvmtiError> {
+        let raw: Vec<sys::jthread> = threads.iter().map(|thread| thread.raw).collect();
+        let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
         let depth = depth.try_into().unwrap_or(sys::jint::MAX);
-        // SAFETY: both are where answers go; `Buffer` frees the one block that also holds all frames.
-        unsafe { jvmti!(self, GetAllStackTraces, depth, &mut stacks, &mut count)? };
+        let mut stacks = ptr::null_mut();
+        // SAFETY: `raw` holds `count` valid references, and `stacks` is where the answer goes: as many entries, in one
+        // block that also holds all frames. `Buffer` frees it.
+        unsafe {
+            jvmti!(
+                self,
+                GetThreadListStackTraces,
+                count,
+                raw.as_ptr(),
+                depth,
+                &mut stacks
+            )?
+        };
         let stacks = Buffer::new(self, stacks, count);
-        jni.announce_locals(stacks.len());
-        let stack = |raw: &sys::jvmtiStackInfo| {
-            let frames: &[Frame] = match usize::try_from(raw.frame_count) {
+        let stack = |info: &sys::jvmtiStackInfo| {
+            let frames: &[Frame] = match usize::try_from(info.frame_count) {
                 // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `Frame`, into the block
                 // that `stacks` owns.
                 Ok(count @ 1..) => unsafe {
-                    std::slice::from_raw_parts(raw.frame_buffer.cast(), count)
+                    std::slice::from_raw_parts(info.frame_buffer.cast(), count)
                 },
                 _ => &[],
             };
-            Some(ThreadStack {
-                thread: Local::new(jni, raw.thread)?,
-                state: ThreadState(raw.state),
+            ThreadStack {
+                state: ThreadState(info.state),
                 frames: frames.to_vec(),
-            })
+            }
         };
-        Ok(stacks.iter().filter_map(stack).collect())
+        Ok(stacks.iter().map(stack).collect())
     }
 
     /// What a thread, platform or virtual, is at.

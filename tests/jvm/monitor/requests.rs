@@ -39,8 +39,9 @@ fn requests_from_the_first_moment_on() {
         // Until the VM listens, the signal would end it.
         let run = program(jvm, OPTIONS, &[], "Storm")
             .arg("500")
-            .after("trap '' QUIT")
+            .after("trap '' QUIT; echo deaf >&2")
             .start();
+        run.wait_for_stderr("deaf");
         for _ in 0..300 {
             run.try_send("QUIT");
             thread::sleep(Duration::from_millis(1));
@@ -53,7 +54,7 @@ fn requests_from_the_first_moment_on() {
             jvm.feature,
             run.stderr
         );
-        assert!(run.stderr.contains("storm 0\n"));
+        assert!(run.stderr.contains("storm 0\n"), "{}", run.stderr);
         let (dumps, answered) = (dumps(&run, jvm), answered(&run));
         println!(
             "{}: {dumps} dumps, {answered} requests answered",

@@ -3,6 +3,7 @@
 mod binary;
 mod check;
 mod common;
+mod monitor;
 mod reader;
 mod round_trip;
 mod text;
