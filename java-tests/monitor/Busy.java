@@ -1,5 +1,5 @@
 /**
- * Known answer: eight threads enter one monitor 200,000 times each (or as often as the argument says), for a short while
+ * Known answer: eight threads enter one monitor 1,000,000 times each (or as often as the argument says), for a short while
  * and with as much work outside of it. Prints `entered <eight times that number>`.
  */
 public class Busy {
@@ -13,7 +13,7 @@ public class Busy {
     }
 
     public static void main(String[] args) throws Exception {
-        int rounds = args.length > 0 ? Integer.parseInt(args[0]) : 200_000;
+        int rounds = args.length > 0 ? Integer.parseInt(args[0]) : 1_000_000;
         int[] sinks = new int[8];
         Thread[] threads = new Thread[8];
         for (int t = 0; t < threads.length; t++) {
