@@ -108,8 +108,13 @@ pub fn programs() -> PathBuf {
     )
 }
 
+/// The compiler of the newest JDK.
+pub fn javac() -> PathBuf {
+    Path::new(&setting("HPROF_JAVAC_HOME", "newest_compiler")).join("bin/javac")
+}
+
 /// The classes of `java-tests/<feature>`, compiled.
-fn classes(feature: &str) -> PathBuf {
+pub fn classes(feature: &str) -> PathBuf {
     static COMPILED: OnceLock<()> = OnceLock::new();
     let folder = |feature: &str| {
         Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -117,7 +122,7 @@ fn classes(feature: &str) -> PathBuf {
             .join(feature)
     };
     COMPILED.get_or_init(|| {
-        let javac = Path::new(&setting("HPROF_JAVAC_HOME", "newest_compiler")).join("bin/javac");
+        let javac = javac();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests");
         for entry in fs::read_dir(&sources).expect("java-tests") {
             let sources = entry.expect("a folder").path();
@@ -240,6 +245,12 @@ impl Program {
 
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.command.arg(arg.into());
+        self
+    }
+
+    /// Adds options for the VM, before the program.
+    pub fn vm_options(mut self, options: &[String]) -> Self {
+        self.command.args(options);
         self
     }
 

@@ -8,6 +8,7 @@ mod collectors;
 mod exits;
 mod failures;
 mod harness;
+mod instrument;
 mod options;
 mod profile;
 mod real_programs;

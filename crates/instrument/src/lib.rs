@@ -159,3 +159,6 @@ impl Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

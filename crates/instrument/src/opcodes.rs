@@ -130,6 +130,8 @@ const fn throws(opcode: u8) -> bool {
 /// How many slots an instruction takes off the stack and puts on it. `None`: it depends on the operands, or the values
 /// move about, or the flow ends there.
 pub(crate) fn stack_effect(opcode: u8) -> Option<(u32, u32)> {
+    // Arithmetic comes in turns: of one slot, of two.
+    let of_int = opcode.is_multiple_of(2);
     Some(match opcode {
         0 | IINC | GOTO | GOTO_W => (0, 0),
         1..=8 | 11..=13 | BIPUSH..=LDC_W | 21 | 23 | 26..=29 | 34..=37 | 187 => (0, 1),
@@ -140,13 +142,13 @@ pub(crate) fn stack_effect(opcode: u8) -> Option<(u32, u32)> {
         80 | 82 => (4, 0),
         87 | 153..=158 | TABLESWITCH | 171 | 194 | 195 | 198 | 199 => (1, 0),
         88 | 159..=166 => (2, 0),
-        96..=115 if opcode % 2 == 0 => (2, 1),
+        96..=115 if of_int => (2, 1),
         96..=115 => (4, 2),
-        116..=119 if opcode % 2 == 0 => (1, 1),
+        116..=119 if of_int => (1, 1),
         116..=119 => (2, 2),
-        120..=125 if opcode % 2 == 0 => (2, 1),
+        120..=125 if of_int => (2, 1),
         120..=125 => (3, 2),
-        126..=131 if opcode % 2 == 0 => (2, 1),
+        126..=131 if of_int => (2, 1),
         126..=131 => (4, 2),
         133 | 135 | 140 | 141 => (1, 2),
         134 | 139 | 145..=147 | 188..=190 | 192 | 193 => (1, 1),
