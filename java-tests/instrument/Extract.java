@@ -1,12 +1,14 @@
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
-import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
 
 /**
  * Copies class files into a folder: `Extract --jdk TO` those of the running JDK, a folder for each module, `Extract JAR
@@ -16,27 +18,41 @@ public class Extract {
     public static void main(String[] arguments) throws IOException {
         Path to = Path.of(arguments[1]);
         if (arguments[0].equals("--jdk")) {
-            copy(FileSystems.getFileSystem(URI.create("jrt:/")).getPath("/modules"), to);
+            copyModules(FileSystems.getFileSystem(URI.create("jrt:/")).getPath("/modules"), to);
         } else {
-            try (FileSystem jar = FileSystems.newFileSystem(Path.of(arguments[0]), (ClassLoader) null)) {
-                copy(jar.getPath("/"), to);
+            copyJar(Path.of(arguments[0]), to);
+        }
+    }
+
+    static void copyModules(Path from, Path to) throws IOException {
+        List<Path> files;
+        try (Stream<Path> all = Files.walk(from)) {
+            files = all.filter(Files::isRegularFile).collect(Collectors.toList());
+        }
+        for (Path file : files) {
+            try (InputStream bytes = Files.newInputStream(file)) {
+                copy(from.relativize(file).toString(), bytes, to);
             }
         }
     }
 
-    static void copy(Path from, Path to) throws IOException {
-        List<Path> files;
-        try (Stream<Path> all = Files.walk(from)) {
-            files = all.filter(file -> file.toString().endsWith(".class")).collect(Collectors.toList());
-        }
-        for (Path file : files) {
-            String name = from.relativize(file).toString();
-            // Modules are not patched, and what is for other versions is not loaded by its path.
-            if (!name.endsWith("module-info.class") && !name.startsWith("META-INF")) {
-                Path target = to.resolve(name);
-                Files.createDirectories(target.getParent());
-                Files.copy(file, target);
+    // A small JRE has no file system for jars.
+    static void copyJar(Path from, Path to) throws IOException {
+        try (ZipFile jar = new ZipFile(from.toFile())) {
+            for (ZipEntry entry : jar.stream().collect(Collectors.toList())) {
+                try (InputStream bytes = jar.getInputStream(entry)) {
+                    copy(entry.getName(), bytes, to);
+                }
             }
+        }
+    }
+
+    static void copy(String name, InputStream bytes, Path to) throws IOException {
+        // Modules are not patched, and what is for other versions is not loaded by its path.
+        if (name.endsWith(".class") && !name.endsWith("module-info.class") && !name.startsWith("META-INF")) {
+            Path target = to.resolve(name);
+            Files.createDirectories(target.getParent());
+            Files.copy(bytes, target);
         }
     }
 }

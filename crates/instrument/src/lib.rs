@@ -20,10 +20,10 @@
 //!   follows; so `exit` and `unwind` must do their work wholly or throw before they begin.
 //! - There are activations that call neither, and only these: a constructor whose `super(...)` or `this(...)` throws
 //!   (the verifier allows no handler there), a constructor of a shape that no compiler makes, a method in which no
-//!   instruction can throw when its thread is stopped from outside or `exit` fails, and one whose `unwind` fails. They
-//!   are left by an exception, and so the next call of `exit` or `unwind` on this thread is that of a caller further
-//!   up. A shadow stack heals when such a call takes off everything above the caller's own entry, and nothing if there
-//!   is no such entry.
+//!   instruction can throw when its thread is stopped from outside or `exit` fails, and one whose `unwind` fails. All
+//!   are left by an exception. Whoever catches it may enter other methods before it leaves itself, so until then these
+//!   seem to be called by the one that is gone. A shadow stack heals when a call of `exit` or `unwind` takes off
+//!   everything above the nearest entry of its own method, and nothing if there is no such entry.
 //! - A `synchronized` method calls `enter` when it has the lock, and `exit` or `unwind` before it gives it back.
 //! - The calls take no lock and allocate nothing of their own in Java.
 

@@ -18,8 +18,8 @@ fn count(jvm: &Jvm, classes: &Path, program: &str) -> (HashMap<String, Counts>, 
     let methods = rewrite_tree(classes, rewritten.path(), "Tracker").methods;
     let path = format!(
         "{}:{}",
-        harness::classes("instrument").display(),
-        rewritten.path().display()
+        rewritten.path().display(),
+        harness::classes("instrument").display()
     );
     let finished = Program::bare_java(jvm, &["-Xverify:all", "-Xss8m", "-cp", &path, "Tracker"])
         .arg(program)
