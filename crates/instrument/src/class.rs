@@ -113,13 +113,13 @@ pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 /// A class file, read up to its methods.
-struct Class<'a> {
-    bytes: &'a [u8],
-    pool: Pool<'a>,
+pub(crate) struct Class<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) pool: Pool<'a>,
     info: ClassInfo<'a>,
     minor: u16,
     /// Where the fields start.
-    fields: usize,
+    pub(crate) fields: usize,
 }
 
 /// A Code attribute and where it stands.
@@ -130,7 +130,7 @@ struct CodeAttribute<'a> {
 }
 
 impl<'a> Class<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
         if reader.u4()? != MAGIC {
             return Err(Error::NotAClassFile);
@@ -209,6 +209,7 @@ impl<'a> Class<'a> {
                     .map_or(0, |code| code::code_length(code.contents)),
                 is_intrinsic: INTRINSIC.iter().any(|mark| annotations.contains(mark)),
                 annotations,
+                code: code.as_ref().map_or(&[], |code| code.contents),
             };
             each(&method, code);
         }
@@ -277,7 +278,11 @@ pub(crate) struct Annotations<'a> {
     contents: &'a [u8],
 }
 
-impl Annotations<'_> {
+impl<'a> Annotations<'a> {
+    pub(crate) fn pool(&self) -> &'a Pool<'a> {
+        self.pool
+    }
+
     /// What stands behind something that cannot be read is not found.
     pub(crate) fn contains(&self, descriptor: &[u8]) -> bool {
         let mut reader = Reader::new(self.contents);

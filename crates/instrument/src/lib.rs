@@ -39,11 +39,13 @@ mod layout;
 mod opcodes;
 mod pool;
 mod reader;
+mod source;
 mod tables;
 mod tracker;
 
 pub use class::{class_name, instrument, round_trip};
 pub use error::Error;
+pub use source::source_file;
 pub use tracker::tracker_class;
 
 /// What to insert: the class and the methods that are called. All names are in the class file's own form.
@@ -90,9 +92,15 @@ pub struct Method<'a> {
     /// Carries the mark of those methods that the VM replaces by code of its own.
     pub is_intrinsic: bool,
     annotations: class::Annotations<'a>,
+    code: &'a [u8],
 }
 
 impl Method<'_> {
+    /// The line of its first instruction; `None` where the class file does not say.
+    pub fn first_line(&self) -> Option<u16> {
+        source::first_line(self.annotations.pool(), self.code)
+    }
+
     /// Whether it carries an annotation that is kept at run time: `Ljdk/internal/vm/annotation/Hidden;`.
     pub fn has_annotation(&self, descriptor: &[u8]) -> bool {
         self.annotations.contains(descriptor)
