@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
+use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
 use crate::engines::alloc::{self, AllocationTracker};
 use crate::engines::sample::{CpuSampler, PortableSampler};
 use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
+use crate::engines::time::{self, ClassFilter, MethodTimer, TimerPlan};
 use crate::events::{DumpPlan, Engines, Handlers};
 use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
-use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
+use crate::options::{self, Clock, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
 use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
 use crate::writer::{FileSink, Writer, exists_already};
@@ -91,6 +92,9 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
     if options.cpu.is_some() {
         capabilities.push(Capability::ThreadCpuTime);
     }
+    if times(options) {
+        capabilities.push(Capability::Retransform);
+    }
     if options.heap.is_some() {
         capabilities.push(Capability::AllocationEvents);
         capabilities.push(Capability::GarbageCollectionEvents);
@@ -103,6 +107,10 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
         ));
     }
     Ok(env.virtual_threads())
+}
+
+fn times(options: &Options) -> bool {
+    matches!(options.cpu, Some(Cpu::Times | Cpu::Old)) && options.depth > 0
 }
 
 fn allocation_interval(options: &Options) -> Interval {
@@ -134,6 +142,7 @@ fn wire(
 ) -> Result<Handlers, StartError> {
     let path = sink.path().to_owned();
     let encoder: Box<dyn Encoder> = match options.format {
+        Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
         Format::Text => Box::new(TextEncoder::new()),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
@@ -141,7 +150,7 @@ fn wire(
     let tables = Arc::new(Tables::default());
     let settings = Settings {
         allocations: options.heap.is_some(),
-        cpu_samples: options.cpu.is_some(),
+        cpu_samples: options.cpu == Some(Cpu::Samples),
         depth: options.depth,
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
@@ -159,6 +168,7 @@ fn wire(
         on_exit: options.dump_on_exit,
         verbose: options.verbose,
         collect: options.collect,
+        old_prof: options.cpu == Some(Cpu::Old),
         sampled: options.sample,
     };
     let checked = options.check_file && options.format == Format::Binary;
@@ -194,7 +204,8 @@ fn engines(
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
-    let sampler = options.cpu.filter(|_| shape.depth > 0).map(|Cpu::Samples| {
+    let samples = options.cpu == Some(Cpu::Samples) && shape.depth > 0;
+    let sampler = samples.then(|| {
         Box::new(PortableSampler::new(
             env,
             agent_threads.clone(),
@@ -214,7 +225,34 @@ fn engines(
             allocation_interval(options),
         )
     });
-    Engines { sampler, tracker }
+    let timer = times(options).then(|| {
+        let plan = timer_plan(options, shape);
+        MethodTimer::new(env, virtual_threads, stacks.clone(), tables.clone(), plan)
+    });
+    Engines {
+        sampler,
+        tracker,
+        timer,
+    }
+}
+
+fn timer_plan(options: &Options, shape: TraceShape) -> TimerPlan {
+    // The old prof format tells of pairs.
+    let depth = match options.cpu {
+        Some(Cpu::Old) => 2,
+        _ => shape.depth,
+    };
+    TimerPlan {
+        clock: match options.clock {
+            Clock::Cpu => time::Clock::Cpu,
+            Clock::Wall => time::Clock::Wall,
+        },
+        filter: ClassFilter {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+        },
+        shape: TraceShape { depth, ..shape },
+    }
 }
 
 fn now() -> Millis {

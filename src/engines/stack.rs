@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::jvmti::{Env, Frame, Jni, JvmtiError, Method, Object, Weak};
+use crate::jvmti::{Env, Frame, Jni, JvmtiError, Local, Method, Object, Weak};
 use crate::tables::Tables;
 use crate::tables::class::{ClassId, Interned, name_of_signature};
 use crate::tables::frame::{self, FrameId, Line};
@@ -279,12 +279,27 @@ impl Stacks {
             .tables
             .classes
             .intern(loader, name, || self.tables.objects.add());
-        if let Interned::New(id) = interned {
+        // A class that was named by its file is known, and not watched yet.
+        let id = interned.id();
+        if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
             names
                 .classes
                 .extend(Weak::new(jni, class).map(|class| (id, Arc::new(class))));
         }
-        Ok(interned.id())
+        Ok(id)
+    }
+
+    /// The id of the class of that name which the loader (`None` for the boot loader) is about to define.
+    pub fn class_named(
+        &self,
+        jni: Jni<'_>,
+        loader: Option<Object<'_>>,
+        name: &str,
+    ) -> Result<ClassId, JvmtiError> {
+        let loader = self.loader_id(jni, &mut self.names.lock(), loader)?;
+        let name = self.tables.strings.intern(name);
+        let object = || self.tables.objects.add();
+        Ok(self.tables.classes.intern(loader, name, object).id())
     }
 
     fn loader(
@@ -293,21 +308,28 @@ impl Stacks {
         names: &mut Names,
         class: Object<'_>,
     ) -> Result<LoaderId, JvmtiError> {
-        let Some(loader) = self.env.class_loader(jni, class)? else {
+        let loader = self.env.class_loader(jni, class)?;
+        self.loader_id(jni, names, loader.as_ref().map(Local::object))
+    }
+
+    fn loader_id(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        loader: Option<Object<'_>>,
+    ) -> Result<LoaderId, JvmtiError> {
+        let Some(loader) = loader else {
             return Ok(LoaderId::BOOT);
         };
         let alike = names
             .loaders
-            .entry(self.env.identity_hash(loader.object())?)
+            .entry(self.env.identity_hash(loader)?)
             .or_default();
-        if let Some((_, id)) = alike
-            .iter()
-            .find(|(known, _)| known.is(jni, loader.object()))
-        {
+        if let Some((_, id)) = alike.iter().find(|(known, _)| known.is(jni, loader)) {
             return Ok(*id);
         }
         let id = self.tables.loaders.add();
-        alike.extend(Weak::new(jni, loader.object()).map(|loader| (loader, id)));
+        alike.extend(Weak::new(jni, loader).map(|loader| (loader, id)));
         Ok(id)
     }
 }

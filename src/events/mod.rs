@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 
 use crate::engines::alloc::AllocationTracker;
 use crate::engines::sample::CpuSampler;
-use crate::jvmti::{AgentThreads, Allocation, Env, Events, Jni, Object};
+use crate::engines::time::MethodTimer;
+use crate::jvmti::{AgentThreads, Allocation, ClassFile, Env, Events, Jni, Object};
 use crate::snapshot::Journal;
 use crate::tables::Tables;
 
@@ -25,6 +26,8 @@ pub struct DumpPlan {
     pub verbose: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
     pub collect: bool,
+    /// `cpu=old`: whether times are written in the old prof format.
+    pub old_prof: bool,
     /// `sample=`: the bytes between two allocations that are seen, where not all are.
     pub sampled: Option<u32>,
 }
@@ -35,6 +38,8 @@ pub struct Engines {
     pub sampler: Option<Box<dyn CpuSampler>>,
     /// `None` where sites are not asked for.
     pub tracker: Option<AllocationTracker>,
+    /// `None` where methods are not timed.
+    pub timer: Option<MethodTimer>,
 }
 
 /// The agent, as the VM's events see it.
@@ -48,6 +53,7 @@ pub struct Handlers {
     journal: Arc<Journal>,
     sampler: Option<Box<dyn CpuSampler>>,
     tracker: Option<AllocationTracker>,
+    timer: Option<MethodTimer>,
     plan: DumpPlan,
     /// Called once the output is closed; `true` if it could be written whole.
     closed: Box<dyn Fn(bool) + Send + Sync>,
@@ -74,6 +80,7 @@ impl Handlers {
             journal,
             sampler: engines.sampler,
             tracker: engines.tracker,
+            timer: engines.timer,
             plan,
             closed,
             registering: Mutex::new(()),
@@ -120,6 +127,23 @@ impl Events for Handlers {
     fn gc_finished(&self) {
         if let Some(tracker) = &self.tracker {
             tracker.gc_finished();
+        }
+    }
+
+    fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
+        let timer = self.timer.as_ref().filter(|_| !self.is_quiet())?;
+        timer.class_file(jni, class)
+    }
+
+    fn virtual_thread_mounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(timer) = &self.timer {
+            timer.virtual_thread_mounted(thread);
+        }
+    }
+
+    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(timer) = &self.timer {
+            timer.virtual_thread_unmounted(thread);
         }
     }
 

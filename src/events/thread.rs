@@ -37,6 +37,9 @@ impl Handlers {
     }
 
     pub(super) fn on_thread_end(&self) {
+        if let Some(timer) = &self.timer {
+            timer.thread_ended();
+        }
         let Ok(mark) = self.env.thread_mark(None) else {
             return;
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Handlers;
 use crate::console;
 use crate::engines::alloc::{AllocationTracker, Moment, Report};
+use crate::engines::time::MethodTimer;
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
 use crate::snapshot::{self, HeapState, SitesRequest};
 
@@ -31,6 +32,9 @@ impl Handlers {
         if let Some(sampler) = &self.sampler {
             sampler.start(jni)?;
         }
+        if let Some(timer) = &self.timer {
+            timer.start(jni)?;
+        }
         // Last: what the agent itself causes to be made is not the program's.
         if let Some(tracker) = &self.tracker {
             tracker.start(jni)?;
@@ -53,6 +57,9 @@ impl Handlers {
         if let Some(sampler) = &self.sampler {
             sampler.stop(jni);
         }
+        if let Some(timer) = &self.timer {
+            timer.stop();
+        }
         if self.plan.on_exit && !self.is_quiet() {
             self.dump(jni, Moment::Death);
         }
@@ -68,7 +75,7 @@ impl Handlers {
             ));
             return;
         };
-        if self.tracker.is_none() && self.sampler.is_none() {
+        if self.tracker.is_none() && self.sampler.is_none() && self.timer.is_none() {
             return;
         }
         self.say("Dumping");
@@ -80,7 +87,29 @@ impl Handlers {
             self.say(" CPU usage by sampling running threads ...");
             snapshot::cpu_samples(&self.journal, self.plan.cutoff);
         }
+        if let Some(timer) = &self.timer {
+            self.dump_times(jni, timer);
+        }
         self.say(" done.\n");
+    }
+
+    fn dump_times(&self, jni: Jni<'_>, timer: &MethodTimer) {
+        let costs = timer.take_costs();
+        let notes = match self.plan.verbose {
+            true => timer.left_out(jni),
+            false => Vec::new(),
+        };
+        if !self.plan.old_prof {
+            self.say(" CPU usage by timing methods ...");
+            snapshot::cpu_times(&self.journal, costs, self.plan.cutoff, &notes);
+            return;
+        }
+        self.say(" CPU usage in old prof format ...");
+        snapshot::old_prof(&self.journal, &costs);
+        // That format has no place for them.
+        for note in notes {
+            self.say(&format!(" ({note})"));
+        }
     }
 
     fn dump_sites(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) {

@@ -1,5 +1,6 @@
 //! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
 
+use super::classes::{ClassFile, on_class_file_load_hook};
 use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
@@ -26,6 +27,17 @@ pub trait Events: Send + Sync {
     /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
     fn gc_finished(&self);
 
+    /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
+    fn class_file(&self, _jni: Jni<'_>, _class: ClassFile<'_>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The current thread has begun to carry a virtual thread.
+    fn virtual_thread_mounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+
+    /// The current thread is about to carry the virtual thread no longer.
+    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+
     /// The user asked for a dump (SIGQUIT).
     fn data_dump_request(&self);
 
@@ -44,6 +56,8 @@ pub enum Event {
     Allocation,
     /// [`Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
+    /// [`Events::class_file`].
+    ClassFile,
 }
 
 /// An object that has just been made.
@@ -69,6 +83,7 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
         SampledObjectAlloc: Some(on_sampled_object_alloc),
         GarbageCollectionFinish: Some(on_garbage_collection_finish),
         DataDumpRequest: Some(on_data_dump_request),
+        ClassFileLoadHook: Some(on_class_file_load_hook),
         ..Default::default()
     };
     // SAFETY: the VM copies the structure; its functions live as long as the library.
@@ -109,6 +124,7 @@ impl Event {
             Event::ThreadEnd => sys::JVMTI_EVENT_THREAD_END,
             Event::Allocation => sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
             Event::GarbageCollection => sys::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+            Event::ClassFile => sys::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
         }
     }
 }

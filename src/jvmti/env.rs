@@ -37,6 +37,8 @@ pub enum Capability {
     GarbageCollectionEvents,
     /// For [`Env::class_histogram`].
     HeapWalk,
+    /// For [`super::Event::ClassFile`] and [`Env::retransform`].
+    Retransform,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`.
@@ -125,6 +127,14 @@ impl Env {
     pub fn new(vm: Vm) -> Option<Self> {
         let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
         Some(Self { raw, vm })
+    }
+
+    /// The environment that the VM passes to a callback, which is the one it was registered with.
+    pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
+        Some(Self {
+            raw: NonNull::new(raw)?,
+            vm: Vm::of(jni)?,
+        })
     }
 
     pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
@@ -387,6 +397,7 @@ impl Env {
                     wanted.set_can_generate_garbage_collection_events(1);
                 }
                 Capability::HeapWalk => wanted.set_can_tag_objects(1),
+                Capability::Retransform => wanted.set_can_retransform_classes(1),
             }
         }
         self.add_capabilities(&wanted)

@@ -9,7 +9,7 @@ use super::sys;
 /// The JNI environment of the current thread, for as long as a callback runs.
 #[derive(Clone, Copy)]
 pub struct Jni<'a> {
-    env: NonNull<sys::JNIEnv>,
+    pub(super) env: NonNull<sys::JNIEnv>,
     callback: PhantomData<&'a sys::JNIEnv>,
 }
 
@@ -20,6 +20,7 @@ macro_rules! jni {
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};
 }
+pub(super) use jni;
 
 impl<'a> Jni<'a> {
     /// Wraps what the VM hands to a callback.
@@ -73,7 +74,7 @@ impl<'a> Jni<'a> {
         Local::new(self, raw)
     }
 
-    fn find_class(self, name: &CStr) -> Option<Local<'a>> {
+    pub(super) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
         if self.clear_exception() {
@@ -83,7 +84,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Clears an exception that a call left behind, so that the program never sees it.
-    fn clear_exception(self) -> bool {
+    pub(super) fn clear_exception(self) -> bool {
         // SAFETY: both functions may be called with an exception pending.
         unsafe {
             let pending = jni!(self, ExceptionCheck);
@@ -280,7 +281,7 @@ impl Vm {
         NonNull::new(vm).map(Self)
     }
 
-    fn of(jni: Jni<'_>) -> Option<Self> {
+    pub(super) fn of(jni: Jni<'_>) -> Option<Self> {
         let mut vm = ptr::null_mut();
         // SAFETY: `vm` is where the answer goes.
         let status = unsafe { jni!(jni, GetJavaVM, &mut vm) };

@@ -8,22 +8,28 @@
 
 mod agent_thread;
 mod callbacks;
+mod classes;
+mod clock;
 mod door;
 mod env;
 mod error;
 mod flags;
 mod heap;
+mod hooks;
 mod jni;
 mod sys;
 mod virtual_threads;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::{Allocation, Event, Events};
+pub use classes::ClassFile;
+pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
 pub use door::Door;
 pub use env::{Capability, Env, Frame, Method};
 pub use error::JvmtiError;
 pub use flags::VmFlags;
 pub use heap::Interval;
+pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

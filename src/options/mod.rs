@@ -47,6 +47,12 @@ pub struct Options {
     pub collect: bool,
     /// `sample=`: bytes between two allocations that are seen, `None` for all.
     pub sample: Option<u32>,
+    /// `clock=`: what `cpu=times|old` measures.
+    pub clock: Clock,
+    /// `include=`: patterns of the classes that `cpu=times|old` measures, none for all.
+    pub include: Vec<String>,
+    /// `exclude=`: patterns of classes that it does not.
+    pub exclude: Vec<String>,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
 }
@@ -63,6 +69,19 @@ pub enum Heap {
 pub enum Cpu {
     /// `cpu=samples`, `cpu=y`.
     Samples,
+    /// `cpu=times`.
+    Times,
+    /// `cpu=old`.
+    Old,
+}
+
+/// `clock=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// `clock=cpu`.
+    Cpu,
+    /// `clock=wall`.
+    Wall,
 }
 
 /// `format=`.
@@ -124,6 +143,9 @@ pub enum OptionError {
         "no profile is asked for, and the default, heap=all, is not in this version yet; ask for cpu=samples"
     )]
     NothingAsked,
+    /// Timing has no form in the binary format.
+    #[error("option format=b: cpu={0} has no binary form; must be a")]
+    TextOnly(&'static str),
     /// An option that may be given only once.
     #[error("option {name}={value}: given twice; once is allowed")]
     Twice {
@@ -212,6 +234,22 @@ mod tests {
         assert_eq!(options.sample, Some(524_288));
         assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
         assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
+    }
+
+    #[test]
+    fn timing_takes_a_clock_and_classes() {
+        let options = options("cpu=times,clock=wall,include=a.*:b.B|c.C$D,exclude=a.x.*");
+        assert_eq!(
+            (options.cpu, options.clock),
+            (Some(Cpu::Times), Clock::Wall)
+        );
+        assert_eq!(options.include, ["a.*", "b.B", "c.C$D"]);
+        assert_eq!(options.exclude, ["a.x.*"]);
+        let old = self::options("cpu=old");
+        assert_eq!((old.cpu, old.clock), (Some(Cpu::Old), Clock::Cpu));
+        assert!(old.include.is_empty() && old.exclude.is_empty());
+        let idle = self::options("cpu=samples,clock=wall,include=a").without_effect;
+        assert_eq!(idle, ["include"]);
     }
 
     #[test]
@@ -310,12 +348,25 @@ mod tests {
                 "unknown option speed=9: 'help' lists the options",
             ),
             (
-                "cpu=times",
-                "option cpu=times: this version has no timing of methods yet; it has cpu=samples and heap=sites",
+                "cpu=times,format=b",
+                "option format=b: cpu=times has no binary form; must be a",
             ),
             (
-                "cpu=old",
-                "option cpu=old: this version has no timing of methods yet; it has cpu=samples and heap=sites",
+                "format=b,cpu=old",
+                "option format=b: cpu=old has no binary form; must be a",
+            ),
+            ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
+            (
+                "cpu=times,include=",
+                "option include=: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            ),
+            (
+                "cpu=times,exclude=a::b",
+                "option exclude=a::b: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            ),
+            (
+                "cpu=times,include=com/acme/*",
+                "option include=com/acme/*: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
             ),
             (
                 "heap=dump",

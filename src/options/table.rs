@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::{Clock, Cpu, Format, Heap, OptionError, Options};
 
 /// One option.
 pub(super) struct Row {
@@ -61,13 +61,20 @@ const ROWS: &[Row] = &[
         values: "samples|times|old",
         allowed: Some("samples|times|old|y"),
         default: "off",
-        description: "CPU usage (samples in this version)",
+        description: "CPU usage",
         setter: Setter::Value(|settings, value| match value {
             "samples" | "y" => {
                 settings.options.cpu = Some(Cpu::Samples);
                 Ok(())
             }
-            "times" | "old" => Err(Refusal::NotBuilt("timing of methods")),
+            "times" => {
+                settings.options.cpu = Some(Cpu::Times);
+                Ok(())
+            }
+            "old" => {
+                settings.options.cpu = Some(Cpu::Old);
+                Ok(())
+            }
             _ => Err(Refusal::NotAllowed),
         }),
     },
@@ -211,6 +218,43 @@ const ROWS: &[Row] = &[
         }),
     },
     Row {
+        name: "clock",
+        values: "cpu|wall",
+        allowed: None,
+        default: "cpu",
+        description: "what cpu=times|old measures",
+        setter: Setter::Value(|settings, value| {
+            settings.options.clock = match value {
+                "cpu" => Clock::Cpu,
+                "wall" => Clock::Wall,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "include",
+        values: "<classes>",
+        allowed: Some(CLASSES),
+        default: "all",
+        description: "classes that cpu=times|old measures",
+        setter: Setter::Value(|settings, value| {
+            settings.options.include = patterns(value).ok_or(Refusal::NotAllowed)?;
+            Ok(())
+        }),
+    },
+    Row {
+        name: "exclude",
+        values: "<classes>",
+        allowed: Some(CLASSES),
+        default: "none",
+        description: "classes that it does not",
+        setter: Setter::Value(|settings, value| {
+            settings.options.exclude = patterns(value).ok_or(Refusal::NotAllowed)?;
+            Ok(())
+        }),
+    },
+    Row {
         name: "msa",
         values: "y|n",
         allowed: None,
@@ -277,6 +321,9 @@ const ROWS: &[Row] = &[
     hidden("pause", "y|n", Setter::SwitchWithoutEffect),
     hidden("debug", "y|n", Setter::SwitchWithoutEffect),
 ];
+
+/// What `include=` and `exclude=` take.
+const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
 
 /// The bit of `logflags=` that had the original read its own binary file back.
 const LOG_CHECK_BINARY: u32 = 4;
@@ -352,6 +399,18 @@ fn bytes(value: &str) -> Option<u32> {
     (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
 }
 
+/// Names as in Java source, with `*` for any characters. A `|` does as well as the `:`.
+fn patterns(value: &str) -> Option<Vec<String>> {
+    let patterns = value.split([':', '|']);
+    let is_name = |pattern: &str| {
+        !pattern.is_empty()
+            && !pattern.contains(|c: char| c.is_whitespace() || "/;[]()".contains(c))
+    };
+    patterns
+        .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
+        .collect()
+}
+
 fn switch(value: &str) -> Result<bool, Refusal> {
     match value {
         "y" => Ok(true),
@@ -379,6 +438,9 @@ impl Default for Settings {
                 check_file: false,
                 collect: true,
                 sample: None,
+                clock: Clock::Cpu,
+                include: Vec::new(),
+                exclude: Vec::new(),
                 without_effect: Vec::new(),
             },
             file: None,
@@ -393,10 +455,27 @@ impl Settings {
         }
     }
 
+    fn note_unused_classes(&mut self) {
+        for (name, patterns) in [
+            ("include", self.options.include.is_empty()),
+            ("exclude", self.options.exclude.is_empty()),
+        ] {
+            if !patterns {
+                self.note(name);
+            }
+        }
+    }
+
     /// Fills in what depends on several options.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
         if self.options.cpu.is_none() && self.options.heap.is_none() {
             return Err(OptionError::NothingAsked);
+        }
+        match (self.options.cpu, self.options.format) {
+            (Some(Cpu::Times), Format::Binary) => return Err(OptionError::TextOnly("times")),
+            (Some(Cpu::Old), Format::Binary) => return Err(OptionError::TextOnly("old")),
+            (Some(Cpu::Times | Cpu::Old), Format::Text) => {}
+            _ => self.note_unused_classes(),
         }
         self.options.file = self
             .file
@@ -440,6 +519,8 @@ Example: what is alive, and where it was made, 8 frames a trace
   java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
 Example: 20 ms of CPU time a sample, 8 frames a trace, as text
   java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
+Example: every call of the methods of two packages, counted and timed
+  java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
 ",

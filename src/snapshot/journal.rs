@@ -166,7 +166,8 @@ impl Entry<'_> {
         });
     }
 
-    fn frame(&mut self, id: FrameId) -> FormatFrameId {
+    /// A frame, preceded by its names.
+    pub(super) fn frame(&mut self, id: FrameId) -> FormatFrameId {
         let number = numbers::frame(id);
         if !is_new(&mut self.written.frames, id.index()) {
             return number;

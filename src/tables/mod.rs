@@ -7,6 +7,7 @@
 //! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls out of this room.
 
 pub mod class;
+pub mod cost;
 pub mod frame;
 mod intern;
 pub mod loader;

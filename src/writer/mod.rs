@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use hprof_format::{Encoder, Micros, Millis, Record};
+use hprof_format::{Encoder, Micros, Millis, Record, Timing};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::console;
@@ -103,11 +103,20 @@ impl Writer {
 impl Records {
     /// Appends a record.
     pub fn write(&mut self, record: &Record<'_>) {
+        self.append(|encoder, time, buffer| encoder.record(time, record, buffer));
+    }
+
+    /// Appends the result of timing methods.
+    pub fn write_timing(&mut self, timing: &Timing<'_>) {
+        self.append(|encoder, time, buffer| encoder.timing(time, timing, buffer));
+    }
+
+    fn append(&mut self, encode: impl FnOnce(&mut dyn Encoder, Micros, &mut Vec<u8>)) {
         if self.queue.is_none() || self.failed.load(Ordering::Relaxed) {
             return;
         }
         let time = Micros(self.start.elapsed().as_micros() as u64);
-        self.encoder.record(time, record, &mut self.buffer);
+        encode(&mut *self.encoder, time, &mut self.buffer);
         if self.buffer.len() >= BUFFER {
             self.flush();
         }

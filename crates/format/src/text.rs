@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use crate::ctime::ctime;
+use crate::timing::millis;
 use crate::{
     AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record,
-    SITES_BY_ALLOCATION, StringId, TraceSerial,
+    SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
 };
 
 /// Stands for what an id names when nothing of that name has been written.
@@ -38,6 +39,14 @@ This file is the profile of a Java program, written as a sequence of records:
       are right, but those of methods lean toward methods with safepoints.
       CPU time whose stack could not be seen is shown as
       java.lang.Thread.<unsampled>.
+
+  CPU TIME
+      How much time each stack's innermost method took itself, without what
+      it called, and how often it was called in this way; the costliest
+      first. Every call is counted. The time is CPU time (clock=cpu), or the
+      time that passed (clock=wall). Lines in parentheses before it say what
+      could not be timed: calls from there count as calls from the next timed
+      method further out, which is also charged for their time.
 
   SITES
       Where objects were allocated: for each class and stack, how many bytes
@@ -131,6 +140,13 @@ impl Encoder for TextEncoder {
                 .expect("a Vec takes every write"),
         }
     }
+
+    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
+        if let Timing::Traces { total, ref rows } = *timing {
+            self.print_cpu_times(time, total, rows, out)
+                .expect("a Vec takes every write");
+        }
+    }
 }
 
 impl TextEncoder {
@@ -221,6 +237,32 @@ impl TextEncoder {
             )?;
         }
         writeln!(out, "CPU SAMPLES END")
+    }
+
+    fn print_cpu_times(
+        &self,
+        time: Micros,
+        total: u64,
+        rows: &[TraceTime],
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let created = ctime(self.start, time);
+        let millis = millis(total);
+        writeln!(out, "CPU TIME (ms) BEGIN (total = {millis}) {created}")?;
+        writeln!(out, "rank   self  accum   count trace method")?;
+        let mut accumulated = 0;
+        for (rank, row) in (1..).zip(rows) {
+            accumulated += row.own;
+            let own = percent(row.own, total);
+            let accum = percent(accumulated, total);
+            let (count, trace) = (row.calls, row.trace);
+            let method = self.top_method(trace);
+            writeln!(
+                out,
+                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
+            )?;
+        }
+        writeln!(out, "CPU TIME (ms) END")
     }
 
     fn print_sites(
@@ -318,7 +360,7 @@ impl TextEncoder {
     }
 }
 
-fn printable(text: &[u8]) -> Box<str> {
+pub(crate) fn printable(text: &[u8]) -> Box<str> {
     let text = String::from_utf8_lossy(text);
     if !text.contains(is_control) {
         return text.into();
@@ -379,6 +421,35 @@ mod tests {
         }
         assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
         assert!(encoder.strings.is_empty());
+    }
+
+    #[test]
+    fn times_are_shares_of_all_time() {
+        let mut encoder = TextEncoder::new();
+        let mut out = Vec::new();
+        let row = |calls, own, trace| TraceTime {
+            calls,
+            own,
+            trace: TraceSerial(trace),
+        };
+        let timing = Timing::Traces {
+            total: 2_000_600_000,
+            rows: Cow::Owned(vec![
+                row(3, 1_500_450_000, 300_007),
+                row(12_345_678_901, 200_060_000, 300_001),
+            ]),
+        };
+        encoder.timing(Micros(0), &timing, &mut out);
+        let text = String::from_utf8(out).expect("UTF-8");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("CPU TIME (ms) BEGIN (total = 2001) "),
+            "{text}"
+        );
+        assert_eq!(lines[1], "rank   self  accum   count trace method");
+        assert_eq!(lines[2], "   1 75.00% 75.00%       3 300007 <unknown>");
+        assert_eq!(lines[3], "   2 10.00% 85.00% 12345678901 300001 <unknown>");
+        assert_eq!(lines[4..], ["CPU TIME (ms) END"]);
     }
 
     #[test]
