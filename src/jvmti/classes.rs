@@ -6,7 +6,7 @@ use std::ptr;
 use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object};
+use super::jni::{Jni, Object};
 use super::sys;
 
 /// A class that the VM is about to define, or to define anew.
@@ -31,10 +31,10 @@ impl Env {
 
     /// Has the VM show the classes again ([`super::Events::class_file`]) and define them anew, all or none. Needs
     /// [`super::Capability::Retransform`].
-    pub fn retransform(self, classes: &[&Local<'_>]) -> Result<(), JvmtiError> {
-        let raw: Vec<sys::jclass> = classes.iter().map(|class| class.object().raw).collect();
+    pub fn retransform(self, classes: &[Object<'_>]) -> Result<(), JvmtiError> {
+        let raw: Vec<sys::jclass> = classes.iter().map(|class| class.raw).collect();
         let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
-        // SAFETY: the references are valid: `classes` borrows from their owners.
+        // SAFETY: the references are valid: `Object` borrows from what keeps them so.
         unsafe { jvmti!(self, RetransformClasses, count, raw.as_ptr()) }
     }
 

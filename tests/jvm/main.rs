@@ -15,4 +15,5 @@ mod real_programs;
 mod samples;
 mod sites;
 mod threads;
+mod times;
 mod unloading;

@@ -35,8 +35,19 @@ fn what_cannot_be_taken_is_refused() {
         ("", "no profile is asked for"),
         ("speed=9", "unknown option speed=9"),
         ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
-        ("cpu=times", "option cpu=times: this version has no"),
-        ("cpu=old", "option cpu=old: this version has no"),
+        (
+            "cpu=times,format=b",
+            "option format=b: cpu=times has no binary form; must be a",
+        ),
+        (
+            "cpu=old,format=b",
+            "option format=b: cpu=old has no binary form; must be a",
+        ),
+        ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
+        (
+            "cpu=times,include=a b",
+            "option include=a b: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+        ),
         ("heap=dump", "option heap=dump: this version has no"),
         ("heap=all", "option heap=all: this version has no"),
         ("heap=sites,gc=1", "option gc=1: must be y|n"),

@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 
 use crate::engines::stack::{Stacks, TraceShape};
 use crate::jvmti::{
-    ClassFile, Env, Event, Jni, JvmtiError, Local, Object, TickClock, TickStart, VirtualThreads,
-    define_hooks,
+    ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, TickClock, TickStart,
+    VirtualThreads, define_hooks,
 };
 use crate::tables::Tables;
 use crate::tables::cost::TraceCost;
@@ -214,12 +214,17 @@ impl MethodTimer {
 
     /// Has all loaded classes defined anew, as far as that can be done.
     fn retransform(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        let classes = self.env.loaded_classes(jni)?;
-        let wanted: Vec<&Local<'_>> = classes
-            .iter()
-            .filter(|class| self.is_wanted(class.object()))
-            .collect();
-        for batch in wanted.chunks(BATCH) {
+        // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
+        let classes: Vec<Global> = {
+            let loaded = self.env.loaded_classes(jni)?;
+            let wanted = loaded.iter().map(Local::object);
+            wanted
+                .filter(|&class| self.is_wanted(class))
+                .filter_map(|class| Global::new(jni, class))
+                .collect()
+        };
+        let classes: Vec<Object<'_>> = classes.iter().map(Global::object).collect();
+        for batch in classes.chunks(BATCH) {
             self.retransform_batch(batch);
         }
         Ok(())
@@ -232,7 +237,7 @@ impl MethodTimer {
     }
 
     /// The VM takes all or none: a batch that it refuses is halved until the class that is at fault stands alone.
-    fn retransform_batch(&self, batch: &[&Local<'_>]) {
+    fn retransform_batch(&self, batch: &[Object<'_>]) {
         if batch.is_empty() || self.env.retransform(batch).is_ok() {
             return;
         }
