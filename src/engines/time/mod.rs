@@ -114,7 +114,9 @@ impl MethodTimer {
         }
     }
 
-    /// After [`MethodTimer::stop`]: gives all classes their own methods back.
+    /// After [`MethodTimer::stop`]: gives all classes their own methods back. At the end of the program that is not worth the
+    /// time.
+    #[allow(dead_code)] // For an agent that is taken out of a VM which goes on.
     pub fn uninstall(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         self.retransform(jni)
     }

@@ -16,7 +16,7 @@ fn large(jvm: &Jvm, exits: usize) -> Profile {
     for number in 0..exits {
         writeln!(body, "if (n == {}) return;", 1_000 + number).expect("a string takes it");
     }
-    for number in 0..6_050 {
+    for number in 0..5_700 {
         writeln!(body, "sink += {};", 40_000 + number).expect("a string takes it");
     }
     let source = format!(
@@ -55,7 +55,7 @@ fn large_methods_are_timed_while_there_is_room() {
         let profile = large(jvm, 0);
         assert_eq!(calls(one(&profile), "Large.large"), 10, "{}", jvm.feature);
         // The hooks of as many exits do not fit into 64 KB.
-        let profile = large(jvm, 400);
+        let profile = large(jvm, 800);
         let times = one(&profile);
         assert_eq!(calls(times, "Large.large"), 0, "{}", jvm.feature);
         assert_eq!(calls(times, "Large.main"), 1);
