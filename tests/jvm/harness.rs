@@ -51,6 +51,11 @@ pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
 }
 
+/// The newest JDK, whose `java` also runs programs from their source.
+pub fn compiler() -> PathBuf {
+    setting("HPROF_JAVAC_HOME", "newest_compiler").into()
+}
+
 /// What `scripts/test` sets, or what its library finds.
 fn setting(variable: &str, function: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
@@ -117,7 +122,7 @@ fn classes(feature: &str) -> PathBuf {
             .join(feature)
     };
     COMPILED.get_or_init(|| {
-        let javac = Path::new(&setting("HPROF_JAVAC_HOME", "newest_compiler")).join("bin/javac");
+        let javac = compiler().join("bin/javac");
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests");
         for entry in fs::read_dir(&sources).expect("java-tests") {
             let sources = entry.expect("a folder").path();

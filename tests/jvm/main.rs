@@ -10,6 +10,7 @@ mod failures;
 mod harness;
 mod options;
 mod profile;
+mod readers;
 mod real_programs;
 mod samples;
 mod sites;

@@ -307,9 +307,7 @@ fn each_named(
         | Record::HeapDumpSegment { .. }
         | Record::HeapDumpEnd
         | Record::HeapSummary { .. }
-        | Record::ControlSettings { .. } => {
-            Ok(())
-        }
+        | Record::ControlSettings { .. } => Ok(()),
     }
 }
 
