@@ -7,6 +7,8 @@ mod bindings;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // A VM unloads an agent that refuses to start. Nothing of ours should be running then, but nothing must depend on it.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     #[cfg(feature = "bindgen")]
     generate();
 }

@@ -1,32 +1,38 @@
 //! Wiring: from the options to everything that runs.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+mod attach;
+mod engines;
+mod output;
+mod reply;
+mod verify;
+
+use std::io;
 use std::panic;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use hprof_format::{BinaryEncoder, Encoder, Millis, TextEncoder};
+use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::alloc::{self, AllocationTracker};
-use crate::engines::sample::{CpuSampler, PortableSampler};
-use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
-use crate::events::{DumpPlan, Engines, Handlers};
-use crate::jvmti::{AgentThreads, Capability, Door, Env, Interval, JvmtiError, VirtualThreads, Vm};
-use crate::options::{self, Cpu, Format, Heap, OptionError, Options, Request, Surroundings};
+use crate::engines::alloc;
+use crate::events::{About, Collector, DumpPlan, Handlers, Run};
+use crate::jvmti::{AgentThreads, Capability, Env, JvmtiError, OwnEnv, Rounds, VirtualThreads, Vm};
+use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request};
 use crate::snapshot::{Journal, Settings};
 use crate::tables::Tables;
-use crate::writer::{FileSink, Writer, exists_already};
+use crate::writer::Writer;
+
+use engines::{allocation_interval, engines};
+use output::Output;
+
+pub use attach::attach;
 
 /// Options here come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";
-/// Where the original wrote what it found when it read its binary file back.
-const REPORT: &str = "java.hprof.check.txt";
 
-/// Why the agent cannot start; the VM then refuses to start as well.
+/// Why the agent cannot start; a VM that is starting then refuses to start as well.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The options cannot be taken.
@@ -35,14 +41,33 @@ pub enum StartError {
     /// The VM is no HotSpot of version 11 or later.
     #[error("this VM has no JVMTI 11")]
     NoJvmti,
-    /// The VM refuses something the options need.
+    /// The VM refuses something.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
+    /// The VM refuses something an option needs.
+    #[error(
+        "option {option}: this VM does not give what it needs: {error}; another agent may have it, or the VM gives it \
+         only at its start, to -agentpath"
+    )]
+    Capability {
+        /// The option.
+        option: &'static str,
+        /// What the VM says.
+        error: JvmtiError,
+    },
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file that can be written", path.display())]
     File {
         /// The file.
         path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The collector cannot be reached.
+    #[error("option net={address}: {error}; a collector must be listening there")]
+    Collector {
+        /// Its address.
+        address: Address,
         /// What the system says.
         error: io::Error,
     },
@@ -69,34 +94,67 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
         Request::Help => return Ok(Started::Help(options::help())),
         Request::Profile(options) => options,
     };
-    let path = Surroundings::of_this_process().expand(&options.file)?;
-    if Door::is_installed() {
+    if Rounds::is_running() {
         return Err(StartError::LoadedTwice);
     }
-    let env = Env::new(vm).ok_or(StartError::NoJvmti)?;
-    let virtual_threads = prepare(env, &options)?;
-
-    // From here on nothing is refused but the file itself: a run that fails on its options leaves no file.
-    let sink = open(&path, options.force)?;
-    say_what_is_idle(&options);
-    say_one_panic();
-    let handlers = wire(env, virtual_threads, &options, sink)?;
-    Door::install(env, Box::new(handlers))?;
+    begin(vm, &options, command_line)?;
     Ok(Started::Running)
 }
 
+/// Begins a round: from here on the VM's events are received.
+fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
+    let path = output::path(options)?;
+    let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
+    let env = own_env.env();
+    let virtual_threads = prepare(env, options)?;
+
+    // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
+    let output = output::open(options, path.as_deref())?;
+    say_what_is_idle(options);
+    say_one_panic();
+    let about = About {
+        options: given.to_owned(),
+        output: output.name(options),
+        since: Instant::now(),
+    };
+    let agent_threads = Arc::new(AgentThreads::default());
+    let handlers = wire(env, virtual_threads, options, output, &agent_threads, about)?;
+    if Rounds::begin(own_env, agent_threads, Box::new(handlers))? {
+        Ok(())
+    } else {
+        Err(StartError::LoadedTwice)
+    }
+}
+
 /// Asks the VM for what the options need, and no more: some capabilities cost the program something.
-fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiError> {
-    let mut capabilities = vec![Capability::SourceFileName, Capability::LineNumbers];
-    if options.cpu.is_some() {
-        capabilities.push(Capability::ThreadCpuTime);
+fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, StartError> {
+    env.request(&[Capability::SourceFileName, Capability::LineNumbers])?;
+    let need = |option, capabilities: &[Capability]| {
+        env.request(capabilities)
+            .map_err(|error| StartError::Capability { option, error })
+    };
+    if let Some(cpu) = options.cpu {
+        need(cpu.option(), &[Capability::ThreadCpuTime])?;
+        if cpu.times_methods() {
+            need(cpu.option(), &[Capability::Retransform])?;
+        }
     }
-    if options.heap.is_some() {
-        capabilities.push(Capability::AllocationEvents);
-        capabilities.push(Capability::GarbageCollectionEvents);
-        capabilities.push(Capability::HeapWalk);
+    if let Some(heap) = options.heap {
+        let capabilities = [
+            Capability::AllocationEvents,
+            Capability::GarbageCollectionEvents,
+            Capability::HeapWalk,
+        ];
+        need(heap.option(), &capabilities)?;
     }
-    env.request(&capabilities)?;
+    if options.monitors {
+        let capabilities = [Capability::MonitorEvents, Capability::MonitorStates];
+        need("monitor=y", &capabilities)?;
+    }
+    if options.net.is_some() {
+        // A collector may ask for a HEAP SUMMARY in any run.
+        need("net", &[Capability::HeapWalk])?;
+    }
     if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
         console::line(format_args!(
             "this VM cannot be made to tell of all allocations; some will be missing"
@@ -105,39 +163,21 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, JvmtiE
     Ok(env.virtual_threads())
 }
 
-fn allocation_interval(options: &Options) -> Interval {
-    options.sample.map_or(Interval::Every, Interval::Bytes)
-}
-
-fn open(path: &Path, force: bool) -> Result<FileSink, StartError> {
-    let cannot = |path: &Path| {
-        let path = path.to_owned();
-        move |error| StartError::File { path, error }
-    };
-    if force {
-        return FileSink::create(path).map_err(cannot(path));
-    }
-    match FileSink::create_new(path) {
-        Err(error) if exists_already(&error) => {
-            let path = options::with_pid(path, std::process::id());
-            FileSink::create_new(&path).map_err(cannot(&path))
-        }
-        sink => sink.map_err(cannot(path)),
-    }
-}
-
 fn wire(
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     options: &Options,
-    sink: FileSink,
+    output: Output,
+    agent_threads: &Arc<AgentThreads>,
+    about: About,
 ) -> Result<Handlers, StartError> {
-    let path = sink.path().to_owned();
     let encoder: Box<dyn Encoder> = match options.format {
+        Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
         Format::Text => Box::new(TextEncoder::new()),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
-    let writer = Writer::start(encoder, sink, now()).map_err(StartError::Thread)?;
+    let folder = output.folder();
+    let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
     let tables = Arc::new(Tables::default());
     let settings = Settings {
         allocations: options.heap.is_some(),
@@ -145,76 +185,54 @@ fn wire(
         depth: options.depth,
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
-    let agent_threads = Arc::new(AgentThreads::default());
     let engines = engines(
         env,
         virtual_threads,
         options,
-        &agent_threads,
+        agent_threads,
         &tables,
         &journal,
+        &folder,
     );
-    let plan = DumpPlan {
+    let checked = options.check_file && options.format == Format::Binary;
+    let file = output.file.filter(|_| checked);
+    let run = Run {
+        env,
+        agent_threads: agent_threads.clone(),
+        tables,
+        journal,
+        plan: plan(options),
+        about,
+        // The text of a heap dump begins with its totals.
+        spool: (options.format == Format::Text).then_some(folder),
+        collector: output.commands.map(|commands| Collector {
+            commands,
+            may_exit: options.net_exit,
+        }),
+        closed: Box::new(move |sound| {
+            if let Some(file) = &file
+                && sound
+            {
+                verify::report(file);
+            }
+        }),
+    };
+    Ok(Handlers::new(run, engines))
+}
+
+fn plan(options: &Options) -> DumpPlan {
+    DumpPlan {
         cutoff: options.cutoff,
         on_exit: options.dump_on_exit,
         verbose: options.verbose,
         collect: options.collect,
+        old_prof: options.cpu == Some(Cpu::Old),
         sampled: options.sample,
-    };
-    let checked = options.check_file && options.format == Format::Binary;
-    let closed = Box::new(move |sound| {
-        if checked && sound {
-            report(&path);
-        }
-    });
-    Ok(Handlers::new(
-        env,
-        agent_threads,
-        tables,
-        journal,
-        engines,
-        plan,
-        closed,
-    ))
-}
-
-fn engines(
-    env: Env,
-    virtual_threads: Option<VirtualThreads>,
-    options: &Options,
-    agent_threads: &Arc<AgentThreads>,
-    tables: &Arc<Tables>,
-    journal: &Arc<Journal>,
-) -> Engines {
-    let shape = TraceShape {
-        depth: usize::from(options.depth),
-        line_numbers: options.line_numbers,
-        threads: options.threads,
-    };
-    let journal = journal.clone();
-    let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
-    let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
-    let sampler = options.cpu.filter(|_| shape.depth > 0).map(|Cpu::Samples| {
-        Box::new(PortableSampler::new(
-            env,
-            agent_threads.clone(),
-            virtual_threads,
-            stacks.clone(),
-            tables.clone(),
-            options.interval,
-        )) as Box<dyn CpuSampler>
-    });
-    let tracker = options.heap.map(|Heap::Sites| {
-        AllocationTracker::new(
-            env,
-            agent_threads.clone(),
-            stacks.clone(),
-            Box::new(VmTopFrames(env)),
-            tables.clone(),
-            allocation_interval(options),
-        )
-    });
-    Engines { sampler, tracker }
+        heap_dump: options.heap.is_some_and(Heap::has_dump),
+        sites: options.heap.is_some_and(Heap::has_sites),
+        primitive_fields: options.primitive_fields,
+        primitive_arrays: options.primitive_arrays,
+    }
 }
 
 fn now() -> Millis {
@@ -249,22 +267,4 @@ fn say_one_panic() {
             "a fault of the agent ends the profile, the program goes on ({what}, {place})"
         ));
     }));
-}
-
-/// `logflags=4`: reads the file back and writes what it finds to [`REPORT`].
-fn report(path: &Path) {
-    if let Err(error) = write_report(path) {
-        console::line(format_args!(
-            "{REPORT}: {error}; the profile itself is whole"
-        ));
-    }
-}
-
-fn write_report(path: &Path) -> io::Result<()> {
-    let finding = match hprof_format::check(BufReader::new(File::open(path)?)) {
-        Ok(summary) => summary.to_string(),
-        Err(fault) => format!("{fault}\n"),
-    };
-    let mut report = FileSink::create(Path::new(REPORT))?;
-    report.write(format!("{}:\n{finding}", path.display()).as_bytes())
 }

@@ -1,6 +1,6 @@
 //! HPROF, the heap and CPU profiling agent, for today's JVMs.
 //!
-//! The VM loads this library and calls [`Agent_OnLoad`]; `agent` reads the options and wires the rooms together:
+//! The VM loads this library and calls [`Agent_OnLoad`], or [`Agent_OnAttach`] when it runs already; `agent` reads the options and wires the rooms together:
 //! `jvmti` is the door to the VM, `events` says what happens on each event, `engines` measure, `tables` remember,
 //! `snapshot` makes records of the tables, `writer` puts them into the file.
 
@@ -52,21 +52,26 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// The agent is to start in a VM that runs already, which this version cannot do.
+/// The VM runs, and somebody has a command for the agent: to start, most of all. An answer other than `JNI_OK` is told to
+/// them; the VM goes on.
 ///
 /// # Safety
-/// None is needed: the arguments are not looked at.
-#[allow(unsafe_code)] // The name is the VM's contract.
+/// As for [`Agent_OnLoad`], on a thread of the VM.
+#[allow(unsafe_code)] // The name is the VM's contract, and its arguments are raw.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnAttach(
-    _vm: *mut JavaVM,
-    _options: *const c_char,
+    vm: *mut JavaVM,
+    options: *const c_char,
     _reserved: *mut c_void,
 ) -> i32 {
-    console::line(format_args!(
-        "this version cannot attach to a running VM; start it with -agentpath"
-    ));
-    JNI_ERR
+    // SAFETY: the VM's arguments.
+    let (vm, options) = unsafe { (Vm::from_raw(vm), text(options)) };
+    let Some(vm) = vm else { return JNI_ERR };
+    match catch_unwind(AssertUnwindSafe(|| agent::attach(vm, &options))) {
+        Ok(true) => JNI_OK,
+        // The user has been told; of a panic by its hook.
+        Ok(false) | Err(_) => JNI_ERR,
+    }
 }
 
 /// The VM's string, whatever its encoding.

@@ -124,3 +124,20 @@ install_hprof2flamegraph() {
     python3 -m venv --clear "$venv" >&2 &&
         "$venv/bin/python" -m pip --disable-pip-version-check install --quiet hprof2flamegraph==0.0.6 >&2
 }
+
+# Readers of heap dumps that run in a JVM, all jars in one folder.
+install_heap_readers() {
+    local new
+    [[ -d $tools/readers ]] && return
+    need_command mvn maven || return 1
+    note "fetching readers of heap dumps into $tools/readers"
+    mkdir -p "$tools"
+    new=$(mktemp -d "$tools/.readers.XXXXXX")
+    if mvn -q -B -Dstyle.color=never -f scripts/lib/heap-readers.xml \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$new/readers" >&2; then
+        mv "$new/readers" "$tools/readers"
+    fi
+    rm -rf "$new"
+    [[ -d $tools/readers ]]
+}

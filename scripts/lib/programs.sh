@@ -3,6 +3,7 @@
 #
 #   compiler.jar lodash.js   the Closure compiler and what it compiles
 #   corpus/ corpus.files     sources for javac, and their absolute paths as a javac argument file
+#   classes/                 jars whose classes are rewritten: of Kotlin, of Scala, of Java compilers of all ages
 
 programs=${target:?common.sh comes first}/programs
 closure_version=20230802.0.0
@@ -57,6 +58,28 @@ fetch_corpus() {
     find "$programs/corpus" -name '*.java' | LC_ALL=C sort >"$new/corpus.files"
     mv "$new/corpus.files" "$programs/corpus.files" || return 1
     rm -rf "$new"
+}
+
+# What other compilers and other times made of classes.
+class_jars="org.jetbrains.kotlin:kotlin-stdlib:2.2.20 org.jetbrains.kotlin:kotlin-compiler-embeddable:2.2.20
+    org.scala-lang:scala-library:2.13.16 org.codehaus.groovy:groovy-all:2.4.21 hsqldb:hsqldb:1.8.0.10
+    xerces:xercesImpl:2.4.0 ant:ant:1.5.4 bouncycastle:bcprov-jdk14:138"
+
+fetch_class_corpus() {
+    local jar new
+    [[ -d $programs/classes ]] && return
+    need_command mvn maven || return 1
+    mkdir -p "$programs"
+    new=$(mktemp -d "$programs/.new.XXXXXX")
+    for jar in $class_jars; do
+        note "fetching the classes of $jar"
+        if ! mvn -q -B -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+            -Dartifact="$jar" -DoutputDirectory="$new" >&2; then
+            rm -rf "$new"
+            return 1
+        fi
+    done
+    mv "$new" "$programs/classes"
 }
 
 corpus_size() { wc -l <"$programs/corpus.files"; }

@@ -3,12 +3,13 @@
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::jvmti::{Env, Frame, Jni, JvmtiError, Method, Object, Weak};
+use crate::jvmti::{Env, Frame, Jni, JvmtiError, Local, Method, Object, Weak};
 use crate::tables::Tables;
 use crate::tables::class::{ClassId, Interned, name_of_signature};
 use crate::tables::frame::{self, FrameId, Line};
@@ -19,7 +20,7 @@ use crate::tables::trace::{TraceId, TraceKey};
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]
 pub struct TraceShape {
-    /// The most frames, `depth=`.
+    /// The most frames at first, `depth=`.
     pub depth: usize,
     /// Whether frames have line numbers, `lineno=`.
     pub line_numbers: bool,
@@ -52,6 +53,7 @@ pub struct Stacks {
     env: Env,
     tables: Arc<Tables>,
     shape: TraceShape,
+    depth: AtomicUsize,
     unsampled: FrameId,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     names: Mutex<Names>,
@@ -65,6 +67,9 @@ struct Names {
     /// Classes that have been named and not been unloaded since.
     classes: HashMap<ClassId, Arc<Weak>, FixedState>,
 }
+
+/// The frames of a thread's whole stack, at the most.
+const WHOLE: usize = 1_024;
 
 /// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
 /// one that runs no Java. It has the form of a real frame because readers of the text format fail on a row of CPU
@@ -103,15 +108,31 @@ impl Stacks {
             env,
             tables,
             shape,
+            depth: AtomicUsize::new(shape.depth),
             unsampled,
             class_unloaded,
             names: Mutex::default(),
         }
     }
 
-    /// How much of a stack to take.
+    /// How much of a stack to take. May change at any time.
     pub fn depth(&self) -> usize {
-        self.shape.depth
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// From now on stacks are taken as deep as this.
+    pub fn set_depth(&self, depth: usize) {
+        self.depth.store(depth, Ordering::Relaxed);
+    }
+
+    /// Whether threads keep their traces apart.
+    pub fn by_thread(&self) -> bool {
+        self.shape.threads
+    }
+
+    /// Whether frames have line numbers.
+    pub fn line_numbers(&self) -> bool {
+        self.shape.line_numbers
     }
 
     /// The trace of a stack that `thread` had a moment ago.
@@ -126,6 +147,28 @@ impl Stacks {
             );
         }
         self.intern(thread, &ids)
+    }
+
+    /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
+    /// dumps find a thread's stack by the thread that its trace names.
+    pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
+        let mut frames = vec![Frame::default(); WHOLE];
+        // A thread that is ending has no stack.
+        let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
+        if count == 0 {
+            return TraceId::EMPTY;
+        }
+        let ids: Vec<FrameId> = {
+            let mut names = self.names.lock();
+            let frames = frames[..count].iter();
+            frames
+                .map(|&frame| self.frame(jni, &mut names, frame))
+                .collect()
+        };
+        self.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &ids,
+        })
     }
 
     /// The trace for CPU time whose stack was not seen.
@@ -279,12 +322,27 @@ impl Stacks {
             .tables
             .classes
             .intern(loader, name, || self.tables.objects.add());
-        if let Interned::New(id) = interned {
+        // A class that was named by its file is known, and not watched yet.
+        let id = interned.id();
+        if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
             names
                 .classes
                 .extend(Weak::new(jni, class).map(|class| (id, Arc::new(class))));
         }
-        Ok(interned.id())
+        Ok(id)
+    }
+
+    /// The id of the class of that name which the loader (`None` for the boot loader) is about to define.
+    pub fn class_named(
+        &self,
+        jni: Jni<'_>,
+        loader: Option<Object<'_>>,
+        name: &str,
+    ) -> Result<ClassId, JvmtiError> {
+        let loader = self.loader_id(jni, &mut self.names.lock(), loader)?;
+        let name = self.tables.strings.intern(name);
+        let object = || self.tables.objects.add();
+        Ok(self.tables.classes.intern(loader, name, object).id())
     }
 
     fn loader(
@@ -293,21 +351,28 @@ impl Stacks {
         names: &mut Names,
         class: Object<'_>,
     ) -> Result<LoaderId, JvmtiError> {
-        let Some(loader) = self.env.class_loader(jni, class)? else {
+        let loader = self.env.class_loader(jni, class)?;
+        self.loader_id(jni, names, loader.as_ref().map(Local::object))
+    }
+
+    fn loader_id(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        loader: Option<Object<'_>>,
+    ) -> Result<LoaderId, JvmtiError> {
+        let Some(loader) = loader else {
             return Ok(LoaderId::BOOT);
         };
         let alike = names
             .loaders
-            .entry(self.env.identity_hash(loader.object())?)
+            .entry(self.env.identity_hash(loader)?)
             .or_default();
-        if let Some((_, id)) = alike
-            .iter()
-            .find(|(known, _)| known.is(jni, loader.object()))
-        {
+        if let Some((_, id)) = alike.iter().find(|(known, _)| known.is(jni, loader)) {
             return Ok(*id);
         }
         let id = self.tables.loaders.add();
-        alike.extend(Weak::new(jni, loader.object()).map(|loader| (loader, id)));
+        alike.extend(Weak::new(jni, loader).map(|loader| (loader, id)));
         Ok(id)
     }
 }

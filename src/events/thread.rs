@@ -1,9 +1,21 @@
 //! Threads of the program come and go.
 
 use super::Handlers;
+use crate::engines::monitor::MonitorWatch;
 use crate::jvmti::{Jni, JvmtiError, Local, Object};
 use crate::snapshot::ThreadNames;
 use crate::tables::thread::ThreadSerial;
+
+/// The mark of a thread that has ended without a number.
+const ENDED: u32 = u32::MAX;
+
+/// The number that a mark other than 0 stands for.
+pub(super) fn serial_of(mark: u32) -> ThreadSerial {
+    match mark {
+        ENDED => ThreadSerial::UNKNOWN,
+        serial => ThreadSerial(serial),
+    }
+}
 
 impl Handlers {
     pub(super) fn on_thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -26,7 +38,7 @@ impl Handlers {
             return None;
         }
         let serial = self.tables.threads.add();
-        if self.env.set_thread_mark(thread, serial.0 as usize).is_err() {
+        if self.env.set_thread_mark(thread, serial.0).is_err() {
             return None;
         }
         self.announce(jni, thread, serial);
@@ -36,22 +48,52 @@ impl Handlers {
         Some(serial)
     }
 
-    pub(super) fn on_thread_end(&self) {
-        let Ok(mark) = self.env.thread_mark(None) else {
-            return;
-        };
-        // A thread without a mark is one of ours.
-        let Some(serial) = u32::try_from(mark)
-            .ok()
-            .filter(|&mark| mark != 0)
-            .map(ThreadSerial)
-        else {
+    /// Announces a virtual thread, unless it has been announced. It is nobody's to sample: its carrier is.
+    pub(super) fn register_virtual(
+        &self,
+        jni: Jni<'_>,
+        monitors: &MonitorWatch,
+        thread: Object<'_>,
+    ) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        if self.env.thread_mark(Some(thread)) != Ok(0) {
+            return None;
+        }
+        let serial = self.tables.threads.add();
+        if self.env.set_thread_mark(thread, serial.0).is_err() {
+            return None;
+        }
+        self.announce(jni, thread, serial);
+        monitors.virtual_thread_known(jni, thread, serial);
+        Some(serial)
+    }
+
+    pub(super) fn on_thread_end(&self, thread: Object<'_>) {
+        if let Some(timer) = &self.timer {
+            timer.thread_ended();
+        }
+        let Some(serial) = self.final_mark(thread) else {
             return;
         };
         if let Some(sampler) = &self.sampler {
             sampler.thread_ended(serial);
         }
+        if let Some(monitors) = &self.monitors {
+            monitors.thread_ended(serial);
+        }
         self.journal.thread_ended(serial);
+    }
+
+    /// The number of a thread that is ending. One that was there before the agent may not have been announced yet, and must
+    /// not be any more; one that is being announced has to be waited for.
+    fn final_mark(&self, thread: Object<'_>) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        let mark = self.env.thread_mark(None).ok()?;
+        if mark == 0 {
+            // Threads of ours come here too, and do not mind.
+            let _ = self.env.set_thread_mark(thread, ENDED);
+        }
+        (mark != 0 && mark != ENDED).then_some(ThreadSerial(mark))
     }
 
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
@@ -62,10 +104,10 @@ impl Handlers {
         let (group, parent_group) = self.group_names(jni, group).unwrap_or_default();
         self.journal.thread_started(
             serial,
-            &ThreadNames {
-                name: &name,
-                group: &group,
-                parent_group: &parent_group,
+            ThreadNames {
+                name,
+                group,
+                parent_group,
             },
         );
     }

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -63,6 +65,22 @@ impl AgentThreads {
             .lock()
             .iter()
             .any(|own| jni.is_same(own.object(), thread))
+    }
+
+    /// Whether all have ended, or do so within that time. A thread that is about to end still shows in thread lists.
+    pub(super) fn have_ended_within(&self, env: Env, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let is_alive = || {
+            let threads = self.threads.lock();
+            threads.iter().any(|own| env.is_alive(own.object()))
+        };
+        while is_alive() {
+            if Instant::now() >= end {
+                return false;
+            }
+            sleep(Duration::from_millis(1));
+        }
+        true
     }
 }
 

@@ -1,9 +1,12 @@
 //! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
 
+use super::classes::{ClassFile, on_class_file_load_hook};
 use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Object};
+use super::monitor_callbacks;
+use super::round::Rounds;
 use super::sys;
 
 /// What happens on each event. The only way from the VM up into the agent.
@@ -11,23 +14,62 @@ pub trait Events: Send + Sync {
     /// The VM is up; `main` has not run yet.
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
 
+    /// The agent came to a VM that is up already: begins, as in [`Events::vm_init`].
+    fn attached(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
+
+    /// Where the profile goes.
+    fn output(&self) -> &str;
+
+    /// The profile ends and the program goes on; no other event is running, and none will come. Writes the profile and
+    /// gives back what is held of the VM's; `false` if not all could be written.
+    fn stopped(&self, jni: Jni<'_>) -> bool;
+
+    /// What is going on, in one line for the user.
+    fn status(&self) -> String;
+
     /// The program has ended, in whatever way; no other event is running, and none will come.
     fn vm_death(&self, jni: Jni<'_>);
 
     /// A platform thread begins; called on that thread.
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// A platform thread is about to end; called on that thread.
+    /// A platform thread is about to end, or a virtual one where [`Event::VirtualThreadEnd`] is on; called on that thread.
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// The current thread has made an object.
     fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
 
+    /// The current thread, platform or virtual, wants a monitor that another thread has.
+    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
+
+    /// It has got it. A virtual thread may be on another carrier by now.
+    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
+
+    /// The current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0 for ever.
+    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
+
+    /// It waits no more, for whatever reason; it may have to wait for the monitor still.
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
+
     /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
     fn gc_finished(&self);
 
+    /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
+    fn class_file(&self, _jni: Jni<'_>, _class: ClassFile<'_>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The current thread has begun to carry a virtual thread.
+    fn virtual_thread_mounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+
+    /// The current thread is about to carry the virtual thread no longer.
+    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+
     /// The user asked for a dump (SIGQUIT).
     fn data_dump_request(&self);
+
+    /// A thread of the agent has something to be done for somebody outside the VM: [`super::Door::request`].
+    fn requested(&self, jni: Jni<'_>);
 
     /// A panic was caught on its way to the VM, in the event named; the agent must leave the program alone from here.
     fn panicked(&self, event: &'static str);
@@ -44,6 +86,18 @@ pub enum Event {
     Allocation,
     /// [`Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
+    /// [`Events::thread_end`] of virtual threads; only for a VM that has them.
+    VirtualThreadEnd,
+    /// [`Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
+    MonitorEnter,
+    /// [`Events::monitor_entered`].
+    MonitorEntered,
+    /// [`Events::monitor_wait`].
+    MonitorWait,
+    /// [`Events::monitor_waited`].
+    MonitorWaited,
+    /// [`Events::class_file`].
+    ClassFile,
 }
 
 /// An object that has just been made.
@@ -68,7 +122,13 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
         ThreadEnd: Some(on_thread_end),
         SampledObjectAlloc: Some(on_sampled_object_alloc),
         GarbageCollectionFinish: Some(on_garbage_collection_finish),
+        VirtualThreadEnd: Some(monitor_callbacks::on_virtual_thread_end),
+        MonitorContendedEnter: Some(monitor_callbacks::on_monitor_contended_enter),
+        MonitorContendedEntered: Some(monitor_callbacks::on_monitor_contended_entered),
+        MonitorWait: Some(monitor_callbacks::on_monitor_wait),
+        MonitorWaited: Some(monitor_callbacks::on_monitor_waited),
         DataDumpRequest: Some(on_data_dump_request),
+        ClassFileLoadHook: Some(on_class_file_load_hook),
         ..Default::default()
     };
     // SAFETY: the VM copies the structure; its functions live as long as the library.
@@ -90,6 +150,16 @@ pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
     Ok(())
 }
 
+/// Tells the VM to call no more. A call that is on its way arrives all the same.
+pub(super) fn silence(env: Env) {
+    for event in sys::JVMTI_MIN_EVENT_TYPE_VAL..=sys::JVMTI_MAX_EVENT_TYPE_VAL {
+        // Not every number in between is an event.
+        let _ = switch(env, event, sys::JVMTI_DISABLE);
+    }
+    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed door.
+    let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
+}
+
 impl Env {
     /// Switches an event on for all threads.
     pub fn enable(self, event: Event) -> Result<(), JvmtiError> {
@@ -109,6 +179,12 @@ impl Event {
             Event::ThreadEnd => sys::JVMTI_EVENT_THREAD_END,
             Event::Allocation => sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
             Event::GarbageCollection => sys::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+            Event::VirtualThreadEnd => sys::JVMTI_EVENT_VIRTUAL_THREAD_END,
+            Event::MonitorEnter => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+            Event::MonitorEntered => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+            Event::MonitorWait => sys::JVMTI_EVENT_MONITOR_WAIT,
+            Event::MonitorWaited => sys::JVMTI_EVENT_MONITOR_WAITED,
+            Event::ClassFile => sys::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
         }
     }
 }
@@ -130,7 +206,7 @@ fn switch(env: Env, event: sys::jvmtiEvent, mode: sys::jvmtiEventMode) -> Result
 ///
 /// # Safety
 /// `jni` and `thread` must be what the VM passed to a callback on this thread.
-unsafe fn with_thread(
+pub(super) unsafe fn with_thread(
     event: &'static str,
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
@@ -159,13 +235,10 @@ unsafe extern "C" fn on_vm_init(
 }
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
-    let Some(door) = Door::get() else { return };
     // SAFETY: the VM's argument, valid until the callback returns.
-    let Some(jni) = (unsafe { Jni::from_raw(jni) }) else {
-        return;
-    };
-    door.close();
-    door.guard("VMDeath", |events| events.vm_death(jni));
+    if let Some(jni) = unsafe { Jni::from_raw(jni) } {
+        Rounds::vm_death(jni);
+    }
 }
 
 unsafe extern "C" fn on_thread_start(

@@ -1,28 +1,27 @@
-//! Who may come in from the VM: counts the events that are running, so that VMDeath can wait for them and let no more
-//! in, and catches their panics.
+//! Who may come in from the VM: counts the events that are running, so that the end of a round can wait for them and let
+//! no more in, and catches their panics.
+//!
+//! A round is one profile, from its start to the VM's end or to a `stop`. There is one door for all of them, open while a
+//! round runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::callbacks::{self, Events};
-use super::env::Env;
-use super::error::JvmtiError;
+use super::callbacks::Events;
 
-/// How long VMDeath waits for other events to end: a thread that a debugger suspended inside one never will.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-static DOOR: OnceLock<Door> = OnceLock::new();
+static DOOR: Door = Door::new();
 
 /// Counts the events that are running.
-pub struct Door {
-    events: Box<dyn Events>,
+pub(super) struct Door {
+    /// The receiver of the events; null while the door is closed. Freed by the one that closes the door, and only when
+    /// nobody is inside.
+    events: AtomicPtr<Box<dyn Events>>,
     /// How many are inside, spread out so that threads which allocate do not fight for one counter.
     running: [Counter; COUNTERS],
-    closed: AtomicBool,
     waiting: Mutex<()>,
     left: Condvar,
 }
@@ -30,55 +29,121 @@ pub struct Door {
 const COUNTERS: usize = 16;
 
 /// One counter with a cache line (two, where the CPU fetches them in pairs) to itself.
-#[derive(Default)]
 #[repr(align(128))]
 struct Counter(AtomicUsize);
 
-/// An event that has been let in; counts itself out on drop.
+/// An event that has come in; counts itself out on drop.
 struct Visit<'a> {
     door: &'a Door,
     counter: &'a AtomicUsize,
 }
 
-impl Door {
-    /// Whether there is a receiver of the VM's events already: the agent was loaded twice.
-    pub fn is_installed() -> bool {
-        DOOR.get().is_some()
-    }
+/// What the door let in until it was closed.
+pub(super) enum Closed {
+    /// Nobody is inside any more.
+    Empty(Box<Box<dyn Events>>),
+    /// Somebody never left, and may use the receiver for ever.
+    Occupied(&'static dyn Events),
+}
 
-    /// Makes `events` the receiver of the VM's events. A second receiver is dropped.
-    pub fn install(env: Env, events: Box<dyn Events>) -> Result<(), JvmtiError> {
-        if DOOR.set(Self::new(events)).is_err() {
-            return Ok(());
+impl Closed {
+    /// The receiver.
+    pub(super) fn events(&self) -> &dyn Events {
+        match self {
+            Closed::Empty(events) => &***events,
+            Closed::Occupied(events) => *events,
         }
-        callbacks::register(env)
     }
 
-    /// The one that was installed.
-    pub(super) fn get() -> Option<&'static Self> {
-        DOOR.get()
+    /// Runs the last event; `None` when it panicked.
+    pub(super) fn run<T>(
+        &self,
+        event: &'static str,
+        body: impl FnOnce(&dyn Events) -> T,
+    ) -> Option<T> {
+        guard(self.events(), event, body)
     }
+}
 
-    fn new(events: Box<dyn Events>) -> Self {
+impl Door {
+    const fn new() -> Self {
         Self {
-            events,
-            running: Default::default(),
-            closed: AtomicBool::new(false),
+            events: AtomicPtr::new(ptr::null_mut()),
+            running: [const { Counter(AtomicUsize::new(0)) }; COUNTERS],
             waiting: Mutex::new(()),
             left: Condvar::new(),
         }
     }
 
-    /// `None` once the door is closed. The count goes up before the look at `closed`, and `close` looks at the counts
-    /// after it closed: one of the two always sees the other.
-    fn enter(&self) -> Option<Visit<'_>> {
+    /// The one door, if it is open.
+    pub(super) fn get() -> Option<&'static Self> {
+        DOOR.is_open().then_some(&DOOR)
+    }
+
+    /// The one door.
+    pub(super) fn any() -> &'static Self {
+        &DOOR
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.events.load(Ordering::SeqCst).is_null()
+    }
+
+    /// Opens the door for this receiver. It must be closed: whoever opens it asks first, under a lock.
+    pub(super) fn open(&self, events: Box<dyn Events>) {
+        debug_assert!(!self.is_open());
+        let events = Box::into_raw(Box::new(events));
+        self.events.store(events, Ordering::SeqCst);
+    }
+
+    /// Lets nobody in any more and waits until all have left, but no longer than that: a thread that a debugger suspended
+    /// inside never leaves. `None` when the door was closed already.
+    pub(super) fn close(&self, patience: Duration) -> Option<Closed> {
+        let events = self.events.swap(ptr::null_mut(), Ordering::SeqCst);
+        if events.is_null() {
+            return None;
+        }
+        let mut waiting = self.waiting.lock();
+        // Found once, it stays so: whoever still comes finds null, and leaves.
+        let mut is_empty = false;
+        let mut occupied = |_: &mut ()| {
+            is_empty = self.is_empty();
+            !is_empty
+        };
+        self.left
+            .wait_while_for(&mut waiting, &mut occupied, patience);
+        Some(if is_empty {
+            // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; whoever read it before has
+            // left, and whoever comes later finds null.
+            Closed::Empty(unsafe { Box::from_raw(events) })
+        } else {
+            // SAFETY: as above, but that it is never freed.
+            Closed::Occupied(unsafe { &**events })
+        })
+    }
+
+    /// Runs one event, unless the door is closed; a panic ends here.
+    pub(super) fn run<T>(
+        &self,
+        event: &'static str,
+        body: impl FnOnce(&dyn Events) -> T,
+    ) -> Option<T> {
+        let _visit = self.enter();
+        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two always
+        // sees the other.
+        //
+        // SAFETY: what is not null lives until `_visit` has counted itself out, at the end of this call.
+        let events = unsafe { self.events.load(Ordering::SeqCst).as_ref() }?;
+        guard(&**events, event, body)
+    }
+
+    fn enter(&self) -> Visit<'_> {
         let counter = &self.running[own_counter()].0;
         counter.fetch_add(1, Ordering::SeqCst);
-        let visit = Visit {
+        Visit {
             door: self,
             counter,
-        };
-        (!self.closed.load(Ordering::SeqCst)).then_some(visit)
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -86,33 +151,20 @@ impl Door {
             .iter()
             .all(|counter| counter.0.load(Ordering::SeqCst) == 0)
     }
+}
 
-    /// Lets nobody in any more and waits until all have left, but not for ever.
-    pub(super) fn close(&self) {
-        self.close_within(PATIENCE);
+/// Runs one event; a panic ends here.
+fn guard<T>(
+    events: &dyn Events,
+    event: &'static str,
+    body: impl FnOnce(&dyn Events) -> T,
+) -> Option<T> {
+    let answer = catch_unwind(AssertUnwindSafe(|| body(events)));
+    if answer.is_err() {
+        // What the panic left half done must not bring down the handler of the panic as well.
+        let _ = catch_unwind(AssertUnwindSafe(|| events.panicked(event)));
     }
-
-    fn close_within(&self, patience: Duration) {
-        self.closed.store(true, Ordering::SeqCst);
-        let mut waiting = self.waiting.lock();
-        self.left
-            .wait_while_for(&mut waiting, |()| !self.is_empty(), patience);
-    }
-
-    /// Runs one event, unless the door is closed; a panic ends here.
-    pub(super) fn run(&self, event: &'static str, body: impl FnOnce(&dyn Events)) {
-        let Some(_visit) = self.enter() else { return };
-        self.guard(event, body);
-    }
-
-    /// As `run`, whether the door is closed or not.
-    pub(super) fn guard(&self, event: &'static str, body: impl FnOnce(&dyn Events)) {
-        let events = &*self.events;
-        if catch_unwind(AssertUnwindSafe(|| body(events))).is_err() {
-            // What the panic left half done must not bring down the handler of the panic as well.
-            let _ = catch_unwind(AssertUnwindSafe(|| events.panicked(event)));
-        }
-    }
+    answer.ok()
 }
 
 /// The counter of this thread; several threads may share one.
@@ -127,7 +179,7 @@ fn own_counter() -> usize {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         self.counter.fetch_sub(1, Ordering::SeqCst);
-        if self.door.closed.load(Ordering::SeqCst) {
+        if !self.door.is_open() {
             // The lock orders this notification after the waiter's look at the counts.
             let _waiting = self.door.waiting.lock();
             self.door.left.notify_all();
@@ -142,7 +194,9 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::jvmti::{Allocation, Jni, Object};
+    use crate::jvmti::{Allocation, Jni, JvmtiError, Object};
+
+    const LONG: Duration = Duration::from_secs(60);
 
     #[derive(Default)]
     struct Counts {
@@ -154,14 +208,31 @@ mod tests {
 
     impl Events for Counting {
         fn vm_init(&self, _: Jni<'_>, _: Object<'_>) {}
+        fn attached(&self, _: Jni<'_>) -> Result<(), JvmtiError> {
+            Ok(())
+        }
+        fn stopped(&self, _: Jni<'_>) -> bool {
+            true
+        }
+        fn status(&self) -> String {
+            String::new()
+        }
+        fn output(&self) -> &str {
+            ""
+        }
         fn vm_death(&self, _: Jni<'_>) {}
         fn thread_start(&self, _: Jni<'_>, _: Object<'_>) {}
         fn thread_end(&self, _: Jni<'_>, _: Object<'_>) {}
         fn allocated(&self, _: Jni<'_>, _: Allocation<'_>) {}
+        fn monitor_enter(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>) {}
+        fn monitor_entered(&self, _: Jni<'_>, _: Object<'_>) {}
+        fn monitor_wait(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>, _: u64) {}
+        fn monitor_waited(&self, _: Jni<'_>, _: Object<'_>, _: Object<'_>) {}
         fn gc_finished(&self) {}
         fn data_dump_request(&self) {
             self.0.dumps.fetch_add(1, Ordering::SeqCst);
         }
+        fn requested(&self, _: Jni<'_>) {}
         fn panicked(&self, event: &'static str) {
             assert_eq!(event, "DataDumpRequest");
             self.0.panics.fetch_add(1, Ordering::SeqCst);
@@ -170,8 +241,19 @@ mod tests {
     }
 
     fn door() -> (Door, Arc<Counts>) {
+        let door = Door::new();
+        let counts = reopen(&door);
+        (door, counts)
+    }
+
+    fn reopen(door: &Door) -> Arc<Counts> {
         let counts = Arc::new(Counts::default());
-        (Door::new(Box::new(Counting(counts.clone()))), counts)
+        door.open(Box::new(Counting(counts.clone())));
+        counts
+    }
+
+    fn dump(door: &Door) {
+        door.run("DataDumpRequest", |events| events.data_dump_request());
     }
 
     #[test]
@@ -179,7 +261,7 @@ mod tests {
         let (door, counts) = door();
         door.run("DataDumpRequest", |_| panic!("inside an event"));
         assert_eq!(counts.panics.load(Ordering::SeqCst), 1);
-        door.run("DataDumpRequest", |events| events.data_dump_request());
+        dump(&door);
         assert_eq!(
             counts.dumps.load(Ordering::SeqCst),
             1,
@@ -194,9 +276,22 @@ mod tests {
     #[test]
     fn nobody_enters_a_closed_door() {
         let (door, counts) = door();
-        door.close();
-        door.run("DataDumpRequest", |events| events.data_dump_request());
+        let closed = door.close(LONG).expect("it was open");
+        dump(&door);
         assert_eq!(counts.dumps.load(Ordering::SeqCst), 0);
+        assert!(matches!(closed, Closed::Empty(_)));
+        assert!(door.close(LONG).is_none(), "and it is closed once");
+    }
+
+    #[test]
+    fn a_door_opens_again_for_another_receiver() {
+        let (door, first) = door();
+        drop(door.close(LONG));
+        assert_eq!(Arc::strong_count(&first), 1, "the first one is freed");
+        let second = reopen(&door);
+        dump(&door);
+        assert_eq!(first.dumps.load(Ordering::SeqCst), 0);
+        assert_eq!(second.dumps.load(Ordering::SeqCst), 1);
     }
 
     #[test]
@@ -212,15 +307,52 @@ mod tests {
                 });
             });
             inside.wait();
-            door.close_within(Duration::from_secs(60));
+            door.close(LONG);
             assert_eq!(counts.dumps.load(Ordering::SeqCst), 1);
         });
     }
 
     #[test]
-    fn closing_does_not_wait_for_ever() {
-        let (door, _) = door();
+    fn closing_does_not_wait_for_ever_and_frees_nothing_in_use() {
+        let (door, counts) = door();
         let _stuck = door.enter();
-        door.close_within(Duration::from_millis(10));
+        let closed = door.close(Duration::from_millis(10));
+        assert!(matches!(closed, Some(Closed::Occupied(_))));
+        drop(closed);
+        assert_eq!(Arc::strong_count(&counts), 2, "the one inside may use it");
+    }
+
+    #[test]
+    fn doors_that_open_and_close_under_load_lose_nobody() {
+        let door = Door::new();
+        let end = std::sync::atomic::AtomicBool::new(false);
+        let seen = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !end.load(Ordering::SeqCst) {
+                        let answer =
+                            door.run("DataDumpRequest", |events| events.data_dump_request());
+                        seen.fetch_add(u32::from(answer.is_some()), Ordering::SeqCst);
+                    }
+                });
+            }
+            let mut counted = 0;
+            for _ in 0..200 {
+                let counts = reopen(&door);
+                thread::yield_now();
+                let closed = door.close(LONG);
+                assert!(matches!(closed, Some(Closed::Empty(_))));
+                drop(closed);
+                assert_eq!(Arc::strong_count(&counts), 1);
+                counted += counts.dumps.load(Ordering::SeqCst);
+            }
+            end.store(true, Ordering::SeqCst);
+            // Every visit that was let in reached the receiver of its time.
+            while !door.is_empty() {
+                thread::yield_now();
+            }
+            assert_eq!(counted, seen.load(Ordering::SeqCst));
+        });
     }
 }

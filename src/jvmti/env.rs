@@ -3,7 +3,10 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::callbacks;
 use super::error::JvmtiError;
 use super::flags::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
@@ -15,6 +18,8 @@ use super::virtual_threads::VirtualThreads;
 pub struct Env {
     raw: NonNull<sys::jvmtiEnv>,
     vm: Vm,
+    /// Tells the marks on threads from those of earlier rounds.
+    round: u32,
 }
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
@@ -37,6 +42,12 @@ pub enum Capability {
     GarbageCollectionEvents,
     /// For [`Env::class_histogram`].
     HeapWalk,
+    /// For the events of monitors, [`super::Event::MonitorEnter`] and its kin.
+    MonitorEvents,
+    /// For [`Env::monitor_usage`], [`Env::contended_monitor`] and [`Env::owned_monitors`].
+    MonitorStates,
+    /// For [`super::Event::ClassFile`] and [`Env::retransform`].
+    Retransform,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`.
@@ -120,20 +131,96 @@ pub struct GroupInfo<'a> {
     pub parent: Option<Local<'a>>,
 }
 
-impl Env {
-    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11.
+/// The VM's environment for us, made by the first round and used by all.
+static SHARED: OnceLock<Env> = OnceLock::new();
+
+/// A second one, for marks and tags that must not be mixed up with those of the first.
+static ASIDE: OnceLock<Env> = OnceLock::new();
+
+/// The environment while a round uses it; dropping it gives capabilities back and switches events off.
+///
+/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One round in a
+/// hundred of `heap=sites` on a busy JDK 17 corrupted the VM's memory. Without capabilities and events it does nothing,
+/// and a copy that is used too late finds it alive.
+pub struct OwnEnv(Env);
+
+impl OwnEnv {
+    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
     pub fn new(vm: Vm) -> Option<Self> {
+        static ROUNDS: AtomicU32 = AtomicU32::new(0);
+        let shared = Env::kept_in(&SHARED, vm)?;
+        let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
+        Some(Self(Env { round, ..shared }))
+    }
+
+    /// The environment.
+    pub fn env(&self) -> Env {
+        self.0
+    }
+}
+
+impl Drop for OwnEnv {
+    fn drop(&mut self) {
+        let env = self.0;
+        callbacks::silence(env);
+        let mut capabilities = sys::jvmtiCapabilities::default();
+        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses keeps
+        // them.
+        let _ = unsafe {
+            jvmti!(env, GetCapabilities, &mut capabilities)
+                .and_then(|()| jvmti!(env, RelinquishCapabilities, &capabilities))
+        };
+    }
+}
+
+impl Env {
+    fn kept_in(place: &OnceLock<Self>, vm: Vm) -> Option<Self> {
+        if let Some(&env) = place.get() {
+            return Some(env);
+        }
         let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(Self { raw, vm })
+        Some(*place.get_or_init(|| Self { raw, vm, round: 0 }))
+    }
+
+    /// The second environment, which has tags, marks and capabilities of its own; no events come from it. `None` where the VM
+    /// gives no more.
+    pub fn aside(self) -> Option<Self> {
+        let round = self.round;
+        Some(Self {
+            round,
+            ..Self::kept_in(&ASIDE, self.vm)?
+        })
+    }
+
+    /// The environment that the VM passes to a callback, which is the one it was registered with; not for marks, as the round
+    /// is not known.
+    pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
+        Some(Self {
+            raw: NonNull::new(raw)?,
+            vm: Vm::of(jni)?,
+            round: 0,
+        })
     }
 
     pub(super) fn as_raw(self) -> *mut sys::jvmtiEnv {
         self.raw.as_ptr()
     }
 
+    /// Whether the VM is still being put together: `Agent_OnLoad` is running.
+    pub fn is_loading(self) -> bool {
+        let mut phase = 0;
+        // SAFETY: `phase` is where the answer goes.
+        let answer = unsafe { jvmti!(self, GetPhase, &mut phase) };
+        answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
+    }
+
     /// The VM's flags, where it lets us see them.
     pub fn flags(self) -> Option<VmFlags> {
         VmFlags::find(self.vm)
+    }
+
+    pub(super) fn vm(self) -> Vm {
+        self.vm
     }
 
     /// The version of the VM: 11, 17, ...; `None` where it does not say.
@@ -150,8 +237,7 @@ impl Env {
         self.vm.current()
     }
 
-    /// Support for virtual threads, where the VM has it (JDK 21 on). May be called in `Agent_OnLoad` only: the
-    /// capability it needs is to be had there.
+    /// Support for virtual threads, where the VM has it (JDK 21 on).
     pub fn virtual_threads(self) -> Option<VirtualThreads> {
         VirtualThreads::new(self)
     }
@@ -209,6 +295,14 @@ impl Env {
             .collect())
     }
 
+    /// The thread that calls.
+    pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<Local<'a>>, JvmtiError> {
+        let mut thread = ptr::null_mut();
+        // SAFETY: `thread` is where the answer goes.
+        unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
+        Ok(Local::new(jni, thread))
+    }
+
     /// A thread's name and group.
     pub fn thread_info<'a>(
         self,
@@ -240,17 +334,29 @@ impl Env {
         })
     }
 
+    /// Whether the thread has started and not ended; one that cannot be asked counts as ended.
+    pub(super) fn is_alive(self, thread: Object<'_>) -> bool {
+        let mut state = 0;
+        // SAFETY: `state` is where the answer goes.
+        let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
+        answer.is_ok() && state & sys::JVMTI_THREAD_STATE_ALIVE as sys::jint != 0
+    }
+
     /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
-    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<usize, JvmtiError> {
+    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
         let mut mark = ptr::null_mut();
         let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
         // SAFETY: null stands for the current thread; `mark` is where the answer goes.
         unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut mark)? };
-        Ok(mark.addr())
+        let mark = mark.addr() as u64;
+        // A mark of an earlier round is none.
+        let own = (mark >> 32) as u32 == self.round;
+        Ok(if own { mark as u32 } else { 0 })
     }
 
     /// Leaves a number on a live thread.
-    pub fn set_thread_mark(self, thread: Object<'_>, mark: usize) -> Result<(), JvmtiError> {
+    pub fn set_thread_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
+        let mark = (u64::from(self.round) << 32 | u64::from(mark)) as usize;
         // SAFETY: the VM keeps the pointer and never follows it.
         unsafe {
             jvmti!(
@@ -387,6 +493,13 @@ impl Env {
                     wanted.set_can_generate_garbage_collection_events(1);
                 }
                 Capability::HeapWalk => wanted.set_can_tag_objects(1),
+                Capability::MonitorEvents => wanted.set_can_generate_monitor_events(1),
+                Capability::MonitorStates => {
+                    wanted.set_can_get_monitor_info(1);
+                    wanted.set_can_get_owned_monitor_info(1);
+                    wanted.set_can_get_current_contended_monitor(1);
+                }
+                Capability::Retransform => wanted.set_can_retransform_classes(1),
             }
         }
         self.add_capabilities(&wanted)

@@ -79,6 +79,22 @@ impl VmFlags {
         self.value(name).is_some_and(|value| unsafe { *value } != 0)
     }
 
+    /// The value of a flag that is a `uintx`.
+    pub fn number(&self, name: &CStr) -> Option<usize> {
+        // SAFETY: the value of a flag that is asked for here is a uintx, which has the size and alignment of a pointer.
+        self.value(name)
+            .map(|value| unsafe { *value.cast::<usize>() })
+    }
+
+    /// Switches a flag on or off while the program runs; `false` where there is none of that name. Only for a `bool` that
+    /// the VM reads again and again, and that it can bear to find changed.
+    pub fn switch(&self, name: &CStr, on: bool) -> bool {
+        // SAFETY: flags are variables of the VM; this one is a byte, which changes at once.
+        self.value(name)
+            .map(|value| unsafe { value.write_volatile(u8::from(on)) })
+            .is_some()
+    }
+
     /// Switches a flag off, as `-XX:-name` would have; `false` where there is none of that name.
     ///
     /// Only while the VM starts (in `Agent_OnLoad`), before it has read the flag, and only for a flag that is a `bool`.
@@ -91,7 +107,7 @@ impl VmFlags {
 
     /// Sets a flag, as `-XX:name=number` would have; `false` where there is none of that name.
     ///
-    /// As [`VmFlags::switch_off`], for a flag that is a `uintx`.
+    /// As [`VmFlags::switch_off`] or [`VmFlags::switch`], for a flag that is a `uintx`.
     pub fn set(&self, name: &CStr, number: usize) -> bool {
         // SAFETY: as above; a uintx has the size and the alignment of a pointer.
         self.value(name)
@@ -110,6 +126,35 @@ impl VmFlags {
                 (is(flag_name, name) && !value.is_null()).then_some(value)
             }
         })
+    }
+}
+
+/// A field of one of the VM's own types, as the tables have it.
+pub(super) struct Field {
+    /// Where it is in the object, unless it is static.
+    pub(super) offset: usize,
+    /// Where it is, if it is static; null otherwise.
+    address: *const c_void,
+}
+
+impl Field {
+    /// Looks a field up; `None` where the VM does not export it.
+    pub(super) fn find(vm: Vm, type_name: &CStr, name: &CStr) -> Option<Self> {
+        // SAFETY: as in `VmFlags::find`.
+        let row = unsafe {
+            let structs: *const StructEntry = *Library::of(vm)?.symbol(c"gHotSpotVMStructs")?;
+            rows(structs, |row| row.type_name)
+                .find(|row| is(row.field_name, name) && is(row.type_name, type_name))?
+        };
+        Some(Self {
+            offset: row.offset as usize,
+            address: row.address,
+        })
+    }
+
+    /// Where a static field is.
+    pub(super) fn not_null(&self) -> Option<*const c_void> {
+        (!self.address.is_null()).then_some(self.address)
     }
 }
 
@@ -132,11 +177,11 @@ fn is(text: *const c_char, name: &CStr) -> bool {
 }
 
 /// The VM's library, already loaded.
-struct Library(*mut c_void);
+pub(super) struct Library(*mut c_void);
 
 impl Library {
     /// The library that the VM's functions belong to.
-    fn of(vm: Vm) -> Option<Self> {
+    pub(super) fn of(vm: Vm) -> Option<Self> {
         // SAFETY: `dladdr` fills the structure or answers 0; RTLD_NOLOAD loads nothing.
         let handle = unsafe {
             let mut info = std::mem::zeroed::<libc::Dl_info>();
@@ -148,7 +193,8 @@ impl Library {
         (!handle.is_null()).then_some(Self(handle))
     }
 
-    fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
+    /// Where a symbol is; `None` where the library has none of that name.
+    pub(super) fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
         // SAFETY: the handle is open and the name NUL-terminated.
         let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         (!ptr::eq(symbol, ptr::null())).then_some(symbol.cast::<T>().cast_const())

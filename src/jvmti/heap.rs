@@ -88,7 +88,7 @@ impl Env {
         answer.map(|()| counts)
     }
 
-    fn set_tag(self, object: Object<'_>, tag: sys::jlong) -> Result<(), JvmtiError> {
+    pub(super) fn set_tag(self, object: Object<'_>, tag: sys::jlong) -> Result<(), JvmtiError> {
         // SAFETY: the object's reference is valid.
         unsafe { jvmti!(self, SetTag, object.raw, tag) }
     }

@@ -9,19 +9,24 @@ use super::sys;
 /// The JNI environment of the current thread, for as long as a callback runs.
 #[derive(Clone, Copy)]
 pub struct Jni<'a> {
-    env: NonNull<sys::JNIEnv>,
+    pub(super) env: NonNull<sys::JNIEnv>,
     callback: PhantomData<&'a sys::JNIEnv>,
 }
 
 /// Calls a function of the JNI table.
 macro_rules! jni {
     ($jni:expr, $function:ident $(, $argument:expr)*) => {{
-        let env = $jni.env.as_ptr();
+        let env = $jni.as_raw();
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};
 }
+pub(super) use jni;
 
 impl<'a> Jni<'a> {
+    pub(super) fn as_raw(self) -> *mut sys::JNIEnv {
+        self.env.as_ptr()
+    }
+
     /// Wraps what the VM hands to a callback.
     ///
     /// # Safety
@@ -45,6 +50,54 @@ impl<'a> Jni<'a> {
     pub fn is_same(self, left: Object<'_>, right: Object<'_>) -> bool {
         // SAFETY: both references are valid: `Object` borrows from what keeps them so.
         unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
+    }
+
+    /// Whether the thread is virtual. Only for a VM that has virtual threads: the function tables of others end before.
+    pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
+        let env = self.env.as_ptr();
+        // SAFETY: the reference is valid, and the caller knows that the table has the function.
+        unsafe { ((**env).v19.IsVirtualThread)(env, thread.raw) }
+    }
+
+    /// The class of an object.
+    pub fn class_of(self, object: Object<'_>) -> Option<Local<'a>> {
+        // SAFETY: the object's reference is valid.
+        let raw = unsafe { jni!(self, GetObjectClass, object.raw) };
+        Local::new(self, raw)
+    }
+
+    /// The class above a class; `None` for `java.lang.Object`, interfaces and primitive types.
+    pub fn superclass(self, class: Object<'_>) -> Option<Local<'a>> {
+        // SAFETY: the reference is valid, and of a class: JNI answers null for what has no superclass.
+        Local::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
+    }
+
+    /// Has a class linked, which a class that was only loaded is not, so that the VM tells of its fields. None of its code
+    /// runs: it is linked by being asked for its public fields. Answers whether the VM did it.
+    pub fn link(self, class: Object<'_>) -> bool {
+        let Some(of_class) = self.find_class(c"java/lang/Class") else {
+            return false;
+        };
+        // SAFETY: `class` is a valid reference to a `java.lang.Class`; names are NUL-terminated; the method takes a
+        // boolean, which `arguments` holds.
+        let fields = unsafe {
+            let name = c"getDeclaredFields0".as_ptr();
+            let signature = c"(Z)[Ljava/lang/reflect/Field;".as_ptr();
+            let method = jni!(self, GetMethodID, of_class.raw, name, signature);
+            if self.clear_exception() || method.is_null() {
+                return false;
+            }
+            let arguments = [sys::jvalue { z: true }];
+            jni!(
+                self,
+                CallObjectMethodA,
+                class.raw,
+                method,
+                arguments.as_ptr()
+            )
+        };
+        let failed = self.clear_exception();
+        Local::new(self, fields).is_some() && !failed
     }
 
     /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
@@ -73,7 +126,60 @@ impl<'a> Jni<'a> {
         Local::new(self, raw)
     }
 
-    fn find_class(self, name: &CStr) -> Option<Local<'a>> {
+    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's
+    /// security manager forbids it (`false`).
+    pub fn exit(self, status: i32) -> bool {
+        let Some(class) = self.find_class(c"java/lang/System") else {
+            return false;
+        };
+        // SAFETY: `class` is a live class reference; the name and signature are NUL-terminated; the method takes one
+        // number, which `arguments` holds.
+        unsafe {
+            let exit = jni!(
+                self,
+                GetStaticMethodID,
+                class.raw,
+                c"exit".as_ptr(),
+                c"(I)V".as_ptr()
+            );
+            if self.clear_exception() || exit.is_null() {
+                return false;
+            }
+            let arguments = [sys::jvalue { i: status }];
+            jni!(
+                self,
+                CallStaticVoidMethodA,
+                class.raw,
+                exit,
+                arguments.as_ptr()
+            );
+        }
+        !self.clear_exception()
+    }
+
+    /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
+    pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
+        let class = self.find_class(c"java/lang/Thread")?;
+        // SAFETY: `class` is a live class reference, and the thread is of that class; a field that is there is a long.
+        let address = unsafe {
+            let field = jni!(
+                self,
+                GetFieldID,
+                class.raw,
+                c"eetop".as_ptr(),
+                c"J".as_ptr()
+            );
+            if self.clear_exception() || field.is_null() {
+                return None;
+            }
+            jni!(self, GetLongField, thread.raw, field)
+        };
+        let address = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        (!address.is_null()).then_some(address)
+    }
+
+    /// A class that every class can see; `None` where the VM refuses.
+    pub(super) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
         if self.clear_exception() {
@@ -83,7 +189,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Clears an exception that a call left behind, so that the program never sees it.
-    fn clear_exception(self) -> bool {
+    pub(super) fn clear_exception(self) -> bool {
         // SAFETY: both functions may be called with an exception pending.
         unsafe {
             let pending = jni!(self, ExceptionCheck);
@@ -118,7 +224,7 @@ impl Object<'_> {
 /// A local reference, deleted on drop: an agent thread never returns to Java, so nobody else would free it.
 pub struct Local<'a> {
     jni: Jni<'a>,
-    raw: sys::jobject,
+    pub(super) raw: sys::jobject,
 }
 
 impl<'a> Local<'a> {
@@ -145,7 +251,7 @@ impl Drop for Local<'_> {
 
 /// A reference that keeps its object alive and may be used on every thread; deleted on drop.
 pub struct Global {
-    raw: sys::jobject,
+    pub(super) raw: sys::jobject,
     vm: Vm,
 }
 
@@ -211,6 +317,13 @@ impl Weak {
         unsafe { jni!(jni, IsSameObject, self.raw, ptr::null_mut()) }
     }
 
+    /// The object, unless it has been collected.
+    pub fn get<'a>(&self, jni: Jni<'a>) -> Option<Local<'a>> {
+        // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
+        let raw = unsafe { jni!(jni, NewLocalRef, self.raw) };
+        Local::new(jni, raw)
+    }
+
     /// Whether this still refers to the object.
     pub fn is(&self, jni: Jni<'_>, object: Object<'_>) -> bool {
         // SAFETY: as above, and the object's reference is valid.
@@ -255,6 +368,14 @@ impl ObjectRef {
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
     }
 
+    /// The object, while this reference lives; what is asked of one that has been collected is asked of null.
+    pub fn object(&self) -> Object<'_> {
+        Object {
+            raw: self.0.as_ptr(),
+            owner: PhantomData,
+        }
+    }
+
     /// Gives the reference back.
     pub fn delete(self, jni: Jni<'_>) {
         // SAFETY: the reference is a weak global and owned by this value, which ends here.
@@ -280,7 +401,7 @@ impl Vm {
         NonNull::new(vm).map(Self)
     }
 
-    fn of(jni: Jni<'_>) -> Option<Self> {
+    pub(super) fn of(jni: Jni<'_>) -> Option<Self> {
         let mut vm = ptr::null_mut();
         // SAFETY: `vm` is where the answer goes.
         let status = unsafe { jni!(jni, GetJavaVM, &mut vm) };
@@ -288,7 +409,7 @@ impl Vm {
     }
 
     /// The current thread's environment, if it is attached.
-    pub(super) fn current<'a>(self) -> Option<Jni<'a>> {
+    pub fn current<'a>(self) -> Option<Jni<'a>> {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
         // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
         unsafe { Jni::from_raw(env.as_ptr().cast()) }

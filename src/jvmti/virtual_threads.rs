@@ -2,16 +2,23 @@
 //!
 //! A carrier's own stack ends where it mounted the virtual thread, so without this a sample of a virtual thread would
 //! say no more than `VirtualThread.runContinuation`.
+//!
+//! Its extension events tell when a virtual thread gets a carrier, and when it leaves it.
 
 use std::ffi::CStr;
 use std::ptr;
 
+use super::callbacks::Events;
+use super::door::Door;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Local, Object};
 use super::sys;
 
 const GET_VIRTUAL_THREAD: &CStr = c"com.sun.hotspot.functions.GetVirtualThread";
+
+const MOUNTED: &CStr = c"com.sun.hotspot.events.VirtualThreadMount";
+const UNMOUNTED: &CStr = c"com.sun.hotspot.events.VirtualThreadUnmount";
 
 type GetVirtualThread = unsafe extern "C" fn(*mut sys::jvmtiEnv, ...) -> sys::jvmtiError;
 
@@ -55,6 +62,130 @@ impl VirtualThreads {
         checked("GetVirtualThread", code)?;
         Ok(Local::new(jni, thread))
     }
+
+    /// Whether the thread is a virtual one.
+    pub fn is_virtual(self, jni: Jni<'_>, thread: Object<'_>) -> bool {
+        jni.is_virtual(thread)
+    }
+
+    /// Switches on the events [`Events::virtual_thread_mounted`] and [`Events::virtual_thread_unmounted`].
+    pub fn tell_of_mounts(self) -> Result<(), JvmtiError> {
+        self.watch_mounts(true)
+    }
+
+    /// Switches them off.
+    pub fn be_silent_of_mounts(self) -> Result<(), JvmtiError> {
+        self.watch_mounts(false)
+    }
+
+    fn watch_mounts(self, on: bool) -> Result<(), JvmtiError> {
+        for (id, callback) in [
+            (MOUNTED, on_mounted as MountCallback),
+            (UNMOUNTED, on_unmounted as MountCallback),
+        ] {
+            let index = find_event(self.env, id)?;
+            // SAFETY: the VM calls the function with the parameters that `MountCallback` has (its parameter list, as
+            // GetExtensionEvents describes it), and on every ABI here these are passed as to a variadic function.
+            let callback = unsafe {
+                std::mem::transmute::<MountCallback, unsafe extern "C" fn(*mut sys::jvmtiEnv, ...)>(
+                    callback,
+                )
+            };
+            let callback = on.then_some(callback);
+            // SAFETY: the function lives as long as the library; without one the event is off.
+            unsafe { jvmti!(self.env, SetExtensionEventCallback, index, callback)? };
+            let mode = if on {
+                sys::JVMTI_ENABLE
+            } else {
+                sys::JVMTI_DISABLE
+            };
+            // SAFETY: a null thread stands for all threads; extension events have numbers among those of the others.
+            unsafe {
+                jvmti!(
+                    self.env,
+                    SetEventNotificationMode,
+                    mode,
+                    index as sys::jvmtiEvent,
+                    ptr::null_mut()
+                )?
+            };
+        }
+        Ok(())
+    }
+}
+
+type MountCallback = unsafe extern "C" fn(*mut sys::jvmtiEnv, *mut sys::JNIEnv, sys::jthread);
+
+unsafe extern "C" fn on_mounted(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_virtual_thread("VirtualThreadMount", jni, thread, |events, jni, thread| {
+            events.virtual_thread_mounted(jni, thread)
+        })
+    }
+}
+
+unsafe extern "C" fn on_unmounted(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_virtual_thread(
+            "VirtualThreadUnmount",
+            jni,
+            thread,
+            |events, jni, thread| events.virtual_thread_unmounted(jni, thread),
+        )
+    }
+}
+
+/// # Safety
+/// `jni` and `thread` must be what the VM passed to a callback on this thread.
+unsafe fn with_virtual_thread(
+    event: &'static str,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
+) {
+    let Some(door) = Door::get() else { return };
+    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
+    let (Some(jni), Some(thread)) = (unsafe { (Jni::from_raw(jni), Object::from_raw(thread)) })
+    else {
+        return;
+    };
+    door.run(event, |events| body(events, jni, thread));
+}
+
+/// The number of an extension event.
+fn find_event(env: Env, id: &CStr) -> Result<sys::jint, JvmtiError> {
+    let mut count = 0;
+    let mut events = ptr::null_mut();
+    // SAFETY: both are where answers go; `Buffer` frees the array.
+    unsafe { jvmti!(env, GetExtensionEvents, &mut count, &mut events)? };
+    let events = Buffer::new(env, events, count);
+    let mut found = None;
+    for event in events.iter() {
+        // SAFETY: every id is a NUL-terminated string, freed only below.
+        if unsafe { CStr::from_ptr(event.id) } == id {
+            found = Some(event.extension_event_index);
+        }
+        let parameters = Buffer::new(env, event.params, event.param_count);
+        for parameter in parameters.iter() {
+            drop(Buffer::new(env, parameter.name, 0));
+        }
+        drop(Buffer::new(env, event.id, 0));
+        drop(Buffer::new(env, event.short_description, 0));
+    }
+    found.ok_or(JvmtiError {
+        function: "GetExtensionEvents",
+        code: sys::JVMTI_ERROR_NOT_AVAILABLE,
+    })
 }
 
 fn find(env: Env) -> Option<GetVirtualThread> {

@@ -1,7 +1,6 @@
 //! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are filled in, so that one command line serves many processes.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::OptionError;
@@ -79,12 +78,15 @@ impl Surroundings {
 
 /// The name for `force=n` where the file exists: `java.hprof.txt` becomes `java.hprof.4711.txt`.
 pub fn with_pid(path: &Path, pid: u32) -> PathBuf {
-    let is_text = path.extension().is_some_and(|extension| extension == "txt");
-    let (mut name, suffix) = if is_text {
-        (path.with_extension("").into_os_string(), ".txt")
-    } else {
-        (OsString::from(path), "")
-    };
+    let mut name = path.to_owned();
+    let mut suffix = String::new();
+    for known in ["gz", "txt"] {
+        if name.extension().is_some_and(|extension| extension == known) {
+            name.set_extension("");
+            suffix.insert_str(0, &format!(".{known}"));
+        }
+    }
+    let mut name = name.into_os_string();
     name.push(format!(".{pid}{suffix}"));
     name.into()
 }
@@ -139,6 +141,14 @@ mod tests {
         assert_eq!(
             with_pid(Path::new("d.txt/java.hprof"), 7),
             Path::new("d.txt/java.hprof.7")
+        );
+        assert_eq!(
+            with_pid(Path::new("java.hprof.txt.gz"), 7),
+            Path::new("java.hprof.7.txt.gz")
+        );
+        assert_eq!(
+            with_pid(Path::new("a.hprof.gz"), 7),
+            Path::new("a.hprof.7.gz")
         );
     }
 }

@@ -1,13 +1,18 @@
 //! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
 //!
-//! `table` is the one list of them, with their values, defaults, help lines and setters; `file_name` turns `file=`
-//! into a path.
+//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in; `file_name` turns `file=`
+//! into a path; `command` takes apart what is asked of a VM that runs.
 
+mod address;
+mod command;
 mod file_name;
+mod settings;
 mod table;
 
 use std::time::Duration;
 
+pub use address::Address;
+pub use command::{Command, Verb, command, none};
 pub use file_name::{Surroundings, with_pid};
 pub use table::help;
 
@@ -21,6 +26,8 @@ pub struct Options {
     pub heap: Option<Heap>,
     /// `cpu=`.
     pub cpu: Option<Cpu>,
+    /// `monitor=`: whether contention for monitors is measured and waits are told.
+    pub monitors: bool,
     /// `format=`.
     pub format: Format,
     /// `file=` as it was given, or the default of the format. [`Surroundings::expand`] makes it a path.
@@ -47,6 +54,24 @@ pub struct Options {
     pub collect: bool,
     /// `sample=`: bytes between two allocations that are seen, `None` for all.
     pub sample: Option<u32>,
+    /// `dumper=`: how the heap is dumped.
+    pub dumper: Dumper,
+    /// `primfields=`: whether a heap dump has the values of primitive fields.
+    pub primitive_fields: bool,
+    /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
+    pub primitive_arrays: bool,
+    /// `net=`: where the profile goes instead of the file.
+    pub net: Option<Address>,
+    /// `net_exit=`: whether the collector may end the VM.
+    pub net_exit: bool,
+    /// `compress=`; where it is not given, the name of the file decides.
+    pub compress: Option<bool>,
+    /// `clock=`: what `cpu=times|old` measures.
+    pub clock: Clock,
+    /// `include=`: patterns of the classes that `cpu=times|old` measures, none for all.
+    pub include: Vec<String>,
+    /// `exclude=`: patterns of classes that it does not.
+    pub exclude: Vec<String>,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
 }
@@ -54,8 +79,60 @@ pub struct Options {
 /// `heap=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heap {
-    /// `heap=sites`.
+    /// `heap=sites`: where objects are allocated.
     Sites,
+    /// `heap=dump`: every object.
+    Dump,
+    /// `heap=all`, and the default where nothing else is asked for: both.
+    All,
+}
+
+impl Cpu {
+    /// The option as it is written.
+    pub fn option(self) -> &'static str {
+        match self {
+            Cpu::Samples => "cpu=samples",
+            Cpu::Times => "cpu=times",
+            Cpu::Old => "cpu=old",
+        }
+    }
+
+    /// Whether every call is timed.
+    pub fn times_methods(self) -> bool {
+        matches!(self, Cpu::Times | Cpu::Old)
+    }
+}
+
+impl Heap {
+    /// The option as it is written.
+    pub fn option(self) -> &'static str {
+        match self {
+            Heap::Sites => "heap=sites",
+            Heap::Dump => "heap=dump",
+            Heap::All => "heap=all",
+        }
+    }
+
+    /// Whether sites are reported.
+    pub fn has_sites(self) -> bool {
+        matches!(self, Heap::Sites | Heap::All)
+    }
+
+    /// Whether the heap is dumped.
+    pub fn has_dump(self) -> bool {
+        matches!(self, Heap::Dump | Heap::All)
+    }
+}
+
+/// `dumper=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dumper {
+    /// `dumper=auto`: the VM's own where it is right, the walk elsewhere.
+    Auto,
+    /// `dumper=vm`: the VM's own.
+    Vm,
+    /// `dumper=jvmti`: the walk over all references.
+    Jvmti,
 }
 
 /// `cpu=`.
@@ -63,6 +140,19 @@ pub enum Heap {
 pub enum Cpu {
     /// `cpu=samples`, `cpu=y`.
     Samples,
+    /// `cpu=times`.
+    Times,
+    /// `cpu=old`.
+    Old,
+}
+
+/// `clock=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// `clock=cpu`.
+    Cpu,
+    /// `clock=wall`.
+    Wall,
 }
 
 /// `format=`.
@@ -89,6 +179,14 @@ pub enum OptionError {
     /// No such option.
     #[error("unknown option {0}: 'help' lists the options")]
     Unknown(String),
+    /// Options where none belong.
+    #[error("unknown option {option}: '{verb}' takes none")]
+    BehindVerb {
+        /// The verb.
+        verb: &'static str,
+        /// What stands behind it.
+        option: String,
+    },
     /// The value is not one the option takes.
     #[error("option {name}={value}: must be {allowed}")]
     Value {
@@ -107,23 +205,12 @@ pub enum OptionError {
         /// What it takes.
         allowed: String,
     },
-    /// The original had it, this version has not yet.
-    #[error(
-        "option {name}={value}: this version has no {what} yet; it has cpu=samples and heap=sites"
-    )]
-    NotBuilt {
-        /// The option.
-        name: &'static str,
-        /// What was given.
-        value: String,
-        /// What it would need.
-        what: &'static str,
+    /// The binary format has no records for what another option asks for.
+    #[error("option format=b: must be a with {with}, which the binary format has no records for")]
+    TextOnly {
+        /// The other option.
+        with: &'static str,
     },
-    /// Nothing was asked for, and what that meant is not there.
-    #[error(
-        "no profile is asked for, and the default, heap=all, is not in this version yet; ask for cpu=samples"
-    )]
-    NothingAsked,
     /// An option that may be given only once.
     #[error("option {name}={value}: given twice; once is allowed")]
     Twice {
@@ -131,6 +218,14 @@ pub enum OptionError {
         name: &'static str,
         /// What was given the second time.
         value: String,
+    },
+    /// Both places for the profile.
+    #[error("options net={net} and file={file} exclude each other; one is allowed")]
+    FileAndNet {
+        /// The collector.
+        net: String,
+        /// The file.
+        file: String,
     },
     /// `%{NAME}` in a file name, and no such variable.
     #[error("option file={file}: the environment has no variable {variable}")]
@@ -150,7 +245,7 @@ pub enum OptionError {
 
 /// Reads the options of the command line and, after them, those of the environment variable `_JAVA_HPROF_OPTIONS`.
 pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, OptionError> {
-    let mut settings = table::Settings::default();
+    let mut settings = settings::Settings::default();
     let all = command_line.split(',').chain(
         environment
             .into_iter()
@@ -172,222 +267,4 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn options(text: &str) -> Options {
-        match parse(text, None) {
-            Ok(Request::Profile(options)) => options,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-
-    fn error(text: &str) -> String {
-        parse(text, None).expect_err(text).to_string()
-    }
-
-    #[test]
-    fn defaults_are_those_of_the_original() {
-        let options = options("cpu=samples");
-        assert_eq!((options.cpu, options.heap), (Some(Cpu::Samples), None));
-        assert_eq!(options.format, Format::Text);
-        assert_eq!(options.file, "java.hprof.txt");
-        assert_eq!(options.depth, 4);
-        assert_eq!(options.interval, Duration::from_millis(10));
-        assert_eq!(options.cutoff, 0.0001);
-        assert!(options.line_numbers && options.dump_on_exit && options.force && options.verbose);
-        assert!(!options.threads && !options.check_file);
-        assert!(options.collect && options.sample.is_none());
-        assert!(options.without_effect.is_empty());
-    }
-
-    #[test]
-    fn sites_and_samples_go_together() {
-        let options = options("heap=sites,gc=n,sample=512k,cpu=samples");
-        assert_eq!(
-            (options.heap, options.cpu),
-            (Some(Heap::Sites), Some(Cpu::Samples))
-        );
-        assert!(!options.collect);
-        assert_eq!(options.sample, Some(524_288));
-        assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
-        assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
-    }
-
-    #[test]
-    fn every_option_is_honoured() {
-        let options = options(
-            "cpu=y,format=b,file=x,depth=0,interval=1,cutoff=0.5,lineno=n,thread=y,doe=n,force=n,verbose=n,logflags=4",
-        );
-        assert_eq!(options.format, Format::Binary);
-        assert_eq!(
-            (options.depth, options.interval, options.cutoff),
-            (0, Duration::from_millis(1), 0.5)
-        );
-        assert!(
-            !options.line_numbers && !options.dump_on_exit && !options.force && !options.verbose
-        );
-        assert!(options.threads && options.check_file);
-        assert_eq!(options.file, "x");
-    }
-
-    #[test]
-    fn the_binary_file_has_no_suffix() {
-        assert_eq!(options("format=b,cpu=samples").file, "java.hprof");
-        assert_eq!(options("format=b,cpu=samples,file=a.txt").file, "a.txt");
-    }
-
-    #[test]
-    fn the_environment_comes_last_and_wins() {
-        let Ok(Request::Profile(options)) = parse("cpu=samples,depth=2", Some("depth=9,thread=y"))
-        else {
-            panic!("both are valid")
-        };
-        assert_eq!((options.depth, options.threads), (9, true));
-        assert_eq!(parse("", Some("help")), Ok(Request::Help));
-    }
-
-    #[test]
-    fn help_asks_for_help() {
-        assert_eq!(parse("help", None), Ok(Request::Help));
-        assert_eq!(parse("cpu=samples,help", None), Ok(Request::Help));
-    }
-
-    #[test]
-    fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
-        let cases = [
-            ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
-            ("cpu", "option cpu: needs a value, cpu=samples|times|old|y"),
-            ("cpu=samples,format=c", "option format=c: must be a|b"),
-            (
-                "cpu=samples,depth=-1",
-                "option depth=-1: must be a whole number from 0 to 65535",
-            ),
-            (
-                "cpu=samples,depth=70000",
-                "option depth=70000: must be a whole number from 0 to 65535",
-            ),
-            (
-                "cpu=samples,interval=0",
-                "option interval=0: must be a whole number of milliseconds from 1 to 2147483647",
-            ),
-            (
-                "cpu=samples,cutoff=-0.1",
-                "option cutoff=-0.1: must be a number, 0 or more",
-            ),
-            (
-                "cpu=samples,cutoff=nan",
-                "option cutoff=nan: must be a number, 0 or more",
-            ),
-            (
-                "cpu=samples,cutoff=x",
-                "option cutoff=x: must be a number, 0 or more",
-            ),
-            ("cpu=samples,lineno=yes", "option lineno=yes: must be y|n"),
-            ("cpu=samples,thread=Y", "option thread=Y: must be y|n"),
-            ("cpu=samples,doe=", "option doe=: must be y|n"),
-            ("cpu=samples,force=1", "option force=1: must be y|n"),
-            (
-                "cpu=samples,verbose=true",
-                "option verbose=true: must be y|n",
-            ),
-            ("cpu=samples,msa=x", "option msa=x: must be y|n"),
-            ("cpu=samples,gc_okay=x", "option gc_okay=x: must be y|n"),
-            (
-                "cpu=samples,file=",
-                "option file=: must be the name of a file",
-            ),
-            (
-                "cpu=samples,file=a,file=b",
-                "option file=b: given twice; once is allowed",
-            ),
-            (
-                "cpu=samples,logflags=z",
-                "option logflags=z: must be a whole number from 0 to 4294967295",
-            ),
-            (
-                "cpu=samples,speed=9",
-                "unknown option speed=9: 'help' lists the options",
-            ),
-            (
-                "cpu=times",
-                "option cpu=times: this version has no timing of methods yet; it has cpu=samples and heap=sites",
-            ),
-            (
-                "cpu=old",
-                "option cpu=old: this version has no timing of methods yet; it has cpu=samples and heap=sites",
-            ),
-            (
-                "heap=dump",
-                "option heap=dump: this version has no heap dump yet; it has cpu=samples and heap=sites",
-            ),
-            ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
-            (
-                "heap=sites,sample=0",
-                "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
-            ),
-            (
-                "heap=sites,sample=4000m",
-                "option sample=4000m: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
-            ),
-            ("heap=x", "option heap=x: must be dump|sites|all"),
-            (
-                "cpu=samples,monitor=y",
-                "option monitor=y: this version has no monitor profile yet; it has cpu=samples and heap=sites",
-            ),
-            (
-                "cpu=samples,net=h:1",
-                "option net=h:1: this version has no socket yet; it has cpu=samples and heap=sites",
-            ),
-            ("cpu=samples,net=h", "option net=h: must be <host>:<port>"),
-        ];
-        for (text, message) in cases {
-            assert_eq!(error(text), message, "{text}");
-            assert!(!message.contains('\n'));
-        }
-    }
-
-    #[test]
-    fn nothing_asked_for_is_heap_all_and_refused() {
-        for text in ["", "depth=3", ","] {
-            assert_eq!(parse(text, None), Err(OptionError::NothingAsked));
-        }
-    }
-
-    #[test]
-    fn switches_of_old_scripts_are_taken_and_named() {
-        let options = options(
-            "cpu=samples,debugflags=3,X=m,errorexit=y,pause=n,coredump=y,debug=n,msa=y,gc_okay=n",
-        );
-        let named = [
-            "debugflags",
-            "X",
-            "errorexit",
-            "pause",
-            "coredump",
-            "debug",
-            "msa",
-            "gc_okay",
-        ];
-        assert_eq!(options.without_effect, named);
-        assert_eq!(
-            self::options("cpu=samples,primfields=n,primarrays=y,monitor=n").without_effect,
-            [""; 0]
-        );
-    }
-
-    #[test]
-    fn help_lists_every_option_with_its_default() {
-        let help = help();
-        for name in [
-            "heap", "cpu", "monitor", "format", "file", "net", "depth", "interval", "cutoff",
-            "lineno",
-        ] {
-            assert!(help.contains(&format!("\n{name}=")), "{name}");
-        }
-        for name in ["gc", "thread", "doe", "msa", "force", "verbose"] {
-            assert!(help.contains(&format!("\n{name}=y|n")), "{name}");
-        }
-        assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
-    }
-}
+mod tests;

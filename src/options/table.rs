@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::settings::Settings;
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError};
 
 /// One option.
 pub(super) struct Row {
@@ -30,14 +31,7 @@ enum Setter {
 
 enum Refusal {
     NotAllowed,
-    NotBuilt(&'static str),
     Twice,
-}
-
-/// What the rows fill in.
-pub(super) struct Settings {
-    options: Options,
-    file: Option<String>,
 }
 
 const ROWS: &[Row] = &[
@@ -46,14 +40,15 @@ const ROWS: &[Row] = &[
         values: "dump|sites|all",
         allowed: None,
         default: "all",
-        description: "heap profiling (sites in this version)",
-        setter: Setter::Value(|settings, value| match value {
-            "sites" => {
-                settings.options.heap = Some(Heap::Sites);
-                Ok(())
-            }
-            "dump" | "all" => Err(Refusal::NotBuilt("heap dump")),
-            _ => Err(Refusal::NotAllowed),
+        description: "heap profiling",
+        setter: Setter::Value(|settings, value| {
+            settings.options.heap = Some(match value {
+                "dump" => Heap::Dump,
+                "sites" => Heap::Sites,
+                "all" => Heap::All,
+                _ => return Err(Refusal::NotAllowed),
+            });
+            Ok(())
         }),
     },
     Row {
@@ -61,13 +56,20 @@ const ROWS: &[Row] = &[
         values: "samples|times|old",
         allowed: Some("samples|times|old|y"),
         default: "off",
-        description: "CPU usage (samples in this version)",
+        description: "CPU usage",
         setter: Setter::Value(|settings, value| match value {
             "samples" | "y" => {
                 settings.options.cpu = Some(Cpu::Samples);
                 Ok(())
             }
-            "times" | "old" => Err(Refusal::NotBuilt("timing of methods")),
+            "times" => {
+                settings.options.cpu = Some(Cpu::Times);
+                Ok(())
+            }
+            "old" => {
+                settings.options.cpu = Some(Cpu::Old);
+                Ok(())
+            }
             _ => Err(Refusal::NotAllowed),
         }),
     },
@@ -76,12 +78,8 @@ const ROWS: &[Row] = &[
         values: "y|n",
         allowed: None,
         default: "n",
-        description: "monitor contention (not in this version)",
-        setter: Setter::Value(|_, value| match value {
-            "n" => Ok(()),
-            "y" => Err(Refusal::NotBuilt("monitor profile")),
-            _ => Err(Refusal::NotAllowed),
-        }),
+        description: "contention for monitors, waits (text only)",
+        setter: Setter::Switch(|settings, on| settings.options.monitors = on),
     },
     Row {
         name: "format",
@@ -118,15 +116,33 @@ const ROWS: &[Row] = &[
     Row {
         name: "net",
         values: "<host>:<port>",
-        allowed: None,
+        allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
         default: "write to file",
-        description: "send the data there (not in this version)",
-        setter: Setter::Value(|_, value| match value.rsplit_once(':') {
-            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
-                Err(Refusal::NotBuilt("socket"))
+        description: "send the data to a collector",
+        setter: Setter::Value(|settings, value| {
+            let address = Address::parse(value).ok_or(Refusal::NotAllowed)?;
+            if settings.options.net.is_some() {
+                return Err(Refusal::Twice);
             }
-            _ => Err(Refusal::NotAllowed),
+            settings.options.net = Some(address);
+            Ok(())
         }),
+    },
+    Row {
+        name: "net_exit",
+        values: "y|n",
+        allowed: None,
+        default: "y",
+        description: "the collector may end the VM",
+        setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
+    },
+    Row {
+        name: "compress",
+        values: "y|n",
+        allowed: None,
+        default: "y for *.gz",
+        description: "compress the data with gzip",
+        setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
     },
     Row {
         name: "depth",
@@ -196,7 +212,7 @@ const ROWS: &[Row] = &[
         values: "y|n",
         allowed: None,
         default: "y",
-        description: "collect garbage before sites are dumped",
+        description: "collect garbage before the heap is looked at",
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
     },
     Row {
@@ -207,6 +223,43 @@ const ROWS: &[Row] = &[
         description: "estimate sites from one object in so many",
         setter: Setter::Value(|settings, value| {
             settings.options.sample = Some(bytes(value).ok_or(Refusal::NotAllowed)?);
+            Ok(())
+        }),
+    },
+    Row {
+        name: "clock",
+        values: "cpu|wall",
+        allowed: None,
+        default: "cpu",
+        description: "what cpu=times|old measures",
+        setter: Setter::Value(|settings, value| {
+            settings.options.clock = match value {
+                "cpu" => Clock::Cpu,
+                "wall" => Clock::Wall,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "include",
+        values: "<classes>",
+        allowed: Some(CLASSES),
+        default: "all",
+        description: "classes that cpu=times|old measures",
+        setter: Setter::Value(|settings, value| {
+            settings.options.include = patterns(value).ok_or(Refusal::NotAllowed)?;
+            Ok(())
+        }),
+    },
+    Row {
+        name: "exclude",
+        values: "<classes>",
+        allowed: Some(CLASSES),
+        default: "none",
+        description: "classes that it does not",
+        setter: Setter::Value(|settings, value| {
+            settings.options.exclude = patterns(value).ok_or(Refusal::NotAllowed)?;
             Ok(())
         }),
     },
@@ -248,7 +301,7 @@ const ROWS: &[Row] = &[
         allowed: None,
         default: "y",
         description: "primitive fields in a heap dump",
-        setter: Setter::Switch(|_, _| ()),
+        setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
     },
     Row {
         name: "primarrays",
@@ -256,7 +309,23 @@ const ROWS: &[Row] = &[
         allowed: None,
         default: "y",
         description: "primitive arrays in a heap dump",
-        setter: Setter::Switch(|_, _| ()),
+        setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
+    },
+    Row {
+        name: "dumper",
+        values: "auto|vm|jvmti",
+        allowed: None,
+        default: "auto",
+        description: "how the heap is dumped",
+        setter: Setter::Value(|settings, value| {
+            settings.options.dumper = match value {
+                "auto" => Dumper::Auto,
+                "vm" => Dumper::Vm,
+                "jvmti" => Dumper::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
     },
     Row {
         name: "logflags",
@@ -277,6 +346,9 @@ const ROWS: &[Row] = &[
     hidden("pause", "y|n", Setter::SwitchWithoutEffect),
     hidden("debug", "y|n", Setter::SwitchWithoutEffect),
 ];
+
+/// What `include=` and `exclude=` take.
+const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
 
 /// The bit of `logflags=` that had the original read its own binary file back.
 const LOG_CHECK_BINARY: u32 = 4;
@@ -325,11 +397,6 @@ impl Row {
                 value,
                 allowed: self.allowed.unwrap_or(self.values).to_owned(),
             },
-            Refusal::NotBuilt(what) => OptionError::NotBuilt {
-                name: self.name,
-                value,
-                what,
-            },
             Refusal::Twice => OptionError::Twice {
                 name: self.name,
                 value,
@@ -352,63 +419,23 @@ fn bytes(value: &str) -> Option<u32> {
     (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
 }
 
+/// Names as in Java source, with `*` for any characters. A `|` does as well as the `:`.
+fn patterns(value: &str) -> Option<Vec<String>> {
+    let patterns = value.split([':', '|']);
+    let is_name = |pattern: &str| {
+        !pattern.is_empty()
+            && !pattern.contains(|c: char| c.is_whitespace() || "/;[]()".contains(c))
+    };
+    patterns
+        .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
+        .collect()
+}
+
 fn switch(value: &str) -> Result<bool, Refusal> {
     match value {
         "y" => Ok(true),
         "n" => Ok(false),
         _ => Err(Refusal::NotAllowed),
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            options: Options {
-                heap: None,
-                cpu: None,
-                format: Format::Text,
-                file: String::new(),
-                force: true,
-                depth: 4,
-                interval: Duration::from_millis(10),
-                cutoff: 0.0001,
-                line_numbers: true,
-                threads: false,
-                dump_on_exit: true,
-                verbose: true,
-                check_file: false,
-                collect: true,
-                sample: None,
-                without_effect: Vec::new(),
-            },
-            file: None,
-        }
-    }
-}
-
-impl Settings {
-    fn note(&mut self, name: &'static str) {
-        if !self.options.without_effect.contains(&name) {
-            self.options.without_effect.push(name);
-        }
-    }
-
-    /// Fills in what depends on several options.
-    pub(super) fn finish(mut self) -> Result<Options, OptionError> {
-        if self.options.cpu.is_none() && self.options.heap.is_none() {
-            return Err(OptionError::NothingAsked);
-        }
-        self.options.file = self
-            .file
-            .unwrap_or_else(|| default_file(self.options.format).to_owned());
-        Ok(self.options)
-    }
-}
-
-fn default_file(format: Format) -> &'static str {
-    match format {
-        Format::Text => "java.hprof.txt",
-        Format::Binary => "java.hprof",
     }
 }
 
@@ -436,12 +463,18 @@ In file=, %p stands for the process id, %t for the time of the start, %h for
 the host, %{NAME} for an environment variable. Options in the environment
 variable _JAVA_HPROF_OPTIONS come after those of the command line.
 
+Example: every object that is alive, for MAT or VisualVM
+  java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
 Example: what is alive, and where it was made, 8 frames a trace
   java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
 Example: 20 ms of CPU time a sample, 8 frames a trace, as text
   java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
+Example: every call of the methods of two packages, counted and timed
+  java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
+Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
+  java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
 ",
     );
     help

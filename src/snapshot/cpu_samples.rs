@@ -6,13 +6,22 @@ use hprof_format::{CpuSample, Record};
 
 use super::journal::Journal;
 use super::numbers;
-use crate::tables::trace::{TraceId, Traces};
+use crate::tables::trace::{Trace, TraceId, Traces};
 
 /// Writes the samples taken since the last time, and starts counting anew. Rows below `cutoff`, a share of all samples,
 /// are left out.
 pub fn cpu_samples(journal: &Journal, cutoff: f64) {
+    write(journal, cutoff, Trace::take_samples);
+}
+
+/// As [`cpu_samples`], and goes on counting.
+pub fn cpu_samples_so_far(journal: &Journal, cutoff: f64) {
+    write(journal, cutoff, Trace::samples);
+}
+
+fn write(journal: &Journal, cutoff: f64, samples: fn(&Trace) -> u64) {
     journal.entry(|entry| {
-        let (total, rows) = take_rows(&entry.tables.traces, cutoff);
+        let (total, rows) = rows(&entry.tables.traces, cutoff, samples);
         for &(trace, _) in &rows {
             entry.trace(trace);
         }
@@ -28,10 +37,10 @@ pub fn cpu_samples(journal: &Journal, cutoff: f64) {
 }
 
 /// All samples, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn take_rows(traces: &Traces, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
+fn rows(traces: &Traces, cutoff: f64, samples: fn(&Trace) -> u64) -> (u64, Vec<(TraceId, u64)>) {
     let mut rows: Vec<(TraceId, u64)> = traces
         .iter()
-        .map(|(id, trace)| (id, trace.take_samples()))
+        .map(|(id, trace)| (id, samples(trace)))
         .filter(|&(_, count)| count > 0)
         .collect();
     let total: u64 = rows.iter().map(|&(_, count)| count).sum();
@@ -70,7 +79,7 @@ mod tests {
     #[test]
     fn rows_go_by_cost_and_are_cut_at_the_first_below_the_cutoff() {
         let (tables, ids) = traces(&[10, 0, 70, 10, 9, 1]);
-        let (total, rows) = take_rows(&tables.traces, 0.1);
+        let (total, rows) = rows(&tables.traces, 0.1, Trace::take_samples);
         assert_eq!(total, 100, "what is cut off counts");
         assert_eq!(rows, [(ids[2], 70), (ids[0], 10), (ids[3], 10)]);
     }
@@ -78,7 +87,9 @@ mod tests {
     #[test]
     fn a_second_dump_counts_from_nothing() {
         let (tables, ids) = traces(&[5]);
-        assert_eq!(take_rows(&tables.traces, 0.0), (5, vec![(ids[0], 5)]));
-        assert_eq!(take_rows(&tables.traces, 0.0), (0, vec![]));
+        let five = (5, vec![(ids[0], 5)]);
+        assert_eq!(rows(&tables.traces, 0.0, Trace::samples), five);
+        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), five);
+        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), (0, vec![]));
     }
 }

@@ -2,18 +2,22 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fixedbitset::FixedBitSet;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
-    Record, StringId as FormatStringId,
+    ObjectId as FormatObjectId, Record, StringId as FormatStringId,
 };
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::numbers;
 use crate::tables::Tables;
 use crate::tables::class::ClassId;
 use crate::tables::frame::{FrameId, Line};
+use crate::tables::object::ObjectId;
 use crate::tables::string::StringId;
 use crate::tables::thread::ThreadSerial;
 use crate::tables::trace::TraceId;
@@ -21,12 +25,26 @@ use crate::writer::{Records, Writer};
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///
-/// Lock order: `written`, then the writer's records, then the tables' locks.
+/// While a heap dump is written its records stand together: what happens meanwhile is held back, so that threads which
+/// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
+///
+/// Lock order: `held`, then `written`, then the writer's records, then the tables' locks.
 pub struct Journal {
     tables: Arc<Tables>,
     writer: Writer,
+    /// `None` unless a heap dump is being written.
+    held: Mutex<Option<Vec<Event>>>,
+    released: Condvar,
+    /// Segments of heap dumps that have been written.
+    segments: AtomicU64,
     written: Mutex<Written>,
 }
+
+/// Writes what happened.
+type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
+
+/// Events that a heap dump holds back at the most; about 200 bytes each.
+const HELD: usize = 64 * 1024;
 
 /// What CONTROL SETTINGS says of the run.
 #[derive(Clone, Copy)]
@@ -40,13 +58,14 @@ pub struct Settings {
 }
 
 /// What START THREAD says of a thread.
-pub struct ThreadNames<'a> {
+#[derive(Default)]
+pub struct ThreadNames {
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Its group's name.
-    pub group: &'a str,
+    pub group: String,
     /// The name of the group above that one.
-    pub parent_group: &'a str,
+    pub parent_group: String,
 }
 
 #[derive(Default)]
@@ -56,6 +75,8 @@ struct Written {
     unloaded_classes: FixedBitSet,
     frames: FixedBitSet,
     traces: FixedBitSet,
+    /// The ids that classes had in the last heap dump. A class that is not in here was written with its number.
+    class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
     /// Names of threads are not in the string table: each is written for its thread alone.
     thread_names: u64,
 }
@@ -67,6 +88,9 @@ impl Journal {
         let journal = Self {
             tables,
             writer,
+            held: Mutex::new(None),
+            released: Condvar::new(),
+            segments: AtomicU64::new(0),
             written: Mutex::default(),
         };
         journal.entry(|entry| {
@@ -82,25 +106,17 @@ impl Journal {
     }
 
     /// A thread has started.
-    pub fn thread_started(&self, serial: ThreadSerial, names: &ThreadNames<'_>) {
-        self.entry(|entry| {
-            let name = entry.thread_name(names.name);
-            let group = entry.interned(names.group);
-            let parent_group = entry.interned(names.parent_group);
-            entry.records.write(&Record::StartThread {
-                serial: numbers::thread(serial),
-                object: numbers::object(entry.tables.objects.add()),
-                trace: numbers::trace(TraceId::EMPTY),
-                name,
-                group,
-                parent_group,
-            });
+    pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
+        self.event(move |entry| {
+            let object = entry.thread_started(serial, &names);
+            entry.tables.threads.announced(serial, object);
         });
     }
 
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
-        self.entry(|entry| {
+        self.event(move |entry| {
+            entry.tables.threads.ended(serial);
             entry.records.write(&Record::EndThread {
                 serial: numbers::thread(serial),
             })
@@ -109,11 +125,39 @@ impl Journal {
 
     /// A class has been unloaded.
     pub fn class_unloaded(&self, class: ClassId) {
-        self.entry(|entry| {
+        self.event(move |entry| {
             if entry.written.classes.contains(class.index() as usize) {
                 entry.unloaded(class);
             }
         });
+    }
+
+    /// Writes what has happened, after the heap dump if there is one.
+    fn event(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+        let mut held = self.held.lock();
+        self.released.wait_while(&mut held, |held| {
+            held.as_ref().is_some_and(|events| events.len() >= HELD)
+        });
+        match &mut *held {
+            Some(events) => events.push(Box::new(write)),
+            None => self.entry(write),
+        }
+    }
+
+    /// Counts a segment of a heap dump.
+    pub(super) fn count_segment(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many segments of heap dumps have been written, by which a dump that gets on is told from one that does not.
+    pub fn segments(&self) -> u64 {
+        self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Holds back what happens until the answer is dropped.
+    pub(super) fn hold_events(&self) -> Holding<'_> {
+        *self.held.lock() = Some(Vec::new());
+        Holding(self)
     }
 
     /// Writes records that stand together.
@@ -127,6 +171,11 @@ impl Journal {
         })
     }
 
+    /// The program is ending: nobody who takes the profile is waited for as long as before.
+    pub fn hurry(&self) {
+        self.writer.hurry();
+    }
+
     /// Sends what is in the buffer on its way to the file.
     pub fn flush(&self) {
         self.writer.records().flush();
@@ -136,6 +185,19 @@ impl Journal {
     pub fn close(&self) -> bool {
         self.writer.close();
         self.writer.is_sound()
+    }
+}
+
+/// Writes what was held back when it is dropped.
+pub(super) struct Holding<'a>(&'a Journal);
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        let Self(journal) = self;
+        let mut held = journal.held.lock();
+        let events = held.take().unwrap_or_default();
+        journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
+        journal.released.notify_all();
     }
 }
 
@@ -166,7 +228,8 @@ impl Entry<'_> {
         });
     }
 
-    fn frame(&mut self, id: FrameId) -> FormatFrameId {
+    /// A frame, preceded by its names.
+    pub(super) fn frame(&mut self, id: FrameId) -> FormatFrameId {
         let number = numbers::frame(id);
         if !is_new(&mut self.written.frames, id.index()) {
             return number;
@@ -222,6 +285,41 @@ impl Entry<'_> {
         serial
     }
 
+    /// A class under the id that its `java.lang.Class` object has in a heap dump, preceded by its name.
+    pub(super) fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
+        let is_new = is_new(&mut self.written.classes, id.index());
+        let before = self.written.class_objects.insert(id, object);
+        // A class that was written by itself has its number.
+        let number = (!is_new).then(|| numbers::object(self.tables.classes.get(id).object));
+        if before.or(number) == Some(object) {
+            return;
+        }
+        let name = self.string(self.tables.classes.get(id).name);
+        self.records.write(&Record::LoadClass {
+            serial: numbers::class(id),
+            class_object: object,
+            trace: numbers::trace(TraceId::EMPTY),
+            name,
+        });
+    }
+
+    /// A thread, preceded by its names. Answers the id of its object.
+    pub(super) fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) -> ObjectId {
+        let object = self.tables.objects.add();
+        let name = self.thread_name(&names.name);
+        let group = self.interned(&names.group);
+        let parent_group = self.interned(&names.parent_group);
+        self.records.write(&Record::StartThread {
+            serial: numbers::thread(serial),
+            object: numbers::object(object),
+            trace: numbers::trace(TraceId::EMPTY),
+            name,
+            group,
+            parent_group,
+        });
+        object
+    }
+
     fn unloaded(&mut self, id: ClassId) {
         if is_new(&mut self.written.unloaded_classes, id.index()) {
             self.records.write(&Record::UnloadClass {
@@ -230,7 +328,8 @@ impl Entry<'_> {
         }
     }
 
-    fn interned(&mut self, text: &str) -> FormatStringId {
+    /// The id of a name, preceded by the name; that of no name for an empty one.
+    pub(super) fn interned(&mut self, text: &str) -> FormatStringId {
         if text.is_empty() {
             return FormatStringId::default();
         }

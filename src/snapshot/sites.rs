@@ -76,18 +76,35 @@ pub fn sites(journal: &Journal, request: SitesRequest, state: HeapState<'_>) {
     });
 }
 
+/// Writes HEAP SUMMARY alone; `unseen` is what the heap holds beyond the site table.
+pub fn heap_summary(journal: &Journal, unseen: Amount) {
+    journal.entry(|entry| {
+        let sites = entry.tables.sites.iter();
+        let (live, allocated) = sites.fold((unseen, unseen), |(live, allocated), (_, site)| {
+            (live + site.live(), allocated + site.allocated())
+        });
+        entry.records.write(&Record::HeapSummary {
+            live_bytes: live.bytes,
+            live_instances: live.instances,
+            allocated_bytes: allocated.bytes,
+            allocated_instances: allocated.instances,
+        });
+    });
+}
+
 fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(SiteKey, Row)> {
     let mut rows = HashMap::<SiteKey, Row, foldhash::fast::FixedState>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();
         if has_changed || !incremental {
-            rows.insert(
-                key,
-                Row {
-                    live: site.live(),
-                    allocated: site.allocated(),
-                },
-            );
+            let row = Row {
+                live: site.live(),
+                allocated: site.allocated(),
+            };
+            // A site of which everything was forgotten says nothing any more.
+            if row != Row::default() {
+                rows.insert(key, row);
+            }
         }
     }
     // Objects made where the stack had no frames share the trace with those that nobody saw.

@@ -52,6 +52,11 @@ impl Frames {
         FrameId(self.0.intern(&frame, || frame))
     }
 
+    /// The frame whose [`FrameId::index`] this is; `None` where there is no such frame.
+    pub fn find(&self, index: u32) -> Option<FrameId> {
+        self.0.contains(index).then_some(FrameId(index))
+    }
+
     /// The frame.
     pub fn get(&self, id: FrameId) -> &Frame {
         self.0.get(id.0)

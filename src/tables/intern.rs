@@ -68,6 +68,11 @@ impl<V: Hash + Eq> Interner<V> {
 }
 
 impl<V> Interner<V> {
+    /// Whether the number is one that `intern` gave.
+    pub fn contains(&self, index: u32) -> bool {
+        self.values.get(index as usize).is_some()
+    }
+
     /// The value of a number that `intern` gave.
     pub fn get(&self, index: u32) -> &V {
         self.values

@@ -7,9 +7,11 @@
 //! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls out of this room.
 
 pub mod class;
+pub mod cost;
 pub mod frame;
 mod intern;
 pub mod loader;
+pub mod monitor;
 pub mod object;
 pub mod site;
 pub mod string;
@@ -31,6 +33,8 @@ pub struct Tables {
     pub traces: trace::Traces,
     /// Allocation sites.
     pub sites: site::Sites,
+    /// Contention for monitors.
+    pub contentions: monitor::Contentions,
     /// Threads.
     pub threads: thread::Threads,
     /// Objects.

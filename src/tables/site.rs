@@ -24,6 +24,8 @@ pub struct SiteKey {
 pub struct Site {
     allocated: Tally,
     dead: Tally,
+    /// What of `dead` was forgotten by [`Site::forget_dead`].
+    forgotten: Tally,
     /// Objects made and dead, added, at the last [`Site::take_change`].
     known: AtomicU64,
 }
@@ -75,9 +77,21 @@ impl Weight {
             bytes,
         }
     }
+
+    fn less(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.saturating_sub(other.instances),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
 }
 
 impl Tally {
+    fn set(&self, weight: Weight) {
+        self.instances.store(weight.instances, Ordering::Relaxed);
+        self.bytes.store(weight.bytes, Ordering::Relaxed);
+    }
+
     fn add(&self, weight: Weight) {
         self.instances
             .fetch_add(weight.instances, Ordering::Relaxed);
@@ -113,20 +127,23 @@ impl Site {
         self.known.swap(now, Ordering::Relaxed) != now
     }
 
+    /// Counts what has died no longer among what was made. Nothing may be added to it meanwhile.
+    pub fn forget_dead(&self) {
+        self.forgotten.set(self.dead.get());
+    }
+
     /// All that was made here.
     pub fn allocated(&self) -> Amount {
-        amount(self.allocated.get())
+        // Read in this order nothing is forgotten that was not made.
+        let forgotten = self.forgotten.get();
+        amount(self.allocated.get().less(forgotten))
     }
 
     /// What is not known to be dead.
     pub fn live(&self) -> Amount {
         // Read in this order nothing is dead that was not made.
         let dead = self.dead.get();
-        let allocated = self.allocated.get();
-        amount(Weight {
-            instances: allocated.instances.saturating_sub(dead.instances),
-            bytes: allocated.bytes.saturating_sub(dead.bytes),
-        })
+        amount(self.allocated.get().less(dead))
     }
 }
 
@@ -180,6 +197,11 @@ impl Sites {
         &self.0.get(id.0).site
     }
 
+    /// What made the site.
+    pub fn key(&self, id: SiteId) -> SiteKey {
+        self.0.get(id.0).key
+    }
+
     /// All sites.
     pub fn iter(&self) -> impl Iterator<Item = (SiteKey, &Site)> {
         self.0.iter().map(|(_, entry)| (entry.key, &entry.site))
@@ -211,6 +233,22 @@ mod tests {
                 bytes: 48
             }
         );
+    }
+
+    #[test]
+    fn what_is_forgotten_was_never_made() {
+        let site = Site::default();
+        for _ in 0..3 {
+            site.add_allocated(Weight::exact(16));
+        }
+        site.add_dead(Weight::exact(16));
+        site.add_dead(Weight::exact(16));
+        site.forget_dead();
+        let left = Amount {
+            instances: 1,
+            bytes: 16,
+        };
+        assert_eq!((site.allocated(), site.live()), (left, left));
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl Trace {
         }
     }
 
+    /// The samples counted since they were taken last.
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
     /// Takes the samples counted since they were taken last.
     pub fn take_samples(&self) -> u64 {
         self.samples.swap(0, Ordering::Relaxed)

@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::Sink;
 
 /// Only the user may read a profile: names in it may be secret.
 const MODE: u32 = 0o600;
@@ -41,10 +44,15 @@ impl FileSink {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
 
-    /// Writes a piece, whole or not at all: after an error the file ends where the last whole piece did, so what was
-    /// written so far stays readable.
-    pub fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+impl Sink for FileSink {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Writes a piece, whole or not at all: after an error the file ends where the last whole piece did.
+    fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
         match self.file.write_all(piece) {
             Ok(()) => {
                 self.written += piece.len() as u64;
@@ -56,6 +64,10 @@ impl FileSink {
                 Err(error)
             }
         }
+    }
+
+    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -51,6 +51,11 @@ pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
 }
 
+/// The newest JDK, whose `java` also runs programs from their source.
+pub fn compiler() -> PathBuf {
+    setting("HPROF_JAVAC_HOME", "newest_compiler").into()
+}
+
 /// What `scripts/test` sets, or what its library finds.
 fn setting(variable: &str, function: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
@@ -67,7 +72,7 @@ fn setting(variable: &str, function: &str) -> String {
 }
 
 /// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
-fn agent() -> PathBuf {
+pub fn agent() -> PathBuf {
     built("HPROF_AGENT", "deps/libhprof.so")
 }
 
@@ -108,8 +113,13 @@ pub fn programs() -> PathBuf {
     )
 }
 
+/// The compiler of the newest JDK.
+pub fn javac() -> PathBuf {
+    compiler().join("bin/javac")
+}
+
 /// The classes of `java-tests/<feature>`, compiled.
-fn classes(feature: &str) -> PathBuf {
+pub fn classes(feature: &str) -> PathBuf {
     static COMPILED: OnceLock<()> = OnceLock::new();
     let folder = |feature: &str| {
         Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -117,7 +127,7 @@ fn classes(feature: &str) -> PathBuf {
             .join(feature)
     };
     COMPILED.get_or_init(|| {
-        let javac = Path::new(&setting("HPROF_JAVAC_HOME", "newest_compiler")).join("bin/javac");
+        let javac = javac();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests");
         for entry in fs::read_dir(&sources).expect("java-tests") {
             let sources = entry.expect("a folder").path();
@@ -216,11 +226,6 @@ impl Program {
         Self { command, folder }
     }
 
-    /// A program without the agent.
-    pub fn bare(jvm: &Jvm, name: &str) -> Self {
-        Self::tool(jvm, "java").class(name)
-    }
-
     /// A JVM without the agent; what it is to run comes with `program` or `arg`.
     pub fn bare_java(jvm: &Jvm, vm_options: &[&str]) -> Self {
         let mut program = Self::tool(jvm, "java");
@@ -240,6 +245,12 @@ impl Program {
 
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.command.arg(arg.into());
+        self
+    }
+
+    /// Adds options for the VM, before the program.
+    pub fn vm_options(mut self, options: &[String]) -> Self {
+        self.command.args(options);
         self
     }
 
@@ -264,6 +275,19 @@ impl Program {
         command
             .arg(self.command.get_program())
             .args(self.command.get_args());
+        Self {
+            command,
+            folder: self.folder,
+        }
+    }
+
+    /// Puts the command behind another, which runs it.
+    pub fn behind(self, runner: &str) -> Self {
+        let mut words = runner.split(' ');
+        let mut command = Command::new(words.next().expect("a command"));
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.args(words).arg(self.command.get_program());
+        command.args(self.command.get_args());
         Self {
             command,
             folder: self.folder,
@@ -299,7 +323,7 @@ impl Program {
         self.command
             .stdout(create("stdout"))
             .stderr(create("stderr"));
-        let child = self.command.spawn().expect("the JVM");
+        let child = Guarded(self.command.spawn().expect("the JVM"));
         Running {
             child,
             folder: self.folder,
@@ -308,9 +332,20 @@ impl Program {
     }
 }
 
+/// A process that does not outlive the test, however that ends.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // One that has ended and been waited for is not signalled.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A program that runs.
 pub struct Running {
-    child: Child,
+    child: Guarded,
     folder: TempDir,
     outputs: TempDir,
 }
@@ -318,9 +353,16 @@ pub struct Running {
 impl Running {
     pub fn send(&self, signal: &str) {
         let status = Command::new("kill")
-            .args(["-s", signal, &self.child.id().to_string()])
+            .args(["-s", signal, &self.child.0.id().to_string()])
             .status();
         assert!(status.expect("kill").success());
+    }
+
+    /// As `send`, to a program that may have ended.
+    pub fn try_send(&self, signal: &str) {
+        let mut kill = Command::new("kill");
+        kill.args(["-s", signal, &self.id().to_string()]);
+        let _ = kill.stderr(Stdio::null()).status();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -337,23 +379,45 @@ impl Running {
         self.wait_until(|| self.output("stderr").contains(text));
     }
 
-    /// Asks the running VM to load the agent; returns what `jcmd` says.
-    pub fn attach(&self, jvm: &Jvm, options: &str) -> String {
-        let pid = self.child.id().to_string();
-        let mut jcmd = Command::new(jvm.home.join("bin/jcmd"));
-        let output = jcmd
-            .args([&pid, "JVMTI.agent_load"])
-            .arg(agent())
-            .arg(options)
-            .output()
-            .expect("jcmd");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+    /// What it has said on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.output("stderr")
     }
 
-    /// What `jcmd <pid> <command>` says of the running VM.
+    pub fn id(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
+    pub fn jcmd_load(&self, options: &str) -> String {
+        let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
+        self.jcmd(jdks().next().expect("a JDK"), &command)
+    }
+
+    /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.
+    pub fn hprof(&self, verb: &str, rest: &[&str]) -> (bool, String) {
+        let mut hprof = Command::new(cli());
+        hprof
+            .arg(verb)
+            .arg(self.child.0.id().to_string())
+            .args(rest);
+        let output = hprof.arg("--agent").arg(agent()).output().expect("hprof");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("UTF-8");
+        (output.status.success(), text.trim_end().to_owned())
+    }
+
+    /// As `hprof`; it must be content.
+    pub fn hprof_well(&self, verb: &str, rest: &[&str]) -> String {
+        let (content, text) = self.hprof(verb, rest);
+        assert!(content, "hprof {verb} {rest:?}: {text}");
+        text
+    }
+
+    /// What `jcmd <pid> <command>` says of the running VM; any JDK can ask.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
         let output = Command::new(jvm.home.join("bin/jcmd"))
-            .args([&*self.child.id().to_string(), command])
+            .args([&*self.child.0.id().to_string(), command])
             .output()
             .expect("jcmd");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -374,7 +438,8 @@ impl Running {
         }
     }
 
-    fn output(&self, name: &str) -> String {
+    /// What it has printed to `stdout` or `stderr`.
+    pub fn output(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.outputs.path().join(name)).expect("an output file"))
             .into_owned()
     }
@@ -382,11 +447,10 @@ impl Running {
     pub fn wait(mut self) -> Finished {
         let end = Instant::now() + PATIENCE;
         let status = loop {
-            if let Some(status) = self.child.try_wait().expect("wait") {
+            if let Some(status) = self.child.0.try_wait().expect("wait") {
                 break status;
             }
             if Instant::now() > end {
-                let _ = self.child.kill();
                 panic!(
                     "the program hangs: {} {}",
                     self.output("stdout"),

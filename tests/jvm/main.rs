@@ -3,15 +3,23 @@
 //!
 //! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
 
+mod attach;
 mod binary;
 mod collectors;
+mod dump;
 mod exits;
 mod failures;
 mod harness;
+mod heapfile;
+mod instrument;
+mod monitor;
+mod net;
 mod options;
 mod profile;
+mod readers;
 mod real_programs;
 mod samples;
 mod sites;
 mod threads;
+mod times;
 mod unloading;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::monitor::text::Monitors;
+
 /// What a text file says.
 #[derive(Default, Debug)]
 pub struct Profile {
@@ -10,6 +12,8 @@ pub struct Profile {
     pub traces: BTreeMap<u32, Trace>,
     pub dumps: Vec<CpuSamples>,
     pub sites: Vec<Sites>,
+    pub monitors: Monitors,
+    pub times: Vec<CpuTimes>,
 }
 
 #[derive(Debug)]
@@ -34,6 +38,26 @@ pub struct CpuSamples {
 #[derive(Debug, Clone)]
 pub struct Row {
     pub count: u32,
+    pub trace: u32,
+    pub method: String,
+}
+
+/// A CPU TIME section.
+#[derive(Debug)]
+pub struct CpuTimes {
+    /// Milliseconds.
+    pub total: u64,
+    /// What the notes before it say is not timed.
+    pub not_timed: Vec<String>,
+    pub rows: Vec<Time>,
+}
+
+/// A row of it.
+#[derive(Debug, Clone)]
+pub struct Time {
+    /// Percent of the total.
+    pub own: f64,
+    pub calls: u64,
     pub trace: u32,
     pub method: String,
 }
@@ -75,6 +99,7 @@ impl Profile {
 
         let mut profile = Self::default();
         let (mut sampled, mut as_of_last_gc) = (None, false);
+        let mut not_timed = Vec::new();
         while let Some(line) = lines.next() {
             if let Some(rest) = line.strip_prefix("THREAD START (") {
                 profile.threads.push(Thread::parse(rest));
@@ -101,6 +126,15 @@ impl Profile {
                     .take_while(|line| *line != "CPU SAMPLES END")
                     .collect();
                 profile.dumps.push(CpuSamples::parse(rest, &rows));
+            } else if let Some(rest) = line.strip_prefix("CPU TIME (ms) BEGIN (total = ") {
+                let rows = lines
+                    .by_ref()
+                    .take_while(|line| *line != "CPU TIME (ms) END");
+                let mut times = CpuTimes::parse(rest, &rows.collect::<Vec<_>>());
+                times.not_timed = std::mem::take(&mut not_timed);
+                profile.times.push(times);
+            } else if let Some(note) = line.strip_prefix("(not timed: ") {
+                not_timed.push(note.strip_suffix(')').expect("the end").to_owned());
             } else if line.starts_with('(') {
                 // What is to be known of the numbers.
                 let notes = line
@@ -140,6 +174,8 @@ impl Profile {
                     );
                 }
                 profile.sites.push(sites);
+            } else if profile.monitors.take(line, &mut lines) {
+                profile.assert_known();
             } else {
                 panic!("no line of the text format: {line:?}");
             }
@@ -207,17 +243,39 @@ impl Profile {
         .sum()
     }
 
+    /// The threads and traces that the last record about monitors names stand before it.
+    fn assert_known(&self) {
+        for thread in self.monitors.last_threads() {
+            assert!(
+                self.threads.iter().rev().any(|known| known.id == thread),
+                "thread {thread} has begun"
+            );
+        }
+        for trace in self.monitors.last_traces() {
+            assert!(self.traces.contains_key(&trace), "TRACE {trace} is there");
+        }
+    }
+
+    /// The number of the thread of that name.
+    pub fn thread(&self, name: &str) -> u32 {
+        let mut named = self.threads.iter().filter(|thread| thread.name == name);
+        let id = named.next().unwrap_or_else(|| panic!("no {name}")).id;
+        assert!(named.next().is_none(), "one {name}");
+        id
+    }
+
     fn assert_references(&self) {
-        for row in self.dumps.iter().flat_map(|dump| &dump.rows) {
+        let samples = self.dumps.iter().flat_map(|dump| &dump.rows);
+        let times = self.times.iter().flat_map(|times| &times.rows);
+        let samples = samples.map(|row| (row.trace, &row.method));
+        for (trace, method) in samples.chain(times.map(|row| (row.trace, &row.method))) {
             let top = &self
                 .traces
-                .get(&row.trace)
-                .unwrap_or_else(|| panic!("TRACE {} is missing", row.trace))
+                .get(&trace)
+                .unwrap_or_else(|| panic!("TRACE {trace} is missing"))
                 .frames[0];
-            let method = top
-                .split_once('(')
-                .map_or(top.as_str(), |(method, _)| method);
-            assert_eq!(method, row.method, "a row names the top frame of its trace");
+            let of_trace = top.split_once('(').map_or(top.as_str(), |(name, _)| name);
+            assert_eq!(of_trace, method, "a row names the top frame of its trace");
         }
         for id in &self.ended {
             assert!(
@@ -316,6 +374,47 @@ impl CpuSamples {
         );
         assert!(accumulated <= total);
         Self { total, rows }
+    }
+}
+
+impl CpuTimes {
+    fn parse(head: &str, lines: &[&str]) -> Self {
+        let (total, date) = head.split_once(") ").expect("total) date");
+        assert_ctime(date);
+        let [heading, rows @ ..] = lines else {
+            panic!("a line of headings")
+        };
+        assert_eq!(*heading, "rank   self  accum   count trace method");
+        let mut last = (f64::INFINITY, 0.0);
+        let rows = (1..).zip(rows).map(|(rank, line)| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [_, own, accum, calls, trace, method] = fields[..] else {
+                panic!("six columns: {line}")
+            };
+            let percent = |text: &str| -> f64 {
+                let number = text.strip_suffix('%').expect("percent");
+                number.parse().expect("a number")
+            };
+            let (own, accum) = (percent(own), percent(accum));
+            let (calls, trace) = (calls.parse().expect("calls"), trace.parse().expect("trace"));
+            let exact = format!("{rank:4} {own:5.2}% {accum:5.2}% {calls:7} {trace:5} {method}");
+            assert_eq!(**line, exact, "the layout of a row");
+            assert!(own <= last.0, "the costliest first: {line}");
+            assert!(accum >= last.1 && accum < 100.01, "accum adds up: {line}");
+            last = (own, accum);
+            let method = method.to_owned();
+            Time {
+                own,
+                calls,
+                trace,
+                method,
+            }
+        });
+        Self {
+            total: total.parse().expect("a number"),
+            not_timed: Vec::new(),
+            rows: rows.collect(),
+        }
     }
 }
 
@@ -433,7 +532,7 @@ impl Shares {
 }
 
 /// `Fri Nov 20 10:39:11 2026`, the day of the month padded with a space.
-fn assert_ctime(text: &str) {
+pub fn assert_ctime(text: &str) {
     let is_time =
         |time: &str| time.len() == 8 && time.split(':').all(|part| part.parse::<u32>().is_ok());
     let fields: Vec<&str> = text.split_whitespace().collect();

@@ -10,8 +10,14 @@ use crate::input;
 ///
 /// Every record must be whole, as long as its content, and may name only
 /// strings, classes, threads, frames and stacks that stand before it in the
-/// file. The first fault is reported with its byte offset. A sound file gives
-/// one line for each kind of record, with the number of them.
+/// file. In heap dumps, every reference must lead to an object of the same
+/// dump, and every instance must have the fields of its class. The first fault
+/// is reported with its byte offset. A sound file gives one line for each kind
+/// of record, with the number of them; what is in heap dumps is indented.
+///
+/// Memory: two bits for every 8 bytes of the heap that was dumped, and some
+/// bytes for each string, class and stack. Dumps of the VM's own dumper are
+/// verified too, but for what HotSpot leaves out of them.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

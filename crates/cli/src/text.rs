@@ -1,11 +1,11 @@
 //! `hprof text`: the file as `format=a` would have written it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Encoder, Item, Reader, TextEncoder};
+use hprof_format::{Encoder, Item, ReadError, Reader, Record, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
@@ -16,8 +16,12 @@ const CHUNK: usize = 64 * 1024;
 /// Print a file in the text format (format=a)
 ///
 /// Viewers and scripts that read the agent's text profiles read this output.
-/// Heap dumps are left out. Where the file is damaged or cut off, everything
-/// before that place is printed, then the fault is reported with its byte offset.
+/// Where the file is damaged or cut off, everything before that place is
+/// printed, then the fault is reported with its byte offset.
+///
+/// The first line of a heap dump tells how many objects of how many bytes it
+/// has; where the file does not say, as those of the VM's own dumper do not,
+/// they are counted first.
 ///
 /// The description of the records at the start is that of this agent. It is
 /// wrong about CPU samples of the JDK's own agent, whose files have ids of
@@ -76,34 +80,102 @@ fn is_same(path: &Path, input: &Path) -> bool {
 }
 
 fn print(
-    mut reader: Reader<impl Read>,
+    reader: Reader<impl Read + Seek>,
     input: &Path,
-    mut output: impl Write,
+    output: impl Write,
     output_name: &Path,
 ) -> Result<(), Failure> {
-    let mut encoder = TextEncoder::new();
-    let mut text = Vec::new();
-    encoder.start(reader.header().time, &mut text);
-    let ended = loop {
-        match reader.read() {
-            Ok(Some(entry)) => {
-                if let Item::Record(record) = &entry.item {
-                    encoder.record(entry.time, record, &mut text);
-                }
-            }
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(Failure::about(input, error)),
-        }
-        if text.len() >= CHUNK {
-            write(&mut output, &mut text, output_name)?;
-        }
+    let mut printer = Printer {
+        reader,
+        encoder: TextEncoder::new(),
+        text: Vec::new(),
+        output,
     };
-    write(&mut output, &mut text, output_name)?;
-    ended
+    let (fault, written) = match printer.file() {
+        Ok(()) => (None, printer.write()),
+        // What was read before it is printed.
+        Err(Stop::Read(fault)) => (Some(fault), printer.write()),
+        Err(Stop::Write(error)) => (None, Err(error)),
+    };
+    written.map_err(|error| Failure::writing(output_name, &error))?;
+    match fault {
+        Some(fault) => Err(Failure::about(input, fault)),
+        None => Ok(()),
+    }
 }
 
-fn write(output: &mut impl Write, text: &mut Vec<u8>, name: &Path) -> Result<(), Failure> {
-    let written = output.write_all(text).and_then(|()| output.flush());
-    text.clear();
-    written.map_err(|error| Failure::writing(name, &error))
+/// Why printing stopped before the end.
+enum Stop {
+    Read(ReadError),
+    Write(io::Error),
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Stop {
+        Stop::Read(error)
+    }
+}
+
+struct Printer<R, W> {
+    reader: Reader<R>,
+    encoder: TextEncoder,
+    /// What is not written yet.
+    text: Vec<u8>,
+    output: W,
+}
+
+impl<R: Read + Seek, W: Write> Printer<R, W> {
+    fn file(&mut self) -> Result<(), Stop> {
+        self.encoder
+            .start(self.reader.header().time, &mut self.text);
+        while let Some(entry) = self.reader.read()? {
+            let (offset, time) = (entry.offset, entry.time);
+            match entry.item {
+                Item::Record(ref record) => self.encoder.record(time, record, &mut self.text),
+                Item::HeapDumpEnd => {
+                    let end = Record::HeapDumpEnd;
+                    self.encoder.record(time, &end, &mut self.text);
+                }
+                Item::HeapDump { segment, .. } => {
+                    if !self.encoder.has_heap_totals() {
+                        let totals = self.reader.count_heap_dump(offset)?;
+                        self.encoder.heap_totals(totals);
+                    }
+                    self.encoder.heap_segment(time, &mut self.text);
+                    self.heap()?;
+                    if !segment {
+                        self.encoder.heap_end(&mut self.text);
+                    }
+                }
+            }
+            self.write_if_long()?;
+        }
+        Ok(())
+    }
+
+    /// Prints what is in a heap dump, or in a segment of one.
+    fn heap(&mut self) -> Result<(), Stop> {
+        let id_size = self.reader.header().id_size;
+        while let Some(entry) = self.reader.read_heap()? {
+            self.encoder.heap_item(id_size, &entry.item, &mut self.text);
+            self.write_if_long()?;
+        }
+        Ok(())
+    }
+
+    fn write_if_long(&mut self) -> Result<(), Stop> {
+        if self.text.len() >= CHUNK {
+            self.write().map_err(Stop::Write)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let written = self
+            .output
+            .write_all(&self.text)
+            .and_then(|()| self.output.flush());
+        self.text.clear();
+        written
+    }
 }

@@ -141,18 +141,18 @@ fn check_counts_the_records_of_a_sound_file() {
 }
 
 #[test]
-fn check_tells_the_size_of_heap_dumps() {
+fn check_counts_what_is_in_heap_dumps() {
     let mut content = profile();
     for _ in 0..2 {
-        content.extend_from_slice(b"\x1c\0\0\0\0\0\0\0\x03abc");
+        content.extend_from_slice(b"\x1c\0\0\0\0\0\0\0\x09\xff\0\0\0\0\0\0\0\0");
     }
     content.extend_from_slice(b"\x2c\0\0\0\0\0\0\0\0");
     let output = run(hprof()
         .arg("check")
         .arg(file(&directory("check_heap"), &content)));
     assert_eq!(output.status.code(), Some(0));
-    let lines =
-        "         2 HEAP DUMP SEGMENT (6 bytes, not looked into)\n         1 HEAP DUMP END\n";
+    let lines = "         2 HEAP DUMP SEGMENT (18 bytes)\n         1 HEAP DUMP END\n         \
+                 2   ROOT UNKNOWN\n";
     assert!(
         text(&output.stdout).ends_with(lines),
         "{}",

@@ -138,6 +138,8 @@ impl Body<'_> {
                 self.u4(total);
                 self.cpu_samples(fitting(rows, 8, 8));
             }
+            Record::HeapDumpSegment { ref content } => self.0.extend_from_slice(content),
+            Record::HeapDumpEnd => {}
             Record::ControlSettings { flags, depth } => {
                 self.u4(flags);
                 self.u2(depth);

@@ -1,16 +1,20 @@
 //! Verifies a file in the binary format: its structure, and that records only name what stands before them.
 
+mod heap;
+mod ids;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::io::Read;
+use std::io::{Read, Seek};
 
 use foldhash::HashMap;
 
 use crate::{
-    ClassSerial, Fault, FrameId, Header, IdSize, Item, Named, Reader, Record, RecordKind, StringId,
-    Subject, ThreadSerial, TraceSerial,
+    ClassSerial, Fault, FrameId, Header, HeapKind, IdSize, Item, Named, ObjectId, Reader, Record,
+    RecordKind, StringId, Subject, ThreadSerial, TraceSerial,
 };
+use heap::HeapDumps;
 
 /// "Any thread", and the unknown thread: never started, yet traces may name them.
 const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
@@ -22,21 +26,28 @@ pub struct Summary {
     pub header: Header,
     /// How many records of each kind it has, ordered by tag; kinds that it does not have are not in here.
     pub records: BTreeMap<RecordKind, u64>,
-    /// Bytes of heap dumps and their segments, which were passed over.
+    /// Bytes of heap dumps and their segments.
     pub heap_dump_bytes: u64,
+    /// How many heap dumps it has, each with all its segments.
+    pub heap_dumps: u64,
+    /// How many records of each kind stand in them, ordered by tag; kinds that they do not have are not in here.
+    pub heap_records: BTreeMap<HeapKind, u64>,
     /// Bytes of the whole file.
     pub bytes: u64,
 }
 
-/// One line for each kind of record, with the number of them.
+/// One line for each kind of record, with the number of them; what stands in heap dumps is indented.
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (&kind, count) in &self.records {
             write!(out, "{count:>10} {kind}")?;
             if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
-                write!(out, " ({} bytes, not looked into)", self.heap_dump_bytes)?;
+                write!(out, " ({} bytes)", self.heap_dump_bytes)?;
             }
             writeln!(out)?;
+        }
+        for (&kind, count) in &self.heap_records {
+            writeln!(out, "{count:>10}   {kind}")?;
         }
         Ok(())
     }
@@ -46,24 +57,35 @@ impl fmt::Display for Summary {
 ///
 /// Every string, class, thread, trace and frame that a record names must have been defined before it; a class may have
 /// been unloaded since. The optional strings (a frame's source file, a thread's groups) and the class of an allocation
-/// site may be 0. Ids of objects are not looked at, nor is the content of heap dumps. An id may be defined twice only
-/// with the same content.
+/// site may be 0. An id may be defined twice only with the same content, but for a class's object, which moves: LOAD CLASS
+/// may come again with another one.
+///
+/// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants, roots,
+/// and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes as the
+/// fields of its class and those above take, and the classes must say so. The class of each object must be there, and each
+/// class must have been loaded. Ids are unique in a dump, and each dump has an end.
 ///
 /// Two other writers break some of these rules, and are not blamed for it. The JDK's own agent (settings first, ids of 4
 /// bytes): the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes
 /// that it never writes, and it writes the end of its own helper thread, but not the start. The VM's heap dumper (no
-/// settings first): the trace of LOAD CLASS comes later, and it writes no threads, only their traces.
+/// settings first): the trace of LOAD CLASS comes later, it writes no threads, only their traces, and the array in which
+/// HotSpot keeps the objects of its class data archive, which a global reference of native code holds, names class objects
+/// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
+/// much memory their instances take.
 ///
-/// Memory grows with the number of ids in the file: 16 to 40 bytes each.
+/// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
+/// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where
+/// instances come before their classes.
 ///
 /// # Errors
-/// The first [`Fault`] of the file.
-pub fn check<R: Read>(source: R) -> Result<Summary, Fault> {
+/// A [`Fault`] of the file: the first one, but those of a heap dump as a whole are found at its end.
+pub fn check<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
     let mut reader = Reader::new(source)?;
     let header = reader.header();
     let mut defined = Defined::default();
     let mut records = BTreeMap::new();
     let mut heap_dump_bytes = 0;
+    let mut heap_dumps = HeapDumps::default();
     while let Some(entry) = reader.read()? {
         if records.is_empty() {
             defined.writer = Writer::of(header.id_size, entry.item.kind());
@@ -71,14 +93,21 @@ pub fn check<R: Read>(source: R) -> Result<Summary, Fault> {
         *records.entry(entry.item.kind()).or_default() += 1;
         match entry.item {
             Item::Record(record) => defined.add(entry.offset, &record)?,
-            Item::HeapDump { length, .. } => heap_dump_bytes += u64::from(length),
-            Item::HeapDumpEnd => {}
+            Item::HeapDump { length, .. } => {
+                heap_dump_bytes += u64::from(length);
+                let (offset, kind) = (entry.offset, entry.item.kind());
+                heap_dumps.read(&mut reader, offset, kind, &defined)?;
+            }
+            Item::HeapDumpEnd => heap_dumps.end(&mut reader, &defined)?,
         }
     }
+    heap_dumps.ended()?;
     Ok(Summary {
         header,
         records,
         heap_dump_bytes,
+        heap_dumps: heap_dumps.complete,
+        heap_records: heap_dumps.records,
         bytes: reader.position(),
     })
 }
@@ -117,6 +146,9 @@ struct Defined {
     frames: HashMap<FrameId, Digest>,
     traces: HashMap<TraceSerial, Digest>,
     classes: HashMap<ClassSerial, Spanned>,
+    /// Classes by their objects, and the other way round, as of now.
+    class_objects: HashMap<ObjectId, ClassSerial>,
+    objects_of_classes: HashMap<ClassSerial, ObjectId>,
     threads: HashMap<ThreadSerial, Spanned>,
 }
 
@@ -150,7 +182,10 @@ impl Defined {
                 class_object,
                 trace,
                 name,
-            } => span(&mut self.classes, serial, (class_object, trace, name)),
+            } => {
+                self.class_moves(serial, class_object);
+                span(&mut self.classes, serial, (trace, name))
+            }
             Record::UnloadClass { serial } => {
                 if !end(&mut self.classes, serial) {
                     return Err(Fault::NotLoaded {
@@ -213,6 +248,8 @@ impl Defined {
             }
             Record::AllocSites { .. }
             | Record::HeapSummary { .. }
+            | Record::HeapDumpSegment { .. }
+            | Record::HeapDumpEnd
             | Record::ControlSettings { .. } => true,
         };
         if same {
@@ -220,6 +257,16 @@ impl Defined {
         } else {
             Err(Fault::Redefined { offset, subject })
         }
+    }
+
+    /// Classes are objects, and objects move: from one heap dump to the next, a class may have taken another's place.
+    fn class_moves(&mut self, class: ClassSerial, to: ObjectId) {
+        if let Some(from) = self.objects_of_classes.insert(class, to)
+            && self.class_objects.get(&from) == Some(&class)
+        {
+            self.class_objects.remove(&from);
+        }
+        self.class_objects.insert(to, class);
     }
 
     fn has(&self, named: Named, by: RecordKind) -> bool {
@@ -301,9 +348,11 @@ fn each_named(
         }),
         // What ends a class or a thread has rules of its own.
         Record::UnloadClass { .. } | Record::EndThread { .. } => Ok(()),
-        Record::String { .. } | Record::HeapSummary { .. } | Record::ControlSettings { .. } => {
-            Ok(())
-        }
+        Record::String { .. }
+        | Record::HeapDumpSegment { .. }
+        | Record::HeapDumpEnd
+        | Record::HeapSummary { .. }
+        | Record::ControlSettings { .. } => Ok(()),
     }
 }
 

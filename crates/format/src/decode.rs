@@ -33,11 +33,7 @@ pub(crate) fn record<'a>(
     body: &'a [u8],
     rows: &'a mut Rows,
 ) -> Result<Option<Record<'a>>, Misfit> {
-    let mut fields = Fields {
-        rest: body,
-        length: body.len(),
-        id_size,
-    };
+    let mut fields = Fields::new(body, id_size);
     let record = match kind {
         RecordKind::String => {
             let id = StringId(fields.id()?);
@@ -174,30 +170,44 @@ fn alloc_site(row: &mut Fields<'_>) -> Result<AllocSite, Misfit> {
 }
 
 /// Reads a body field by field, in the format's own units.
-struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     length: usize,
     id_size: IdSize,
 }
 
 impl<'a> Fields<'a> {
-    fn u1(&mut self) -> Result<u8, Misfit> {
+    #[inline]
+    pub(crate) fn new(body: &'a [u8], id_size: IdSize) -> Fields<'a> {
+        Fields {
+            rest: body,
+            length: body.len(),
+            id_size,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u1(&mut self) -> Result<u8, Misfit> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    fn u2(&mut self) -> Result<u16, Misfit> {
+    #[inline]
+    pub(crate) fn u2(&mut self) -> Result<u16, Misfit> {
         self.array().map(u16::from_be_bytes)
     }
 
-    fn u4(&mut self) -> Result<u32, Misfit> {
+    #[inline]
+    pub(crate) fn u4(&mut self) -> Result<u32, Misfit> {
         self.array().map(u32::from_be_bytes)
     }
 
-    fn u8(&mut self) -> Result<u64, Misfit> {
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u64, Misfit> {
         self.array().map(u64::from_be_bytes)
     }
 
-    fn id(&mut self) -> Result<u64, Misfit> {
+    #[inline]
+    pub(crate) fn id(&mut self) -> Result<u64, Misfit> {
         match self.id_size {
             IdSize::Four => self.u4().map(u64::from),
             IdSize::Eight => self.u8(),
@@ -225,8 +235,20 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn take_rest(&mut self) -> &'a [u8] {
+    #[inline]
+    pub(crate) fn take_rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
+    }
+
+    #[inline]
+    pub(crate) fn skip(&mut self, count: usize) -> Result<(), Misfit> {
+        let Some(rest) = self.rest.get(count..) else {
+            return Err(Misfit::Short {
+                needed: self.consumed() + count as u64,
+            });
+        };
+        self.rest = rest;
+        Ok(())
     }
 
     fn end(&self) -> Result<(), Misfit> {
@@ -238,6 +260,7 @@ impl<'a> Fields<'a> {
         })
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Misfit> {
         let Some((array, rest)) = self.rest.split_first_chunk() else {
             return Err(Misfit::Short {
@@ -248,7 +271,7 @@ impl<'a> Fields<'a> {
         Ok(*array)
     }
 
-    fn consumed(&self) -> u64 {
+    pub(crate) fn consumed(&self) -> u64 {
         (self.length - self.rest.len()) as u64
     }
 }

@@ -1,6 +1,6 @@
 //! What both encoders do: turn a file's head and its records into bytes.
 
-use crate::Record;
+use crate::{MonitorRecord, Record, Timing};
 
 /// A moment as milliseconds since 1970-01-01 00:00 UTC, the unit of a file's time stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,4 +20,10 @@ pub trait Encoder: Send {
 
     /// Appends one record, whole.
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>);
+
+    /// Appends one record about monitors, whole, in a format that has such records; nothing in others.
+    fn monitor(&mut self, _time: Micros, _record: &MonitorRecord<'_>, _out: &mut Vec<u8>) {}
+
+    /// Appends the result of timing methods, in a format that has a form for it; nothing in others.
+    fn timing(&mut self, _time: Micros, _timing: &Timing<'_>, _out: &mut Vec<u8>) {}
 }

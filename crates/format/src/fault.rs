@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::{
-    ClassSerial, FrameId, ReadError, Record, RecordKind, StringId, ThreadSerial, TraceSerial,
+    ClassSerial, FrameId, HeapKind, ObjectId, ReadError, Record, RecordKind, StringId,
+    ThreadSerial, TraceSerial,
 };
 
 /// The first thing that is wrong with a file. Offsets are where the record starts, in bytes from the start of the file.
@@ -58,6 +59,22 @@ pub enum Fault {
         /// The sum over its rows.
         rows: u64,
     },
+    /// A record inside a heap dump is wrong, or does not fit the others.
+    #[error("byte {offset}: {subject} {fault}")]
+    Heap {
+        /// Where the record starts.
+        offset: u64,
+        /// The record.
+        subject: HeapSubject,
+        /// What is wrong with it.
+        fault: HeapFault,
+    },
+    /// The segments of a heap dump are not followed by their end.
+    #[error("byte {offset}: the heap dump that starts here has no HEAP DUMP END")]
+    DumpNotEnded {
+        /// Where its first segment starts.
+        offset: u64,
+    },
 }
 
 impl Fault {
@@ -70,7 +87,95 @@ impl Fault {
             | Fault::Redefined { offset, .. }
             | Fault::NotLoaded { offset, .. }
             | Fault::NotRunning { offset, .. }
-            | Fault::CpuTotal { offset, .. } => offset,
+            | Fault::CpuTotal { offset, .. }
+            | Fault::Heap { offset, .. }
+            | Fault::DumpNotEnded { offset } => offset,
+        }
+    }
+
+    pub(crate) fn heap(
+        offset: u64,
+        kind: HeapKind,
+        object: Option<ObjectId>,
+        fault: HeapFault,
+    ) -> Fault {
+        let subject = HeapSubject { kind, object };
+        Fault::Heap {
+            offset,
+            subject,
+            fault,
+        }
+    }
+}
+
+/// What can be wrong with a record inside a heap dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeapFault {
+    /// It names what no record before the dump defines.
+    #[error("names {0}, which is not in the file before it")]
+    Undefined(Named),
+    /// It refers to something that is not there.
+    #[error("has the {role} 0x{object:x}, which is not in this heap dump", object = object.0)]
+    Dangling {
+        /// What the object is to the record.
+        role: &'static str,
+        /// The object.
+        object: ObjectId,
+    },
+    /// It refers to a class that is not there; where it is one of the objects, it is no class.
+    #[error("has the {role} 0x{class:x}, which has no CLASS DUMP in this heap dump", class = class.0)]
+    NoClass {
+        /// What the class is to the record.
+        role: &'static str,
+        /// The class.
+        class: ObjectId,
+    },
+    /// An instance has more or less bytes than its class says.
+    #[error("has {bytes} bytes of fields, but those of its class 0x{class:x} and its superclasses take {size}", class = class.0)]
+    InstanceSize {
+        /// Bytes of its fields.
+        bytes: u64,
+        /// Its class.
+        class: ObjectId,
+        /// Bytes that the class's fields take, those of its superclasses included.
+        size: u64,
+    },
+    /// A class is wrong about the size of its instances.
+    #[error(
+        "says that instances take {stated} bytes, but its fields and those of its superclasses take {size}"
+    )]
+    ClassSize {
+        /// What it says.
+        stated: u32,
+        /// What its fields take, those of its superclasses included.
+        size: u64,
+    },
+    /// A class has superclasses without end: it, or one of them, is above itself.
+    #[error("has superclasses without end: one of them is above itself")]
+    SuperCircle,
+    /// An object of the same id is in the dump already.
+    #[error("has the id of an object before it in this heap dump")]
+    Duplicate,
+    /// A class was not loaded.
+    #[error("is of a class that no LOAD CLASS before it has as its object")]
+    NotLoaded,
+}
+
+/// A record inside a heap dump, as a fault names it: `INSTANCE DUMP 0x7fe0`, `HEAP DUMP INFO`. Ids of objects are
+/// hexadecimal, as in the text format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapSubject {
+    /// Its kind.
+    pub kind: HeapKind,
+    /// The object that it is about.
+    pub object: Option<ObjectId>,
+}
+
+impl fmt::Display for HeapSubject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.object {
+            Some(object) => write!(formatter, "{} 0x{:x}", self.kind, object.0),
+            None => write!(formatter, "{}", self.kind),
         }
     }
 }
@@ -99,6 +204,8 @@ impl Subject {
             Record::AllocSites { .. }
             | Record::HeapSummary { .. }
             | Record::CpuSamples { .. }
+            | Record::HeapDumpSegment { .. }
+            | Record::HeapDumpEnd
             | Record::ControlSettings { .. } => None,
         };
         Subject {

@@ -5,39 +5,54 @@ use std::fmt;
 use crate::Record;
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $tag:literal, $name:literal;)*) => {
-        /// The kind of a record: what its tag says. Ordered by tag.
+    ($(#[$about:meta])* $kinds:ident: $($(#[$doc:meta])* $kind:ident = $tag:literal, $name:literal;)*) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum RecordKind {
+        pub enum $kinds {
             $($(#[$doc])* $kind = $tag,)*
         }
 
-        impl RecordKind {
+        impl $kinds {
             /// Every kind, ordered by tag.
-            pub const ALL: &[RecordKind] = &[$(RecordKind::$kind,)*];
+            pub const ALL: &[$kinds] = &[$($kinds::$kind,)*];
 
             /// The kind that a tag stands for; `None` for a tag that the format does not know.
+            #[inline]
             #[must_use]
-            pub fn from_tag(tag: u8) -> Option<RecordKind> {
+            pub fn from_tag(tag: u8) -> Option<$kinds> {
                 match tag {
-                    $($tag => Some(RecordKind::$kind),)*
+                    $($tag => Some($kinds::$kind),)*
                     _ => None,
                 }
             }
 
-            /// The kind's name as the format's description writes it: `LOAD CLASS`.
+            /// The tag that opens a record of this kind.
+            #[must_use]
+            pub fn tag(self) -> u8 {
+                self as u8
+            }
+
+            /// The kind's name as the format's description writes it: `LOAD CLASS`, `INSTANCE DUMP`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
-                    $(RecordKind::$kind => $name,)*
+                    $($kinds::$kind => $name,)*
                 }
+            }
+        }
+
+        impl fmt::Display for $kinds {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.pad(self.name())
             }
         }
     };
 }
 
 kinds! {
+    /// The kind of a record: what its tag says. Ordered by tag.
+    RecordKind:
     /// Text under an id.
     String = 0x01, "STRING";
     /// A class was loaded.
@@ -68,18 +83,53 @@ kinds! {
     HeapDumpEnd = 0x2C, "HEAP DUMP END";
 }
 
-impl RecordKind {
-    /// The tag that opens a record of this kind.
-    #[must_use]
-    pub fn tag(self) -> u8 {
-        self as u8
-    }
-}
-
-impl fmt::Display for RecordKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
-    }
+kinds! {
+    /// The kind of a record inside a heap dump: what its tag says. Ordered by tag.
+    HeapKind:
+    /// A global reference of native code.
+    RootJniGlobal = 0x01, "ROOT JNI GLOBAL";
+    /// A local reference of native code.
+    RootJniLocal = 0x02, "ROOT JNI LOCAL";
+    /// A local variable of a Java method.
+    RootJavaFrame = 0x03, "ROOT JAVA FRAME";
+    /// Something on a thread's native stack.
+    RootNativeStack = 0x04, "ROOT NATIVE STACK";
+    /// A class of the system.
+    RootStickyClass = 0x05, "ROOT STICKY CLASS";
+    /// What a thread waits for.
+    RootThreadBlock = 0x06, "ROOT THREAD BLOCK";
+    /// A monitor somebody holds.
+    RootMonitorUsed = 0x07, "ROOT MONITOR USED";
+    /// A thread that is alive.
+    RootThread = 0x08, "ROOT THREAD OBJECT";
+    /// A class, its statics and the layout of its instances.
+    Class = 0x20, "CLASS DUMP";
+    /// A plain object.
+    Instance = 0x21, "INSTANCE DUMP";
+    /// An array of references.
+    ObjectArray = 0x22, "OBJECT ARRAY DUMP";
+    /// An array of a primitive type.
+    PrimitiveArray = 0x23, "PRIMITIVE ARRAY DUMP";
+    /// Android's: a string literal.
+    RootInternedString = 0x89, "ROOT INTERNED STRING";
+    /// Android's: what waits for its finalizer.
+    RootFinalizing = 0x8A, "ROOT FINALIZING";
+    /// Android's: what a debugger holds.
+    RootDebugger = 0x8B, "ROOT DEBUGGER";
+    /// Android's: what is being cleaned up behind a reference.
+    RootReferenceCleanup = 0x8C, "ROOT REFERENCE CLEANUP";
+    /// Android's: what the VM holds.
+    RootVmInternal = 0x8D, "ROOT VM INTERNAL";
+    /// Android's: a monitor that native code holds.
+    RootJniMonitor = 0x8E, "ROOT JNI MONITOR";
+    /// Android's: what nothing keeps alive.
+    RootUnreachable = 0x90, "ROOT UNREACHABLE";
+    /// Android's: an array of a primitive type, without its elements.
+    PrimitiveArrayWithoutData = 0xC3, "PRIMITIVE ARRAY NODATA DUMP";
+    /// Android's: which of several heaps the next objects belong to.
+    HeapInfo = 0xFE, "HEAP DUMP INFO";
+    /// Something that keeps an object alive.
+    RootUnknown = 0xFF, "ROOT UNKNOWN";
 }
 
 impl Record<'_> {
@@ -97,6 +147,8 @@ impl Record<'_> {
             Record::StartThread { .. } => RecordKind::StartThread,
             Record::EndThread { .. } => RecordKind::EndThread,
             Record::CpuSamples { .. } => RecordKind::CpuSamples,
+            Record::HeapDumpSegment { .. } => RecordKind::HeapDumpSegment,
+            Record::HeapDumpEnd => RecordKind::HeapDumpEnd,
             Record::ControlSettings { .. } => RecordKind::ControlSettings,
         }
     }

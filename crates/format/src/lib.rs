@@ -7,21 +7,37 @@
 mod binary;
 mod check;
 mod clock;
+mod command;
 mod ctime;
 mod decode;
 mod encode;
 mod fault;
+mod heap;
 mod kind;
+mod monitor;
+mod monitor_text;
+mod old_prof;
 mod reader;
 mod record;
+mod source;
 mod text;
+mod timing;
 mod window;
 
 pub use binary::BinaryEncoder;
 pub use check::{Summary, check};
+pub use command::*;
 pub use encode::{Encoder, Micros, Millis};
-pub use fault::{Fault, Named, Subject};
-pub use kind::RecordKind;
-pub use reader::{Entry, Header, IdSize, Item, ReadError, Reader, Version};
+pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};
+pub use heap::{
+    ClassDump, HeapCounter, HeapError, HeapRecord, HeapRecords, HeapTotals, RawHeapRecord, Root,
+    Value,
+};
+pub use kind::{HeapKind, RecordKind};
+pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
+pub use old_prof::OldProfEncoder;
+pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
+pub use source::{Source, decompressed};
 pub use text::TextEncoder;
+pub use timing::{CallTime, Timing, TraceTime};

@@ -1,12 +1,18 @@
 //! Reads a file in the binary format, record by record.
 
+mod error;
+mod heap;
+
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 
 use crate::clock::Clock;
 use crate::decode::{self, Misfit, Rows};
 use crate::window::Window;
 use crate::{Micros, Millis, Record, RecordKind};
+
+pub use error::ReadError;
+pub use heap::{HeapEntry, HeapItem};
 
 /// What every version string starts with.
 const MAGIC: &[u8] = b"JAVA PROFILE ";
@@ -88,7 +94,7 @@ pub struct Entry<'a> {
 pub enum Item<'a> {
     /// A record with all its content.
     Record(Record<'a>),
-    /// A heap dump or a segment of one. Its content was passed over.
+    /// A heap dump or a segment of one. [`Reader::read_heap`] reads its content, [`Reader::read`] passes it over.
     HeapDump {
         /// Whether it is a segment (0x1C) and not a whole dump (0x0C).
         segment: bool,
@@ -112,148 +118,22 @@ impl Item<'_> {
     }
 }
 
-/// Why a file, or one of its records, cannot be read. Offsets are bytes from the start of the file.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The source failed.
-    #[error("byte {offset}: {error}")]
-    Io {
-        /// How far it was read.
-        offset: u64,
-        /// What it said.
-        error: io::Error,
-    },
-    /// The file does not start like one in this format.
-    #[error("byte {offset}: not an HPROF file: it does not start with \"JAVA PROFILE \"")]
-    NotHprof {
-        /// Where it starts to differ, or ends.
-        offset: u64,
-    },
-    /// The file is a profile in the text format.
-    #[error(
-        "byte {offset}: a profile in the text format (format=a); only the binary format (format=b) can be read"
-    )]
-    TextFormat {
-        /// Where it starts to differ from the binary format.
-        offset: u64,
-    },
-    /// The file is in a version of the format that is none of [`Version`].
-    #[error("byte {offset}: unknown version of the HPROF format; 1.0.1, 1.0.2 and 1.0.3 are known")]
-    UnknownVersion {
-        /// Where the version stands.
-        offset: u64,
-    },
-    /// The size of ids is neither 4 nor 8.
-    #[error("byte {offset}: ids of {size} bytes; only 4 and 8 are possible")]
-    IdSize {
-        /// Where the size stands.
-        offset: u64,
-        /// What it says.
-        size: u32,
-    },
-    /// The file ends before its first record could start.
-    #[error("byte {offset}: the file ends inside its header; {missing} bytes are missing")]
-    TruncatedHeader {
-        /// Where it ends.
-        offset: u64,
-        /// How many bytes are missing.
-        missing: u64,
-    },
-    /// The file ends in mid-record, as when the program that wrote it was killed.
-    #[error(
-        "byte {offset}: the file ends inside the record that starts here, as when the program was killed; \
-         {missing} or more bytes are missing, every record before this byte is whole"
-    )]
-    Truncated {
-        /// Where the cut record starts, which is where the last whole one ends.
-        offset: u64,
-        /// How many bytes are missing from the record, or from its first nine where they are not all there.
-        missing: u64,
-    },
-    /// A record's tag is none of the format's. The reader can go on behind it.
-    #[error("byte {offset}: unknown tag 0x{tag:02X}")]
-    UnknownTag {
-        /// Where the record starts.
-        offset: u64,
-        /// Its tag.
-        tag: u8,
-    },
-    /// A record is shorter than its content. The reader can go on behind it.
-    #[error(
-        "byte {offset}: {kind} is too short: {length} bytes where its content needs {needed} or more"
-    )]
-    TooShort {
-        /// Where the record starts.
-        offset: u64,
-        /// Its kind.
-        kind: RecordKind,
-        /// Bytes of its body.
-        length: u32,
-        /// Bytes that its content needs, as far as it could be read.
-        needed: u64,
-    },
-    /// A record is longer than its content. The reader can go on behind it.
-    #[error(
-        "byte {offset}: {kind} is too long: {length} bytes where its content ends after {needed}"
-    )]
-    TooLong {
-        /// Where the record starts.
-        offset: u64,
-        /// Its kind.
-        kind: RecordKind,
-        /// Bytes of its body.
-        length: u32,
-        /// Bytes that its content takes.
-        needed: u64,
-    },
-    /// A field holds a value without a meaning. The reader can go on behind the record.
-    #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
-    Value {
-        /// Where the record starts.
-        offset: u64,
-        /// Its kind.
-        kind: RecordKind,
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        value: i64,
-    },
-}
-
-impl ReadError {
-    /// The byte of the file that the error is about.
-    #[must_use]
-    pub fn offset(&self) -> u64 {
-        match *self {
-            ReadError::Io { offset, .. }
-            | ReadError::NotHprof { offset }
-            | ReadError::TextFormat { offset }
-            | ReadError::UnknownVersion { offset }
-            | ReadError::IdSize { offset, .. }
-            | ReadError::TruncatedHeader { offset, .. }
-            | ReadError::Truncated { offset, .. }
-            | ReadError::UnknownTag { offset, .. }
-            | ReadError::TooShort { offset, .. }
-            | ReadError::TooLong { offset, .. }
-            | ReadError::Value { offset, .. } => offset,
-        }
-    }
-}
-
 /// Reads a file in the binary format from its start to its end, in one pass.
 ///
-/// It buffers by itself. Its memory is bounded by the longest record (heap dumps do not count: they are passed over in
-/// small pieces), and by what the source really gives, whatever lengths a damaged file claims.
+/// It buffers by itself. Its memory is bounded by the longest record (heap dumps do not count: they are read record by
+/// record, and long arrays in pieces), and by what the source really gives, whatever lengths a damaged file claims.
 #[derive(Debug)]
 pub struct Reader<R> {
     window: Window<R>,
     header: Header,
     clock: Clock,
     rows: Rows,
-    /// Bytes of an unknown record that are still to be passed over.
+    /// Bytes of the last record that are still to be read or passed over.
     unread: u64,
     /// Where that record starts.
     unread_offset: u64,
+    /// What is being read inside of that record.
+    heap: heap::State,
 }
 
 impl<R: Read> Reader<R> {
@@ -271,6 +151,7 @@ impl<R: Read> Reader<R> {
             rows: Rows::default(),
             unread: 0,
             unread_offset: 0,
+            heap: heap::State::Closed,
         })
     }
 
@@ -279,7 +160,8 @@ impl<R: Read> Reader<R> {
         self.header
     }
 
-    /// Where the next record starts: after the last one, the length of the file in bytes.
+    /// Where the next record starts: after the last one, the length of the file in bytes. Records inside a heap dump do
+    /// not count.
     pub fn position(&self) -> u64 {
         self.window.position() + self.unread
     }
@@ -291,6 +173,7 @@ impl<R: Read> Reader<R> {
     /// that record; after any other, there is nothing to go on with.
     pub fn read(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let unread = std::mem::take(&mut self.unread);
+        self.heap = heap::State::Closed;
         self.skip(unread, self.unread_offset)?;
 
         let offset = self.window.position();
@@ -305,7 +188,8 @@ impl<R: Read> Reader<R> {
         };
         if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
             self.window.take(RECORD_HEADER_LENGTH);
-            self.skip(length.into(), offset)?;
+            (self.unread, self.unread_offset) = (length.into(), offset);
+            self.heap = heap::State::Between(kind);
             let item = Item::HeapDump {
                 segment: kind == RecordKind::HeapDumpSegment,
                 length,
@@ -359,6 +243,20 @@ impl<R: Read> Reader<R> {
             0 => Ok(()),
             missing => Err(ReadError::Truncated { offset, missing }),
         }
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Goes back, or forward, to the record at `offset`, an [`Entry::offset`] that was returned before. Times that wrapped
+    /// in between are not wound back.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`], where the source cannot go there.
+    pub fn seek(&mut self, offset: u64) -> Result<(), ReadError> {
+        self.unread = 0;
+        self.heap = heap::State::Closed;
+        let done = self.window.seek(offset);
+        done.map_err(|error| io_error(&self.window, error))
     }
 }
 

@@ -249,6 +249,13 @@ pub enum Record<'a> {
         /// The rows.
         rows: Cow<'a, [CpuSample]>,
     },
+    /// 0x1C: a part of a heap dump.
+    HeapDumpSegment {
+        /// Whole [`HeapRecord`](crate::HeapRecord)s, as [`HeapRecord::write`](crate::HeapRecord::write) appends them.
+        content: Cow<'a, [u8]>,
+    },
+    /// 0x2C: the segments so far are a whole heap dump.
+    HeapDumpEnd,
     /// 0x0E.
     ControlSettings {
         /// `CONTROL_*` bits.
@@ -351,6 +358,10 @@ impl Record<'_> {
                 total,
                 rows: Cow::Owned(rows.into_owned()),
             },
+            Record::HeapDumpSegment { content } => Record::HeapDumpSegment {
+                content: Cow::Owned(content.into_owned()),
+            },
+            Record::HeapDumpEnd => Record::HeapDumpEnd,
             Record::ControlSettings { flags, depth } => Record::ControlSettings { flags, depth },
         }
     }

@@ -1,14 +1,20 @@
 //! The text format: `format=a`.
 
+mod digits;
+mod heap;
+
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
 
 use crate::ctime::ctime;
+use crate::timing::millis;
 use crate::{
-    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record,
-    SITES_BY_ALLOCATION, StringId, TraceSerial,
+    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
+    Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
 };
+use heap::{HeapText, source_name};
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -39,17 +45,49 @@ This file is the profile of a Java program, written as a sequence of records:
       CPU time whose stack could not be seen is shown as
       java.lang.Thread.<unsampled>.
 
+  CPU TIME
+      How much time each stack's innermost method took itself, without what
+      it called, and how often it was called in this way; the costliest
+      first. Every call is counted. The time is CPU time (clock=cpu), or the
+      time that passed (clock=wall). Lines in parentheses before it say what
+      could not be timed: calls from there count as calls from the next timed
+      method further out, which is also charged for their time.
+
   SITES
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
       accum are shares of all live bytes.
+
+  WAIT, WAITED
+      A thread called Object.wait, or came back from it. Times are in ms, a
+      timeout of 0 is none.
+
+  MONITOR TIME
+      How long threads had to wait for monitors that others held, and how
+      often (count): for each stack and class of monitors, the longest first.
+      self and accum are shares of the total.
+
+  MONITOR DUMP
+      Every thread with its stack and status (R runnable, SL sleeping, MW
+      waiting to enter, CW waiting, ZO ended, NS not started, UN unknown; in
+      front S| suspended, intr| interrupted, native| in native code), and
+      every monitor that threads want or wait for, with its owner.
+  HEAP DUMP
+      What is in the heap: its roots, classes, plain objects and arrays, with
+      the stack that allocated each object and everything that they refer to.
+      References that are null and values that are none are left out. sz is
+      the bytes of an object, as far as its fields tell.
 ";
 
 /// Writes the text format.
 ///
 /// It remembers strings, classes, frames and the top of each trace for as long as it lives, because the records that
 /// print names only carry ids. STRING, LOAD CLASS, UNLOAD CLASS, FRAME, HEAP SUMMARY and CONTROL SETTINGS print nothing. An id
-/// under which nothing was written prints `<unknown>`.
+/// under which nothing was written prints `<unknown>`. Class names that come as in class files print as in Java source.
+///
+/// In heap dumps, classes must come before their instances and those of their subclasses: an instance that does not is
+/// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is what
+/// an object takes in a heap with references of 4 bytes, the default below 32 GB, as far as its fields tell.
 ///
 /// Names print as they are where they are UTF-8, with U+FFFD for what is not; control characters print as `?`, so that
 /// no name can pass for a line of its own.
@@ -61,6 +99,7 @@ pub struct TextEncoder {
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,
+    heap: HeapText,
 }
 
 /// A frame as it is printed.
@@ -98,6 +137,7 @@ impl Encoder for TextEncoder {
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.heap.note(record);
         match *record {
             Record::String {
                 id: StringId::NOTE,
@@ -108,8 +148,14 @@ impl Encoder for TextEncoder {
             Record::String { id, ref text } => {
                 self.strings.insert(id, printable(text));
             }
-            Record::LoadClass { serial, name, .. } => {
+            Record::LoadClass {
+                serial,
+                name,
+                class_object,
+                ..
+            } => {
                 self.classes.insert(serial, name);
+                self.heap.load(serial, class_object);
             }
             Record::Frame {
                 id,
@@ -126,14 +172,33 @@ impl Encoder for TextEncoder {
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
+            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out),
+            Record::HeapDumpEnd => self.heap_end(out),
             _ => self
                 .print(time, record, out)
                 .expect("a Vec takes every write"),
         }
     }
+
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
+        self.print_monitor(time, record, out)
+            .expect("a Vec takes every write");
+    }
+
+    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
+        if let Timing::Traces { total, ref rows } = *timing {
+            self.print_cpu_times(time, total, rows, out)
+                .expect("a Vec takes every write");
+        }
+    }
 }
 
 impl TextEncoder {
+    /// The file's time stamp.
+    pub(crate) fn start_time(&self) -> Millis {
+        self.start
+    }
+
     fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         match *record {
             Record::StartThread {
@@ -223,6 +288,32 @@ impl TextEncoder {
         writeln!(out, "CPU SAMPLES END")
     }
 
+    fn print_cpu_times(
+        &self,
+        time: Micros,
+        total: u64,
+        rows: &[TraceTime],
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let created = ctime(self.start, time);
+        let millis = millis(total);
+        writeln!(out, "CPU TIME (ms) BEGIN (total = {millis}) {created}")?;
+        writeln!(out, "rank   self  accum   count trace method")?;
+        let mut accumulated = 0;
+        for (rank, row) in (1..).zip(rows) {
+            accumulated += row.own;
+            let own = percent(row.own, total);
+            let accum = percent(accumulated, total);
+            let (count, trace) = (row.calls, row.trace);
+            let method = self.top_method(trace);
+            writeln!(
+                out,
+                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
+            )?;
+        }
+        writeln!(out, "CPU TIME (ms) END")
+    }
+
     fn print_sites(
         &self,
         time: Micros,
@@ -304,10 +395,9 @@ impl TextEncoder {
         }
     }
 
-    fn class_name(&self, class: ClassSerial) -> &str {
-        self.classes
-            .get(&class)
-            .map_or(UNKNOWN, |&name| self.string(name))
+    pub(crate) fn class_name(&self, class: ClassSerial) -> Cow<'_, str> {
+        let name = self.classes.get(&class);
+        source_name(name.map_or(UNKNOWN, |&name| self.string(name)))
     }
 
     fn string(&self, id: StringId) -> &str {
@@ -318,7 +408,7 @@ impl TextEncoder {
     }
 }
 
-fn printable(text: &[u8]) -> Box<str> {
+pub(crate) fn printable(text: &[u8]) -> Box<str> {
     let text = String::from_utf8_lossy(text);
     if !text.contains(is_control) {
         return text.into();
@@ -330,7 +420,7 @@ fn is_control(character: char) -> bool {
     character.is_ascii_control()
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
@@ -379,6 +469,35 @@ mod tests {
         }
         assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
         assert!(encoder.strings.is_empty());
+    }
+
+    #[test]
+    fn times_are_shares_of_all_time() {
+        let mut encoder = TextEncoder::new();
+        let mut out = Vec::new();
+        let row = |calls, own, trace| TraceTime {
+            calls,
+            own,
+            trace: TraceSerial(trace),
+        };
+        let timing = Timing::Traces {
+            total: 2_000_600_000,
+            rows: Cow::Owned(vec![
+                row(3, 1_500_450_000, 300_007),
+                row(12_345_678_901, 200_060_000, 300_001),
+            ]),
+        };
+        encoder.timing(Micros(0), &timing, &mut out);
+        let text = String::from_utf8(out).expect("UTF-8");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("CPU TIME (ms) BEGIN (total = 2001) "),
+            "{text}"
+        );
+        assert_eq!(lines[1], "rank   self  accum   count trace method");
+        assert_eq!(lines[2], "   1 75.00% 75.00%       3 300007 <unknown>");
+        assert_eq!(lines[3], "   2 10.00% 85.00% 12345678901 300001 <unknown>");
+        assert_eq!(lines[4..], ["CPU TIME (ms) END"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A buffer over a source that grows with what the source gives, never with what someone claims it will give.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 /// Bytes that the buffer has at first; as long as every piece asked for is shorter, it does not grow.
 const INITIAL: usize = 64 * 1024;
@@ -93,6 +93,19 @@ impl<R: Read> Window<R> {
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.buffer.capacity()
+    }
+}
+
+impl<R: Seek> Window<R> {
+    /// Goes to `position`, a place that was reached before. Where the source began, it need not have been at its start.
+    pub(crate) fn seek(&mut self, position: u64) -> io::Result<()> {
+        let read_up_to = self.position + (self.end - self.start) as u64;
+        // Files have at most 2^63 - 1 bytes.
+        let step = position as i64 - read_up_to as i64;
+        self.source.seek(SeekFrom::Current(step))?;
+        (self.start, self.end) = (0, 0);
+        self.position = position;
+        Ok(())
     }
 }
 

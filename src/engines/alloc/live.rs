@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::weigh::Scale;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Allocation, Jni, ObjectRef};
+use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
 use crate::tables::Tables;
 use crate::tables::site::SiteId;
 
@@ -170,6 +170,49 @@ impl LiveObjects {
         self.sweep_young(&mut old, jni, tables, scale);
     }
 
+    /// Forgets all objects, and gives the references to them back.
+    pub(super) fn give_back(&self, jni: Jni<'_>) {
+        let mut old = self.old.lock();
+        self.empty_nurseries(|_| true);
+        self.nurseries.lock().clear();
+        let young = std::mem::take(&mut *self.full.lock());
+        let blocks = std::mem::take(&mut old.objects).0;
+        for tracked in young.into_iter().chain(blocks).flatten() {
+            tracked.object.delete(jni);
+        }
+    }
+
+    /// How many there were when everything was last looked at.
+    pub(super) fn len(&self) -> usize {
+        self.old.lock().objects.len()
+    }
+
+    /// Shows each object that was alive when everything was last looked at.
+    pub(super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
+        for block in &self.old.lock().objects.0 {
+            for tracked in block {
+                look(tracked.object.object(), tracked.site);
+            }
+        }
+    }
+
+    /// Forgets all objects; the sites count from nothing. One that is being made right now may still be counted.
+    pub(super) fn clear(&self, jni: Jni<'_>, tables: &Tables, scale: Scale) {
+        let mut old = self.old.lock();
+        self.empty_nurseries(|_| true);
+        let young = std::mem::take(&mut *self.full.lock());
+        let piled = young.iter().map(Vec::len).sum();
+        self.piled.fetch_sub(piled, Ordering::Relaxed);
+        let objects = std::mem::take(&mut old.objects).0;
+        for tracked in young.into_iter().chain(objects).flatten() {
+            tracked.forget(jni, tables, scale);
+        }
+        old.looked_at = 0;
+        for (_, site) in tables.sites.iter() {
+            site.forget_dead();
+        }
+    }
+
     /// Moves what is in the nurseries to the pile, and forgets those whose thread has ended. `wanted` is told whether
     /// it has.
     fn empty_nurseries(&self, wanted: impl Fn(bool) -> bool) {
@@ -211,14 +254,19 @@ impl Tracked {
     /// Forgets the object if it has died, keeps it otherwise.
     fn look(self, jni: Jni<'_>, tables: &Tables, scale: Scale, living: &mut Blocks) {
         if self.object.is_dead(jni) {
-            tables
-                .sites
-                .get(self.site)
-                .add_dead(scale.weight(u64::from(self.words) * 8));
-            self.object.delete(jni);
+            self.forget(jni, tables, scale);
         } else {
             living.push(self);
         }
+    }
+
+    /// Counts the object as dead.
+    fn forget(self, jni: Jni<'_>, tables: &Tables, scale: Scale) {
+        tables
+            .sites
+            .get(self.site)
+            .add_dead(scale.weight(u64::from(self.words) * 8));
+        self.object.delete(jni);
     }
 }
 

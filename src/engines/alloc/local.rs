@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 use super::Shared;
 use super::live::Nursery;
@@ -29,15 +30,25 @@ thread_local! {
 
 /// The cache and the nursery of one thread of the system. A virtual thread uses those of whichever carries it.
 pub(super) struct Local {
+    /// The tracker that this belongs to. A thread may find that of an earlier one, which is over.
+    tracker: u64,
     frames: Vec<Frame>,
+    cache: Arc<Mutex<Cache>>,
+    nursery: Arc<Nursery>,
+    serial: Option<ThreadSerial>,
+    /// What the thread makes is the agent's.
+    is_muted: bool,
+}
+
+/// What one thread knows of sites. Only that thread uses it while objects are tracked, so its lock is free; the lock is
+/// taken before those of `Stacks` and the tables.
+pub(super) struct Cache {
     /// Sites by the hash of the frames above them. 64 bits tell the traces of a program apart: among a million of them
     /// two meet with a chance of one in ten million.
     sites: HashMap<u64, CachedSite, FixedState>,
     /// The entries of all threads' caches.
     cached_by_all: Arc<AtomicUsize>,
     hasher: FixedState,
-    nursery: Arc<Nursery>,
-    serial: Option<ThreadSerial>,
 }
 
 struct CachedSite {
@@ -52,7 +63,7 @@ enum Place {
     Crowded,
 }
 
-impl Drop for Local {
+impl Drop for Cache {
     fn drop(&mut self) {
         self.forget();
     }
@@ -67,6 +78,7 @@ impl Local {
             if let Ok(mut local) = local.try_borrow_mut()
                 && let Some(body) = body.take()
             {
+                local.take_if(|local| local.tracker != shared.number);
                 body(local.get_or_insert_with(|| Local::new(shared)));
             }
         });
@@ -76,13 +88,19 @@ impl Local {
     }
 
     fn new(shared: &Shared) -> Self {
-        Self {
-            frames: vec![Frame::default(); shared.stacks.depth()],
+        let cache = Arc::new(Mutex::new(Cache {
             sites: HashMap::default(),
             cached_by_all: shared.cached.clone(),
             hasher: FixedState::default(),
+        }));
+        shared.caches.lock().push(Arc::downgrade(&cache));
+        Self {
+            tracker: shared.number,
+            frames: vec![Frame::default(); shared.stacks.depth()],
+            cache,
             nursery: shared.live.new_nursery(),
             serial: None,
+            is_muted: false,
         }
     }
 
@@ -90,7 +108,18 @@ impl Local {
         self.serial = Some(serial);
     }
 
+    pub(super) fn set_muted(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
+    }
+
     pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
+        if self.is_muted {
+            return;
+        }
+        let depth = shared.stacks.depth();
+        if self.frames.len() != depth {
+            self.frames.resize(depth, Frame::default());
+        }
         let count = shared.top_frames.top_frames(&mut self.frames);
         let site = self.site(shared, jni, allocation, count);
         shared
@@ -109,29 +138,34 @@ impl Local {
         count: usize,
     ) -> SiteId {
         let class = allocation.class;
-        let trace = self.hasher.hash_one(&self.frames[..count]);
+        let mut cache = self.cache.lock();
+        let trace = cache.hasher.hash_one(&self.frames[..count]);
         // Traces without frames have classes of all kinds.
         let crowd = if count == 0 { 0 } else { CROWD };
-        let mut place = self.find(trace, crowd, jni, class);
+        let mut place = cache.find(trace, crowd, jni, class);
         if let Place::Crowded = place {
             let identity = shared.env.identity_hash(class).unwrap_or(0);
-            place = self.find(
-                self.hasher.hash_one((trace, identity)),
-                usize::MAX,
-                jni,
-                class,
-            );
+            let start = cache.hasher.hash_one((trace, identity));
+            place = cache.find(start, usize::MAX, jni, class);
         }
         if let Place::Taken(site) = place {
             return site;
         }
-        let (site, class) = self.new_site(shared, jni, allocation, count);
+        let (site, class) = new_site(
+            shared,
+            jni,
+            allocation,
+            &self.frames[..count],
+            &mut self.serial,
+        );
         if let (Place::Free(key), Some(class)) = (place, class) {
-            self.remember(key, CachedSite { class, site });
+            cache.remember(key, CachedSite { class, site });
         }
         site
     }
+}
 
+impl Cache {
     /// Looks for the class at `length` places from `start` on.
     fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> Place {
         let mut key = start;
@@ -153,47 +187,43 @@ impl Local {
         self.cached_by_all.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.cached_by_all
             .fetch_sub(self.sites.len(), Ordering::Relaxed);
         self.sites = HashMap::default();
     }
+}
 
-    /// The site of an allocation that this thread has not seen yet, and a reference to its class.
-    fn new_site(
-        &mut self,
-        shared: &Shared,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
-        count: usize,
-    ) -> (SiteId, Option<Arc<Weak>>) {
-        let trace = match count {
-            0 => TraceId::EMPTY,
-            _ => {
-                let serial = self.serial(shared, allocation.thread);
-                shared.stacks.trace(jni, serial, &self.frames[..count])
-            }
-        };
-        // The event holds the class, so naming it fails only when the VM is out of memory.
-        let (class, reference) = shared
-            .stacks
-            .class_and_reference(jni, allocation.class)
-            .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
-        (
-            shared.tables.sites.intern(SiteKey { class, trace }),
-            reference,
-        )
-    }
-
-    /// The number of the platform thread that this is.
-    fn serial(&mut self, shared: &Shared, thread: Option<Object<'_>>) -> ThreadSerial {
-        if let Some(serial) = self.serial {
-            return serial;
+/// The site of an allocation that this thread has not seen yet, and a reference to its class.
+fn new_site(
+    shared: &Shared,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+    frames: &[Frame],
+    own_serial: &mut Option<ThreadSerial>,
+) -> (SiteId, Option<Arc<Weak>>) {
+    let trace = match frames {
+        [] => TraceId::EMPTY,
+        frames => {
+            let serial = own_serial.or_else(|| serial(shared, allocation.thread));
+            *own_serial = serial;
+            let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+            shared.stacks.trace(jni, serial, frames)
         }
-        let mark = thread.and_then(|thread| shared.env.thread_mark(Some(thread)).ok());
-        let serial = mark.and_then(|mark| u32::try_from(mark).ok());
-        let serial = serial.filter(|&serial| serial != 0).map(ThreadSerial);
-        self.serial = serial;
-        serial.unwrap_or(ThreadSerial::UNKNOWN)
-    }
+    };
+    // The event holds the class, so naming it fails only when the VM is out of memory.
+    let (class, reference) = shared
+        .stacks
+        .class_and_reference(jni, allocation.class)
+        .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
+    (
+        shared.tables.sites.intern(SiteKey { class, trace }),
+        reference,
+    )
+}
+
+/// The number of the platform thread that this is.
+fn serial(shared: &Shared, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
+    let mark = shared.env.thread_mark(Some(thread?)).ok()?;
+    (mark != 0).then_some(ThreadSerial(mark))
 }

@@ -1,20 +1,23 @@
-//! `heap=sites`: every object the program makes, where it was made, and whether it is alive.
+//! `heap=sites|dump|all`: every object the program makes, where it was made, and whether it is alive.
 //!
 //! The VM tells of each allocation on the thread that makes it. A cache of that thread finds the site by the top of the
 //! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
 //! which of them have died.
 
+mod late;
 mod live;
 mod local;
 mod weigh;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
+use crate::engines::dump::TrackedObjects;
 use crate::engines::stack::{Stacks, TopFrames};
 use crate::engines::worker::Worker;
 use crate::jvmti::{
@@ -24,13 +27,21 @@ use crate::tables::Tables;
 use crate::tables::class::ClassId;
 use crate::tables::site::Amount;
 use crate::tables::thread::ThreadSerial;
+use crate::tables::trace::TraceId;
 
+use late::LateStart;
 use live::LiveObjects;
-use local::Local;
+use local::{Cache, Local};
 use weigh::Scale;
 
 /// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The interval of a VM that nobody has told another.
+const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
+
+/// How many trackers there were.
+static TRACKERS: AtomicU64 = AtomicU64::new(0);
 
 /// Tracks allocations and what became of them.
 pub struct AllocationTracker {
@@ -47,11 +58,17 @@ struct Shared {
     top_frames: Box<dyn TopFrames>,
     scale: Scale,
     live: LiveObjects,
-    /// Entries in the caches of all threads.
+    /// `Some` where the VM was up before the tracker.
+    late: Option<LateStart>,
+    /// Tells this tracker from those that were before it: threads outlive them.
+    number: u64,
+    /// The caches of all threads; they go with their threads, or with the tracker.
+    caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
+    /// Entries in them.
     cached: Arc<AtomicUsize>,
 }
 
-/// When sites are reported.
+/// When the heap is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The program goes on.
@@ -60,24 +77,16 @@ pub enum Moment {
     Death,
 }
 
-/// What the site table cannot say.
-#[derive(Default)]
-pub struct Report {
-    /// Whether garbage was collected just before, so that what is live is alive.
-    pub collected: bool,
-    /// What is in the heap and was made before the agent could see it, by class.
-    pub unseen: Vec<(ClassId, Amount)>,
-}
-
-/// Prepares the VM, in `Agent_OnLoad`, to tell of allocations. `false` where it will not tell of all of them.
+/// Prepares the VM to tell of allocations. `false` where it will not tell of all of them.
 pub fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
     let version = env.vm_version().unwrap_or(u32::MAX);
     if version >= 21 {
         return Ok(true);
     }
-    let loses_nothing =
-        |flags: VmFlags| tells_without_buffers(flags) && (version >= 16 || keep_no_buffer(flags));
+    // A VM that is up is made to keep no buffers when the tracker starts.
+    let keeps_none = |flags| version >= 16 || !env.is_loading() || keep_no_buffer(flags);
+    let loses_nothing = |flags: VmFlags| tells_without_buffers(flags) && keeps_none(flags);
     Ok(env.flags().is_some_and(loses_nothing))
 }
 
@@ -113,6 +122,9 @@ impl AllocationTracker {
             top_frames,
             scale: Scale::of(interval),
             live: LiveObjects::new(sweeper.clone()),
+            late: (!env.is_loading()).then(LateStart::default),
+            number: TRACKERS.fetch_add(1, Ordering::Relaxed),
+            caches: Mutex::default(),
             cached: Arc::default(),
         };
         Self {
@@ -122,9 +134,9 @@ impl AllocationTracker {
         }
     }
 
-    /// Begins; called once, when the VM is up.
-    pub fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        let Shared { env, .. } = *self.shared;
+    /// Begins; called once, when the VM is up. `false` where threads that were there before will not tell at once.
+    pub fn start(&self, jni: Jni<'_>) -> Result<bool, JvmtiError> {
+        let Shared { env, scale, .. } = *self.shared;
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,
@@ -133,10 +145,14 @@ impl AllocationTracker {
             c"HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
+        if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {
+            return late.exact(env, jni, &self.agent_threads, collects_concurrently(env));
+        }
         env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
         // A collection takes the threads' allocation buffers away: those were handed out before the event was on.
-        env.force_garbage_collection()
+        env.force_garbage_collection()?;
+        Ok(true)
     }
 
     /// The current thread has been given its number.
@@ -151,9 +167,44 @@ impl AllocationTracker {
         });
     }
 
+    /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
+    pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
+        Local::with(&self.shared, |local| local.set_muted(true));
+        let answer = body();
+        Local::with(&self.shared, |local| local.set_muted(false));
+        answer
+    }
+
     /// A collection is over.
     pub fn gc_finished(&self) {
+        if let Some(late) = &self.shared.late {
+            late.gc_finished();
+        }
         self.shared.live.collected();
+    }
+
+    /// Tracks allocations again after [`AllocationTracker::pause`]; those of the meantime have been made before the agent
+    /// could see them.
+    pub fn resume(&self) -> Result<(), JvmtiError> {
+        let env = self.shared.env;
+        env.enable(Event::Allocation)?;
+        env.force_garbage_collection()
+    }
+
+    /// Tracks no allocation any more; what has been tracked goes on being so.
+    pub fn pause(&self) -> Result<(), JvmtiError> {
+        self.shared.env.disable(Event::Allocation)
+    }
+
+    /// Counts from nothing: what is there belongs to no site any more.
+    pub fn clear(&self, jni: Jni<'_>) {
+        let Shared {
+            ref live,
+            ref tables,
+            scale,
+            ..
+        } = *self.shared;
+        live.clear(jni, tables, scale);
     }
 
     /// Ends the sweeper. Objects are no longer tracked when it returns.
@@ -162,13 +213,23 @@ impl AllocationTracker {
         self.sweeper.stop();
     }
 
-    /// Brings the site table up to date; `collect` says whether garbage may be collected for it.
-    pub fn report(
-        &self,
-        jni: Jni<'_>,
-        moment: Moment,
-        collect: bool,
-    ) -> Result<Report, JvmtiError> {
+    /// Gives the references to the program's objects back to a VM that goes on; nothing is tracked from here on.
+    pub fn give_back(&self, jni: Jni<'_>) {
+        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
+        if let Some(late) = &self.shared.late {
+            late.give_back();
+        }
+        self.shared.live.give_back(jni);
+        for cache in std::mem::take(&mut *self.shared.caches.lock()) {
+            if let Some(cache) = cache.upgrade() {
+                cache.lock().forget();
+            }
+        }
+    }
+
+    /// Looks which objects are alive; `collect` says whether garbage may be collected for it. Answers whether it was, so
+    /// that what is live is alive.
+    pub fn settle(&self, jni: Jni<'_>, moment: Moment, collect: bool) -> Result<bool, JvmtiError> {
         let Shared {
             env,
             ref live,
@@ -176,18 +237,35 @@ impl AllocationTracker {
             scale,
             ..
         } = *self.shared;
-        let collected = collect && (moment == Moment::Running || !collects_concurrently(env));
-        if collected {
+        let collects = collect && (moment == Moment::Running || !collects_concurrently(env));
+        if collects {
             env.force_garbage_collection()?;
         }
         live.sweep_all(jni, tables, scale);
+        Ok(collects)
+    }
+
+    /// What the site table cannot say: what is in the heap and was made before the agent could see it, by class.
+    pub fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
-        let unseen = match scale {
-            Scale::Exact => self.shared.unseen(jni)?,
+        match self.shared.scale {
+            Scale::Exact => self.shared.unseen(jni),
             // An estimate cannot be told from what it leaves out.
-            Scale::Sampled(_) => Vec::new(),
-        };
-        Ok(Report { collected, unseen })
+            Scale::Sampled(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl TrackedObjects for AllocationTracker {
+    fn len(&self) -> usize {
+        self.shared.live.len()
+    }
+
+    fn for_each(&self, _: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId)) {
+        let sites = &self.shared.tables.sites;
+        self.shared
+            .live
+            .for_each(&mut |object, site| look(object, sites.key(site).trace));
     }
 }
 
@@ -200,7 +278,7 @@ fn is_filler(class: &str) -> bool {
 }
 
 /// Forcing a collection in VMDeath never returns with these collectors.
-fn collects_concurrently(env: Env) -> bool {
+pub(super) fn collects_concurrently(env: Env) -> bool {
     let flags = env.flags();
     // A VM whose flags cannot be read is not to be risked.
     flags.is_none_or(|flags| flags.is_on(c"UseZGC") || flags.is_on(c"UseShenandoahGC"))
@@ -220,6 +298,7 @@ impl Shared {
     }
 
     fn sweep(&self, jni: Jni<'_>) {
+        self.caches.lock().retain(|cache| cache.strong_count() > 0);
         if self.live.is_overfull() {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();

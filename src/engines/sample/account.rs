@@ -22,6 +22,11 @@ impl Account {
         }
     }
 
+    /// Charges nothing for the time up to now.
+    pub(super) fn skip(&mut self, cpu_time: u64) {
+        self.seen = self.seen.max(cpu_time);
+    }
+
     /// Whole samples due now that the thread has used `cpu_time` in all.
     pub(super) fn charge(&mut self, cpu_time: u64, interval: u64) -> u64 {
         self.left += cpu_time.saturating_sub(self.seen);
@@ -62,6 +67,14 @@ mod tests {
         assert_eq!(account.charge(40, 10), 0);
         assert_eq!(account.charge(100, 10), 0);
         assert_eq!(account.charge(110, 10), 1);
+    }
+
+    #[test]
+    fn skipped_time_is_never_charged() {
+        let mut account = Account::open(0, 10, 0);
+        account.skip(1_000);
+        assert_eq!(account.charge(1_009, 10), 0);
+        assert_eq!(account.charge(1_010, 10), 1);
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub trait CpuSampler: Send + Sync {
     /// The current thread is about to end.
     fn thread_ended(&self, serial: ThreadSerial);
 
+    /// Samples a thread from now on, or no longer; `None` stands for all, those that are still to come included. CPU time
+    /// that is used meanwhile is charged to nobody. `false` where there is no such thread.
+    fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool;
+
     /// Charges what has been used up to now and takes no sample after it returned; called once, by no thread of the
     /// engine. Does not wait for ever.
     fn stop(&self, jni: Jni<'_>);

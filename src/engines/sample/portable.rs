@@ -40,13 +40,22 @@ struct Shared {
     stacks: Arc<Stacks>,
     tables: Arc<Tables>,
     interval: Duration,
-    threads: Mutex<HashMap<ThreadSerial, Watched, FixedState>>,
+    threads: Mutex<Threads>,
+}
+
+/// The threads that are there.
+struct Threads {
+    watched: HashMap<ThreadSerial, Watched, FixedState>,
+    /// Whether a thread that comes is sampled.
+    on: bool,
 }
 
 /// A thread that may be charged.
 struct Watched {
     thread: Arc<Global>,
     account: Account,
+    /// Whether it is sampled.
+    on: bool,
 }
 
 /// A thread that has used up samples.
@@ -66,7 +75,10 @@ impl PortableSampler {
         tables: Arc<Tables>,
         interval: Duration,
     ) -> Self {
-        let threads = Mutex::default();
+        let threads = Mutex::new(Threads {
+            watched: HashMap::default(),
+            on: true,
+        });
         let shared = Arc::new(Shared {
             env,
             virtual_threads,
@@ -108,17 +120,18 @@ impl CpuSampler for PortableSampler {
             self.shared.nanos(),
             FixedState::default().hash_one(serial),
         );
-        self.shared.threads.lock().insert(
-            serial,
-            Watched {
-                thread: Arc::new(thread),
-                account,
-            },
-        );
+        let mut threads = self.shared.threads.lock();
+        let watched = Watched {
+            thread: Arc::new(thread),
+            account,
+            on: threads.on,
+        };
+        threads.watched.insert(serial, watched);
     }
 
     fn thread_ended(&self, serial: ThreadSerial) {
-        let watched = self.shared.threads.lock().remove(&serial);
+        let watched = self.shared.threads.lock().watched.remove(&serial);
+        let watched = watched.filter(|watched| watched.on);
         let (Some(mut watched), Ok(cpu_time)) =
             (watched, self.shared.env.current_thread_cpu_time())
         else {
@@ -133,9 +146,33 @@ impl CpuSampler for PortableSampler {
         }
     }
 
+    fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
+        let env = self.shared.env;
+        let mut threads = self.shared.threads.lock();
+        let Some(serial) = thread else {
+            threads.on = on;
+            let watched = threads.watched.values_mut();
+            watched.for_each(|watched| watched.switch(env, on));
+            return true;
+        };
+        let watched = threads.watched.get_mut(&serial);
+        watched.map(|watched| watched.switch(env, on)).is_some()
+    }
+
     fn stop(&self, jni: Jni<'_>) {
         self.worker.stop();
         self.shared.stacks.sweep(jni);
+    }
+}
+
+impl Watched {
+    fn switch(&mut self, env: Env, on: bool) {
+        if on && !self.on {
+            // A thread that is ending has nothing more to charge.
+            let cpu_time = env.thread_cpu_time(self.thread.object());
+            self.account.skip(cpu_time.unwrap_or(u64::MAX));
+        }
+        self.on = on;
     }
 }
 
@@ -145,7 +182,7 @@ impl Shared {
     }
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
-        let mut frames = vec![Frame::default(); self.stacks.depth()];
+        let mut frames = Vec::new();
         let mut next = Instant::now() + self.interval;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(next) {
@@ -160,8 +197,11 @@ impl Shared {
         }
     }
 
-    fn look(&self, jni: Jni<'_>, frames: &mut [Frame]) {
-        for due in self.charge() {
+    fn look(&self, jni: Jni<'_>, frames: &mut Vec<Frame>) {
+        let depth = self.stacks.depth();
+        frames.resize(depth, Frame::default());
+        // Without frames there is nothing to charge the samples to, here as with `depth=0`.
+        for due in self.charge().into_iter().filter(|_| depth > 0) {
             let trace = self.trace(jni, &due, frames);
             self.tables.traces.add_samples(trace, due.samples);
         }
@@ -171,7 +211,9 @@ impl Shared {
     fn charge(&self) -> Vec<Due> {
         let interval = self.nanos();
         let mut due = Vec::new();
-        for (&serial, watched) in self.threads.lock().iter_mut() {
+        let mut threads = self.threads.lock();
+        let watched = threads.watched.iter_mut();
+        for (&serial, watched) in watched.filter(|(_, watched)| watched.on) {
             // A thread that is ending is charged in its ThreadEnd event.
             let Ok(cpu_time) = self.env.thread_cpu_time(watched.thread.object()) else {
                 continue;

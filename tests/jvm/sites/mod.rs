@@ -24,9 +24,9 @@ const EXACT: &str = "heap=sites,cutoff=0,file=x.txt";
 
 /// What the sites of one kind have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    allocated: u64,
-    live: u64,
+pub(super) struct Counts {
+    pub(super) allocated: u64,
+    pub(super) live: u64,
     allocated_bytes: u64,
     live_bytes: u64,
 }
@@ -61,7 +61,7 @@ fn goes_through(profile: &Profile, site: &Site, method: &str) -> bool {
 
 /// What has been allocated of a class in the methods (or what they call), a space between them; anywhere where there is
 /// none.
-fn count(profile: &Profile, sites: &Sites, class: &str, methods: &str) -> Counts {
+pub(super) fn count(profile: &Profile, sites: &Sites, class: &str, methods: &str) -> Counts {
     let methods = methods.split(' ').filter(|method| !method.is_empty());
     sum(sites, |site| {
         site.class == class
@@ -129,9 +129,9 @@ fn dump(run: &Running, number: usize) {
 }
 
 /// A collector of a JVM.
-struct Cell {
-    jvm: &'static Jvm,
-    collector: &'static str,
+pub struct Cell {
+    pub jvm: &'static Jvm,
+    pub collector: &'static str,
 }
 
 impl fmt::Display for Cell {
@@ -142,7 +142,7 @@ impl fmt::Display for Cell {
 
 impl Cell {
     /// The options that choose it.
-    fn vm_options(&self) -> [&'static str; 2] {
+    pub fn vm_options(&self) -> [&'static str; 2] {
         let choose = match self.collector {
             "Serial" => "-XX:+UseSerialGC",
             "Parallel" => "-XX:+UseParallelGC",
@@ -155,7 +155,7 @@ impl Cell {
     }
 
     /// Whether a GC can be forced while the VM ends; where not, what the last GC has left counts as alive.
-    fn ends_with_a_gc(&self) -> bool {
+    pub fn ends_with_a_gc(&self) -> bool {
         !matches!(self.collector, "Z" | "Shenandoah")
     }
 
@@ -165,7 +165,7 @@ impl Cell {
 }
 
 /// Every collector that every JVM has.
-fn cells() -> &'static [Cell] {
+pub fn cells() -> &'static [Cell] {
     static CELLS: OnceLock<Vec<Cell>> = OnceLock::new();
     CELLS.get_or_init(|| {
         let all = jvms().iter().flat_map(|jvm| {

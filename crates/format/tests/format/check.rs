@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use std::io::Cursor;
+
 use hprof_format::*;
 
 use crate::common::*;
@@ -11,9 +13,9 @@ fn fault_of(last: &[Record<'static>]) -> Fault {
         .split_last()
         .expect("there is a record to find fault with");
     let before = binary(&[sound.as_slice(), good].concat());
-    check(before.as_slice()).expect("what comes before is sound");
+    check(Cursor::new(&before)).expect("what comes before is sound");
     let file = binary(&[&sound[..], good, std::slice::from_ref(bad)].concat());
-    let fault = check(file.as_slice()).expect_err("the last record is not sound");
+    let fault = check(Cursor::new(&file)).expect_err("the last record is not sound");
     assert_eq!(fault.offset(), before.len() as u64);
     fault
 }
@@ -75,9 +77,9 @@ fn unload_class(serial: u32) -> Record<'static> {
 fn a_sound_file_is_counted() {
     let mut file = encode(BinaryEncoder::new(), &profile());
     file.extend_from_slice(
-        b"\x1c\0\0\0\0\0\0\0\x03abc\x1c\0\0\0\0\0\0\0\x02de\x2c\0\0\0\0\0\0\0\0",
+        b"\x1c\0\0\0\0\0\0\0\x09\xff\0\0\0\0\0\0\0\0\x1c\0\0\0\0\0\0\0\0\x2c\0\0\0\0\0\0\0\0",
     );
-    let summary = check(file.as_slice()).expect("the file is sound");
+    let summary = check(Cursor::new(&file)).expect("the file is sound");
     let expected = BTreeMap::from([
         (RecordKind::String, 7),
         (RecordKind::LoadClass, 2),
@@ -94,7 +96,10 @@ fn a_sound_file_is_counted() {
         (RecordKind::HeapDumpEnd, 1),
     ]);
     assert_eq!(summary.records, expected);
-    assert_eq!(summary.heap_dump_bytes, 5);
+    assert_eq!(summary.heap_dump_bytes, 9);
+    assert_eq!(summary.heap_dumps, 1);
+    let roots = BTreeMap::from([(HeapKind::RootUnknown, 1)]);
+    assert_eq!(summary.heap_records, roots);
     assert_eq!(summary.bytes, file.len() as u64);
     assert_eq!(
         summary.header,
@@ -261,7 +266,7 @@ fn a_file_that_was_cut_off_is_told_apart() {
     let whole = encode(BinaryEncoder::new(), &profile());
     let mut file = whole.clone();
     file.extend_from_slice(b"\x01\0\0\0\0\0\0\0\x10\0\0\0");
-    let fault = check(file.as_slice()).expect_err("the file is cut");
+    let fault = check(Cursor::new(&file)).expect_err("the file is cut");
     let Fault::Read(ReadError::Truncated { offset, missing }) = fault else {
         panic!("{fault}");
     };
@@ -278,7 +283,7 @@ fn a_file_that_was_cut_off_is_told_apart() {
 #[test]
 fn an_unknown_tag_is_a_fault() {
     let file = four_byte_file(&[(0x7a, b"abc")]);
-    let fault = check(file.as_slice()).expect_err("there is no such tag");
+    let fault = check(Cursor::new(&file)).expect_err("there is no such tag");
     assert_eq!(fault.to_string(), "byte 31: unknown tag 0x7A");
 }
 
@@ -298,13 +303,13 @@ fn the_jdk_agents_omissions_are_no_faults() {
         (0x05, &u4s(&[300_001, 0, 0])),
         (0x06, &site),
     ]);
-    check(file.as_slice()).expect("the JDK's agent leaves this out");
+    check(Cursor::new(&file)).expect("the JDK's agent leaves this out");
     let ended_twice = [
         &file[..],
         &four_byte_file(&[(0x0b, &u4s(&[200_001]))])[31..],
     ]
     .concat();
-    let fault = check(ended_twice.as_slice()).expect_err("it was started, and has ended");
+    let fault = check(Cursor::new(&ended_twice)).expect_err("it was started, and has ended");
     assert_eq!(fault.offset(), file.len() as u64);
 }
 
@@ -315,8 +320,8 @@ fn the_heap_dumpers_omissions_are_no_faults() {
         (0x02, &u4s(&[1, 0x5000_0001, 1, 1])),
         (0x05, &u4s(&[1, 7, 0])),
     ];
-    check(four_byte_file(&records).as_slice()).expect("a trace comes later, its thread never");
+    check(Cursor::new(four_byte_file(&records))).expect("a trace comes later, its thread never");
     let settings: (u8, &[u8]) = (0x0e, b"\0\0\0\x01\0\x04");
     let by_an_agent = [&[settings][..], &records].concat();
-    check(four_byte_file(&by_an_agent).as_slice()).expect_err("an agent writes its threads");
+    check(Cursor::new(four_byte_file(&by_an_agent))).expect_err("an agent writes its threads");
 }

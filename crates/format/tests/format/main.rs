@@ -2,7 +2,14 @@
 
 mod binary;
 mod check;
+mod command;
 mod common;
+mod heap;
+mod heap_check;
+mod heap_reader;
+mod heap_readers;
+mod heap_text;
+mod monitor;
 mod reader;
 mod round_trip;
 mod text;

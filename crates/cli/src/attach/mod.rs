@@ -1,0 +1,198 @@
+//! Profiles of programs that run already: `hprof list`, `attach`, `status`, `dump` and `stop`.
+//!
+//! `process` knows what /proc tells of a program, `perf_data` what its VM tells of itself; `listener` is the VM's attach
+//! socket; `agent` finds the library and hands it commands.
+
+mod agent;
+mod listener;
+mod perf_data;
+mod process;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use process::Process;
+
+/// Why a program cannot be reached, or what it refused.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("no process {0}")]
+    NoProcess(u32),
+    #[error("process {pid} belongs to user {uid}: only that user, and root, may attach to it")]
+    AnotherUser { pid: u32, uid: u32 },
+    #[error("process {0} is not a JVM")]
+    NotAJvm(u32),
+    #[error("process {0} is stopped (SIGSTOP); it cannot answer until it goes on (kill -CONT {0})")]
+    Stopped(u32),
+    #[error("process {0} is told not to let anybody attach (-XX:+DisableAttachMechanism)")]
+    Disabled(u32),
+    #[error("process {0} does not take requests yet: it is only starting")]
+    Deaf(u32),
+    #[error(
+        "process {pid} did not answer within {seconds} s: it is very busy, or lets nobody attach \
+         (-XX:+DisableAttachMechanism)"
+    )]
+    NoAnswer { pid: u32, seconds: u64 },
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("the connection to process {pid} broke: {error}")]
+    Broken { pid: u32, error: io::Error },
+    #[error("process {pid} gave an answer that cannot be read: {answer}")]
+    Unreadable { pid: u32, answer: String },
+    #[error("the options are {0} bytes long; a VM that runs takes no more than {max}", max = listener::LONGEST)]
+    TooLong(usize),
+    #[error("libhprof.so is neither in {} nor in ../lib beside it: name it with --agent", .0.display())]
+    NoLibrary(PathBuf),
+    #[error(
+        "process {pid} does not see {}: it has a file system of its own (a container); copy libhprof.so into it, and \
+         name it with --agent as the process sees it", path.display()
+    )]
+    NotVisible { pid: u32, path: PathBuf },
+    #[error("no profile is running in process {0}, the agent is not there")]
+    NoAgent(u32),
+    #[error(
+        "the library that process {pid} runs, {}, has been removed or replaced since: its profile ends with the program",
+        path.display()
+    )]
+    LibraryGone { pid: u32, path: PathBuf },
+    #[error("the VM of process {pid} did not load the agent: {answer}")]
+    NotLoaded { pid: u32, answer: String },
+    #[error("{0}")]
+    Refused(String),
+    #[error(
+        "the agent refused (return code {code}); what it says is on the stderr of process {pid}"
+    )]
+    RefusedSilently { pid: u32, code: i32 },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Message(error.to_string())
+    }
+}
+
+/// Start a profile in a program that runs already
+///
+/// OPTIONS are those of -agentpath: `cpu=samples,interval=5,file=/tmp/a.txt`.
+/// A file without a folder goes to the working folder of the program. Only the
+/// program's own user, and root, may attach.
+///
+/// JDK 21 and newer print a warning on the program's stderr: a future JDK will
+/// want -XX:+EnableDynamicAgentLoading on the command line of programs that
+/// are to be profiled like this.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Attach {
+    /// The program's process id; `hprof list` shows them
+    pid: u32,
+
+    /// What to measure, and where to write it
+    #[arg(default_value = "")]
+    options: String,
+
+    #[command(flatten)]
+    library: Library,
+}
+
+/// Show the JVMs that run, and which of them have the agent
+#[derive(clap::Args)]
+pub struct List {}
+
+/// A program with the agent.
+#[derive(clap::Args)]
+pub struct Running {
+    /// The program's process id; `hprof list` shows them
+    pid: u32,
+
+    #[command(flatten)]
+    library: Library,
+}
+
+#[derive(clap::Args)]
+struct Library {
+    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this command]
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
+}
+
+impl Attach {
+    /// Runs the command.
+    pub fn run(&self) -> Result<(), Failure> {
+        let process = Process::find(self.pid)?;
+        let library = match agent::loaded(&process, self.library.agent.as_deref()) {
+            Err(Error::NoAgent(_)) => agent::to_load(&process, self.library.agent.as_deref())?,
+            library => library?,
+        };
+        say(&agent::command(&process, &library, "start", &self.options)?)
+    }
+}
+
+impl Running {
+    /// Writes what the profile has so far.
+    pub fn dump(&self) -> Result<(), Failure> {
+        self.send("dump")
+    }
+
+    /// Ends the profile.
+    pub fn stop(&self) -> Result<(), Failure> {
+        self.send("stop")
+    }
+
+    /// Says what is going on.
+    pub fn status(&self) -> Result<(), Failure> {
+        let process = Process::find(self.pid)?;
+        match agent::loaded(&process, self.library.agent.as_deref()) {
+            // That is an answer, too.
+            Err(none @ Error::NoAgent(_)) => say(&none.to_string()),
+            _ => self.send("status"),
+        }
+    }
+
+    fn send(&self, verb: &str) -> Result<(), Failure> {
+        let process = Process::find(self.pid)?;
+        let library = agent::loaded(&process, self.library.agent.as_deref())?;
+        say(&agent::command(&process, &library, verb, "")?)
+    }
+}
+
+impl List {
+    /// Runs the command.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut lines = Vec::new();
+        for process in process::jvms() {
+            let facts = perf_data::of(&process);
+            let version = facts.get("java.property.java.version");
+            let command = facts.get("sun.rt.javaCommand").cloned();
+            lines.push(format!(
+                "{:>8} {:<10} {:<6} {}",
+                process.pid(),
+                version.map_or("-", String::as_str),
+                if agent::loaded(&process, None).is_ok() {
+                    "yes"
+                } else {
+                    "-"
+                },
+                command.unwrap_or_else(|| process.command_line()),
+            ));
+        }
+        if lines.is_empty() {
+            return say("no JVM runs that this user may attach to");
+        }
+        say(&format!(
+            "{:>8} {:<10} {:<6} {}\n{}",
+            "PID",
+            "JDK",
+            "AGENT",
+            "COMMAND",
+            lines.join("\n")
+        ))
+    }
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", text.trim_end())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+}

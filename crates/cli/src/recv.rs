@@ -1,0 +1,274 @@
+//! `hprof recv`: the collector that an agent with `net=host:port` sends its profile to.
+
+mod command;
+mod watch;
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hprof_format::Command;
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+use watch::Watch;
+
+/// How often the progress is shown.
+const SHOW: Duration = Duration::from_millis(500);
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+/// What a shell says of a program that was interrupted before it had anything to do.
+const INTERRUPTED: i32 = 130;
+
+/// Receive the profile of one agent (net=HOST:PORT), and send it commands
+///
+/// Waits for an agent, writes what it sends to a file, and ends when the agent
+/// does. The file appears under its name when it is finished, for its owner's
+/// eyes alone; a profile that was cut off is kept too, and exit status 1 says so.
+/// Ctrl-C finishes the file; the program that is profiled goes on without it.
+///
+/// Commands for the agent come from the standard input, one a line, and from
+/// --send, as soon as the agent has sent its first bytes:
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment, after_help = command::NAMES)]
+pub struct Arguments {
+    /// Where to listen; port 0 takes a free one, which is printed
+    #[arg(
+        short,
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:0"
+    )]
+    listen: SocketAddr,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Send this command; may be given several times
+    #[arg(short, long, value_name = "COMMAND", value_parser = command::parse)]
+    send: Vec<Command>,
+
+    /// Show the progress on stderr even where that is no terminal
+    #[arg(long)]
+    progress: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // A place that cannot be written is found before anybody waits, and nothing is left there if nobody comes.
+    drop(create(&arguments.output)?);
+    let agent = Arc::new(Agent::default());
+    stop_on_interrupt(agent.clone())?;
+    agent.connect(accept(arguments.listen)?);
+    Reception {
+        agent,
+        file: create(&arguments.output)?,
+        watch: Watch::default(),
+        progress: Progress::new(arguments.progress),
+    }
+    .run(arguments)
+}
+
+/// A file beside the one that is wanted, which replaces it at the end.
+fn create(path: &Path) -> Result<NamedTempFile, Failure> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
+        return Err(Failure::about(path, "is no name for a file"));
+    };
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    // Created with mode 0600.
+    tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".part")
+        .tempfile_in(folder)
+        .map_err(|error| Failure::about(path, error))
+}
+
+/// Waits for one agent; others are refused from then on.
+fn accept(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let failure = |error| Failure::Message(format!("{address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(failure)?;
+    let address = listener.local_addr().map_err(failure)?;
+    // Scripts wait for this line, and find the port in it. That nobody reads it is no matter.
+    let _ = writeln!(io::stdout(), "listening on {address}");
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(failure(error)),
+        }
+    }
+}
+
+/// An interrupt ends the reading, as if the agent had ended.
+fn stop_on_interrupt(agent: Arc<Agent>) -> Result<(), Failure> {
+    ctrlc::set_handler(move || {
+        agent.interrupted.store(true, Ordering::SeqCst);
+        match agent.stream.get() {
+            Some(stream) => drop(stream.shutdown(Shutdown::Both)),
+            None => std::process::exit(INTERRUPTED),
+        }
+    })
+    .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))
+}
+
+/// The agent at the other end.
+#[derive(Default)]
+struct Agent {
+    /// Set once it is there.
+    stream: OnceLock<TcpStream>,
+    interrupted: AtomicBool,
+    serial: AtomicU32,
+}
+
+impl Agent {
+    fn connect(&self, stream: TcpStream) {
+        // It is set here alone.
+        let _ = self.stream.set(stream);
+    }
+
+    fn read(&self, piece: &mut [u8]) -> io::Result<usize> {
+        match self.stream.get() {
+            Some(mut stream) => stream.read(piece),
+            None => Ok(0),
+        }
+    }
+
+    /// An agent that is gone is noticed where it is read.
+    fn send(&self, command: Command) {
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(mut stream) = self.stream.get() {
+            let _ = stream.write_all(&command.encode(serial));
+        }
+    }
+
+    /// Sends what is typed.
+    fn send_lines(&self, lines: impl BufRead) {
+        for line in lines.lines().map_while(Result::ok) {
+            match command::parse(&line) {
+                Ok(command) => self.send(command),
+                Err(_) if line.trim().is_empty() => {}
+                Err(message) => say(&message),
+            }
+        }
+    }
+}
+
+/// One profile on its way to the file.
+struct Reception {
+    agent: Arc<Agent>,
+    file: NamedTempFile,
+    watch: Watch,
+    progress: Progress,
+}
+
+impl Reception {
+    fn run(mut self, arguments: &Arguments) -> Result<(), Failure> {
+        let received = self.receive(arguments);
+        self.progress.end();
+        if self.watch.bytes() == 0 {
+            let nothing = "the agent sent nothing; no file is written";
+            return Err(Failure::about(&arguments.output, nothing));
+        }
+        let torn = self.watch.is_torn();
+        let amount = self.watch.amount();
+        let kept = self.file.persist(&arguments.output);
+        kept.map_err(|error| Failure::about(&arguments.output, error.error))?;
+        let was_interrupted = self.agent.interrupted.load(Ordering::SeqCst);
+        match received {
+            Err(failure) => Err(failure),
+            Ok(()) if torn && !was_interrupted => Err(Failure::about(
+                &arguments.output,
+                format_args!("the profile was cut off; what came is kept: {amount}"),
+            )),
+            Ok(()) => {
+                let end = if torn { ", the last one cut off" } else { "" };
+                say(&format!("{}: {amount}{end}", arguments.output.display()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads until the agent ends, or the connection.
+    fn receive(&mut self, arguments: &Arguments) -> Result<(), Failure> {
+        let failure = |error| Failure::about(&arguments.output, error);
+        let mut piece = vec![0; PIECE];
+        let mut is_first = true;
+        loop {
+            let count = match self.agent.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                // The agent's process is gone; the end of the profile tells whether something is missing.
+                Err(_) => return Ok(()),
+            };
+            self.file.write_all(&piece[..count]).map_err(failure)?;
+            self.watch.see(&piece[..count]);
+            self.progress.show(&self.watch);
+            if is_first {
+                is_first = false;
+                self.start_sending(arguments);
+            }
+        }
+    }
+
+    fn start_sending(&self, arguments: &Arguments) {
+        for &command in &arguments.send {
+            self.agent.send(command);
+        }
+        let agent = self.agent.clone();
+        thread::spawn(move || agent.send_lines(io::stdin().lock()));
+    }
+}
+
+/// The line on stderr that grows.
+struct Progress {
+    is_wanted: bool,
+    is_terminal: bool,
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    fn new(is_asked_for: bool) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        Self {
+            is_wanted: is_asked_for || is_terminal,
+            is_terminal,
+            shown: None,
+        }
+    }
+
+    fn show(&mut self, watch: &Watch) {
+        let is_recent = |shown: Instant| shown.elapsed() < SHOW;
+        if !self.is_wanted || self.shown.is_some_and(is_recent) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let (start, end) = if self.is_terminal {
+            ("\r", "")
+        } else {
+            ("", "\n")
+        };
+        let _ = write!(io::stderr(), "{start}{}{end}", watch.amount());
+    }
+
+    fn end(&self) {
+        if self.is_terminal && self.shown.is_some() {
+            let _ = writeln!(io::stderr());
+        }
+    }
+}
+
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "hprof: {message}");
+}

@@ -1,0 +1,249 @@
+//! What passes by on its way to the file: how many records, and whether the last one is whole.
+
+use std::io::{self, Write};
+
+use flate2::write::MultiGzDecoder;
+
+/// Looks at a stream piece by piece and keeps nothing of it.
+#[derive(Default)]
+pub struct Watch {
+    bytes: u64,
+    format: Format,
+}
+
+#[derive(Default)]
+enum Format {
+    /// Nothing has come.
+    #[default]
+    Unknown,
+    Plain(Content),
+    Compressed(Box<MultiGzDecoder<Content>>),
+    /// It began as gzip and went on as something else.
+    Broken,
+}
+
+#[derive(Default)]
+enum Content {
+    /// The first word is not over. Both formats begin with a version; a NUL ends it in the binary format.
+    #[default]
+    Version,
+    Binary(Binary),
+    Text {
+        lines: u64,
+        last: u8,
+    },
+}
+
+/// A binary stream behind its version.
+struct Binary {
+    /// Bytes to come before the next record's head.
+    skip: u64,
+    /// What of that head has come.
+    head: Vec<u8>,
+    records: u64,
+}
+
+/// The first byte of a gzip stream, and of no profile.
+const GZIP: u8 = 0x1f;
+/// Bytes of the file's head behind the version: the size of ids, and the time.
+const HEAD: u64 = 12;
+/// Bytes of a record's head: tag, time, and in the last 4 the length.
+const RECORD_HEAD: usize = 9;
+
+impl Watch {
+    /// The next bytes of the stream.
+    pub fn see(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        if let (Format::Unknown, Some(&first)) = (&self.format, piece.first()) {
+            self.format = match first {
+                GZIP => Format::Compressed(Box::new(MultiGzDecoder::new(Content::default()))),
+                _ => Format::Plain(Content::default()),
+            };
+        }
+        match &mut self.format {
+            Format::Plain(content) => content.see(piece),
+            Format::Compressed(decoder) => {
+                if decoder.write_all(piece).is_err() {
+                    self.format = Format::Broken;
+                }
+            }
+            Format::Unknown | Format::Broken => {}
+        }
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What there is so far: `7 records, 4711 bytes`; a text has lines.
+    pub fn amount(&self) -> String {
+        let bytes = self.bytes;
+        let content = match &self.format {
+            Format::Plain(content) => content,
+            Format::Compressed(decoder) => decoder.get_ref(),
+            Format::Unknown | Format::Broken => &Content::Version,
+        };
+        match content {
+            Content::Version => format!("{bytes} bytes"),
+            Content::Binary(binary) => format!("{} records, {bytes} bytes", binary.records),
+            Content::Text { lines, .. } => format!("{lines} lines, {bytes} bytes"),
+        }
+    }
+
+    /// Whether a stream that ends here was cut off.
+    pub fn is_torn(&mut self) -> bool {
+        match &mut self.format {
+            Format::Unknown | Format::Broken => true,
+            Format::Plain(content) => content.is_torn(),
+            Format::Compressed(decoder) => {
+                decoder.try_finish().is_err() || decoder.get_ref().is_torn()
+            }
+        }
+    }
+}
+
+impl Content {
+    fn see(&mut self, mut piece: &[u8]) {
+        while !piece.is_empty() {
+            piece = match self {
+                Content::Version => self.see_version(piece),
+                Content::Binary(binary) => binary.see(piece),
+                Content::Text { lines, last } => {
+                    *lines += piece.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                    *last = piece[piece.len() - 1];
+                    &[]
+                }
+            };
+        }
+    }
+
+    fn see_version<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let Some(end) = piece
+            .iter()
+            .position(|byte| matches!(byte, 0 | b',' | b'\n'))
+        else {
+            return &[];
+        };
+        if piece[end] != 0 {
+            *self = Content::Text { lines: 0, last: 0 };
+            return &piece[end..];
+        }
+        *self = Content::Binary(Binary {
+            skip: HEAD,
+            head: Vec::with_capacity(RECORD_HEAD),
+            records: 0,
+        });
+        &piece[end + 1..]
+    }
+
+    fn is_torn(&self) -> bool {
+        match self {
+            Content::Version => true,
+            Content::Binary(binary) => binary.skip > 0 || !binary.head.is_empty(),
+            Content::Text { last, .. } => *last != b'\n',
+        }
+    }
+}
+
+impl Binary {
+    /// Takes what belongs together off the piece; returns the rest.
+    fn see<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        if self.skip > 0 {
+            let count = self.skip.min(piece.len() as u64);
+            self.skip -= count;
+            return &piece[count as usize..];
+        }
+        let (head, rest) = piece.split_at(piece.len().min(RECORD_HEAD - self.head.len()));
+        self.head.extend_from_slice(head);
+        if let [.., a, b, c, d] = self.head[..]
+            && self.head.len() == RECORD_HEAD
+        {
+            self.skip = u64::from(u32::from_be_bytes([a, b, c, d]));
+            self.head.clear();
+            self.records += 1;
+        }
+        rest
+    }
+}
+
+/// What the decoder makes of a compressed stream comes in here.
+impl Write for Content {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.see(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// Records with 0, 3 and 40 bytes of content, and where each ends.
+    fn binary() -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = b"JAVA PROFILE 1.0.2\0\0\0\0\x08timetime".to_vec();
+        let mut ends = vec![bytes.len()];
+        for length in [0_u8, 3, 40] {
+            bytes.extend([1, 0, 0, 0, 0, 0, 0, 0, length]);
+            bytes.extend(vec![b','; usize::from(length)]);
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    }
+
+    fn seen(bytes: &[u8], step: usize) -> Watch {
+        let mut watch = Watch::default();
+        bytes.chunks(step).for_each(|piece| watch.see(piece));
+        watch
+    }
+
+    fn compressed(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).expect("memory takes all");
+        encoder.finish().expect("memory takes all")
+    }
+
+    #[test]
+    fn a_binary_stream_is_whole_at_the_end_of_a_record() {
+        let (bytes, ends) = binary();
+        for end in 0..=bytes.len() {
+            let torn = seen(&bytes[..end], 7).is_torn();
+            assert_eq!(torn, !ends.contains(&end), "{end}");
+        }
+        for step in [1, 2, 1000] {
+            assert_eq!(seen(&bytes, step).amount(), "3 records, 101 bytes");
+        }
+    }
+
+    #[test]
+    fn a_text_is_whole_at_the_end_of_a_line() {
+        let text = b"JAVA PROFILE 1.0.1, created now\n\nmore\n";
+        assert!(!seen(text, 5).is_torn());
+        assert_eq!(seen(text, 5).amount(), "3 lines, 38 bytes");
+        assert!(seen(&text[..36], 5).is_torn());
+    }
+
+    #[test]
+    fn a_compressed_stream_needs_its_end() {
+        let (bytes, _) = binary();
+        let compressed = compressed(&bytes);
+        let mut watch = seen(&compressed, 1);
+        assert!(
+            watch.amount().starts_with("3 records, "),
+            "{}",
+            watch.amount()
+        );
+        assert!(!watch.is_torn());
+        for end in 0..compressed.len() {
+            assert!(seen(&compressed[..end], 10).is_torn(), "{end}");
+        }
+        assert!(seen(b"\x1f is no gzip at all", 3).is_torn());
+    }
+}

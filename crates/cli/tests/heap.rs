@@ -1,0 +1,177 @@
+//! Heap dumps from every kind of input: some must be read twice.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hprof_format::{
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
+    ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial,
+};
+
+const TRACE: TraceSerial = TraceSerial(300_000);
+const POINT: ObjectId = ObjectId(0x700);
+
+/// A file whose dump has instances before their class, so that `check` needs a second pass, and no totals, so that
+/// `text` needs one; one record of 100 KB makes sure that the second pass has to go back farther than what is buffered.
+fn profile(next: u64) -> Vec<u8> {
+    let fields = next.to_be_bytes();
+    let point = |object| HeapRecord::Instance {
+        object: ObjectId(object),
+        trace: TRACE,
+        class: POINT,
+        fields: &fields,
+    };
+    let bytes = [7; 100_000];
+    let dump = [
+        point(0x800),
+        HeapRecord::PrimitiveArray {
+            object: ObjectId(0x808),
+            trace: TRACE,
+            element: BasicType::Byte,
+            elements: &bytes,
+        },
+        HeapRecord::Class(ClassDump {
+            class: POINT,
+            trace: TRACE,
+            instance_size: 8,
+            fields: [(StringId(2), BasicType::Object)][..].into(),
+            ..ClassDump::default()
+        }),
+        point(0x810),
+        HeapRecord::Root {
+            object: ObjectId(0x800),
+            root: Root::StickyClass,
+        },
+    ];
+    let mut content = Vec::new();
+    for record in &dump {
+        record.write(&mut content);
+    }
+    let string = |id, text: &'static str| Record::String {
+        id: StringId(id),
+        text: text.as_bytes().into(),
+    };
+    let records = [
+        Record::ControlSettings { flags: 0, depth: 4 },
+        Record::Trace {
+            serial: TRACE,
+            thread: ThreadSerial(0),
+            frames: [][..].into(),
+        },
+        string(1, "Point"),
+        string(2, "next"),
+        Record::LoadClass {
+            serial: ClassSerial(100_001),
+            class_object: POINT,
+            trace: TRACE,
+            name: StringId(1),
+        },
+        Record::HeapDumpSegment {
+            content: content.into(),
+        },
+        Record::HeapDumpEnd,
+    ];
+    let mut out = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(1_795_171_151_000), &mut out);
+    for record in &records {
+        encoder.record(Micros(0), record, &mut out);
+    }
+    out
+}
+
+fn directory(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("the target directory can be written");
+    path
+}
+
+/// What `hprof <command>` says of the bytes: as a file, redirected, and through a pipe; plain and compressed.
+fn outputs(command: &str, test: &str, bytes: &[u8]) -> Vec<Output> {
+    let directory = directory(test);
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    compressed.write_all(bytes).expect("memory takes it");
+    let compressed = compressed.finish().expect("memory takes it");
+    let hprof = || {
+        let mut hprof = Command::new(env!("CARGO_BIN_EXE_hprof"));
+        hprof.env("TZ", "UTC").arg(command);
+        hprof
+    };
+    let mut outputs = Vec::new();
+    for bytes in [bytes, &compressed] {
+        let path = directory.join("x.hprof");
+        fs::write(&path, bytes).expect("the target directory can be written");
+        outputs.push(hprof().arg(&path).output().expect("the tool starts"));
+        let file = File::open(&path).expect("it is there");
+        let redirected = hprof().arg("-").stdin(file).output();
+        outputs.push(redirected.expect("the tool starts"));
+        let mut piped = hprof()
+            .arg("-")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the tool starts");
+        let mut stdin = piped.stdin.take().expect("a pipe");
+        // The output of `check` is short, so nobody waits for anybody; `text` says little about this file.
+        stdin.write_all(bytes).expect("the tool reads");
+        drop(stdin);
+        outputs.push(piped.wait_with_output().expect("the tool ends"));
+    }
+    outputs
+}
+
+#[test]
+fn check_reads_twice_from_everywhere() {
+    for output in outputs("check", "heap_sound", &profile(0x800)) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("         2   INSTANCE DUMP\n"), "{stdout}");
+    }
+}
+
+#[test]
+fn a_fault_has_its_place_from_everywhere() {
+    let file = profile(0x801);
+    let content = file
+        .windows(9)
+        .position(|bytes| bytes == b"\x21\0\0\0\0\0\0\x08\0");
+    let offset = content.expect("the first instance");
+    for output in outputs("check", "heap_fault", &file) {
+        assert_eq!(output.status.code(), Some(1));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let expected = format!(
+            "byte {offset}: INSTANCE DUMP 0x800 has the field 0x801, which is not in this heap dump\n"
+        );
+        assert!(stderr.ends_with(&expected), "{stderr}");
+    }
+}
+
+#[test]
+fn text_counts_before_it_prints_from_everywhere() {
+    let mut texts = Vec::new();
+    for output in outputs("text", "heap_text", &profile(0x800)) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        texts.push(String::from_utf8(output.stdout).expect("UTF-8"));
+    }
+    let dump = "\
+HEAP DUMP BEGIN (3 objects, 100056 bytes) Fri Nov 20 10:39:11 2026
+OBJ 800 (sz=24, trace=300000, class=Point@700)
+ARR 808 (sz=100016, trace=300000, nelems=100000, elem type=byte[])
+CLS 700 (name=Point, trace=300000)
+OBJ 810 (sz=16, trace=300000, class=Point@700)
+\tnext\t\t800
+ROOT 800 (kind=<system class>, name=<unknown>)
+HEAP DUMP END
+";
+    for text in &texts {
+        assert!(text.ends_with(dump), "{text}");
+    }
+}

@@ -1,0 +1,479 @@
+//! Verifies heap dumps: that what their records refer to is there.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+use foldhash::HashSet;
+
+use super::ids::Ids;
+use super::{Defined, Writer};
+use crate::heap::{ClassIndex, Classes, each_name, id_at};
+use crate::{
+    ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
+    Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
+};
+
+/// Heap dumps as they go by.
+#[derive(Debug, Default)]
+pub(super) struct HeapDumps {
+    /// The one whose segments are being read.
+    open: Option<Dump>,
+    /// How many are complete.
+    pub(super) complete: u64,
+    /// How many records of each kind they have.
+    pub(super) records: BTreeMap<HeapKind, u64>,
+}
+
+impl HeapDumps {
+    /// Verifies the heap dump, or segment of one, whose header the reader has just read at `offset`.
+    pub(super) fn read<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+        offset: u64,
+        kind: RecordKind,
+        defined: &Defined,
+    ) -> Result<(), Fault> {
+        if kind == RecordKind::HeapDump {
+            self.ended()?;
+        }
+        let dump = self.open.get_or_insert_with(|| Dump::new(reader, offset));
+        let mut counts = [0; 256];
+        dump.read(reader, defined, |kind| counts[usize::from(kind.tag())] += 1)?;
+        for kind in HeapKind::ALL {
+            let count = counts[usize::from(kind.tag())];
+            if count > 0 {
+                *self.records.entry(*kind).or_default() += count;
+            }
+        }
+        match kind {
+            RecordKind::HeapDump => self.end(reader, defined),
+            _ => Ok(()),
+        }
+    }
+
+    /// The segments so far are a whole dump.
+    pub(super) fn end<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+        defined: &Defined,
+    ) -> Result<(), Fault> {
+        let Some(mut dump) = self.open.take() else {
+            return Ok(());
+        };
+        self.complete += 1;
+        let sizes = reader.header().version != Version::V1_0_3;
+        let verified = dump.classes.verify(sizes);
+        verified.map_err(|(offset, class, fault)| {
+            Fault::heap(offset, HeapKind::Class, Some(class), fault)
+        })?;
+        if dump.postponed || !dump.ids.is_closed() {
+            dump.read_again(reader, defined)?;
+        }
+        Ok(())
+    }
+
+    /// Whether no dump is in the middle of its segments.
+    pub(super) fn ended(&self) -> Result<(), Fault> {
+        match self.open {
+            Some(Dump { start, .. }) => Err(Fault::DumpNotEnded { offset: start }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a dump is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// Its ids are collected. What cannot be judged yet is left to the second pass.
+    First,
+    /// All ids and classes are known. Only a dump that has a fault, or instances before their classes, comes to this.
+    Second,
+}
+
+/// One heap dump.
+#[derive(Debug)]
+struct Dump {
+    /// Where its first record starts.
+    start: u64,
+    id_size: IdSize,
+    pass: Pass,
+    ids: Ids,
+    classes: Classes,
+    /// Whether something is left to the second pass.
+    postponed: bool,
+    /// In a dump of the VM's own dumper, what global references of native code hold. HotSpot keeps the objects of its
+    /// class data archive in one such array; it dumps the array, but not the class objects in it whose classes have not
+    /// been loaded.
+    held: HashSet<ObjectId>,
+    /// The trace that was found last.
+    trace: Option<TraceSerial>,
+    /// The long object whose pieces come next.
+    long: Option<Long>,
+}
+
+/// An object whose content comes in pieces.
+#[derive(Debug)]
+struct Long {
+    /// Where its record starts.
+    offset: u64,
+    object: ObjectId,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Nothing to look at.
+    Plain,
+    /// References.
+    Elements,
+    /// An instance's fields, which are as many bytes as its class says.
+    Fields(ClassIndex, Vec<u8>),
+}
+
+impl Dump {
+    fn new<R: Read>(reader: &Reader<R>, start: u64) -> Dump {
+        Dump {
+            start,
+            id_size: reader.header().id_size,
+            pass: Pass::First,
+            ids: Ids::default(),
+            classes: Classes::default(),
+            postponed: false,
+            held: HashSet::default(),
+            trace: None,
+            long: None,
+        }
+    }
+
+    /// Verifies what is left of the dump's record that `reader` is in.
+    fn read<R: Read>(
+        &mut self,
+        reader: &mut Reader<R>,
+        defined: &Defined,
+        mut count: impl FnMut(HeapKind),
+    ) -> Result<(), Fault> {
+        while let Some(entry) = reader.read_heap()? {
+            let offset = entry.offset;
+            match entry.item {
+                HeapItem::Record(ref record) => {
+                    count(record.kind());
+                    self.record(offset, record, None, defined)
+                        .map_err(|fault| fault_of(offset, record, fault))?;
+                }
+                HeapItem::Head { ref record, length } => {
+                    count(record.kind());
+                    self.record(offset, record, Some(length), defined)
+                        .map_err(|fault| fault_of(offset, record, fault))?;
+                }
+                HeapItem::Piece { bytes, last } => self.piece(bytes, last)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through the dump once more, up to where `reader` is now.
+    fn read_again<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+        defined: &Defined,
+    ) -> Result<(), Fault> {
+        self.pass = Pass::Second;
+        let end = reader.position();
+        reader.seek(self.start)?;
+        while reader.position() < end {
+            let Some(entry) = reader.read()? else { break };
+            if matches!(entry.item, Item::HeapDump { .. }) {
+                self.read(reader, defined, |_| {})?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Verifies a record. A long one has no content here, but says how many bytes come.
+    fn record(
+        &mut self,
+        offset: u64,
+        record: &HeapRecord<'_>,
+        long: Option<u64>,
+        defined: &Defined,
+    ) -> Result<(), HeapFault> {
+        let mut content = Content::Plain;
+        let object = match *record {
+            HeapRecord::Instance {
+                object,
+                trace,
+                class,
+                fields,
+            } => {
+                self.object(object, trace, record.kind(), defined)?;
+                content = self.instance(class, fields, long)?;
+                object
+            }
+            HeapRecord::ObjectArray {
+                object,
+                trace,
+                class,
+                elements,
+            } => {
+                self.object(object, trace, record.kind(), defined)?;
+                if self.classes.find(class).is_none() {
+                    self.postpone(HeapFault::NoClass {
+                        role: "class",
+                        class,
+                    })?;
+                }
+                // Where roots come last, the second pass finds it here.
+                if !self.held.contains(&object) {
+                    self.elements(elements)?;
+                    content = Content::Elements;
+                }
+                object
+            }
+            HeapRecord::PrimitiveArray { object, trace, .. }
+            | HeapRecord::PrimitiveArrayWithoutData { object, trace, .. } => {
+                self.object(object, trace, record.kind(), defined)?;
+                object
+            }
+            HeapRecord::Class(ref class) => {
+                self.class(offset, class, defined)?;
+                class.class
+            }
+            HeapRecord::Root { object, root } => {
+                self.root(object, root, defined)?;
+                object
+            }
+            HeapRecord::HeapInfo { name, .. } => {
+                self.named(Named::String(name), HeapKind::HeapInfo, defined)?;
+                ObjectId(0)
+            }
+        };
+        self.long = long.map(|_| Long {
+            offset,
+            object,
+            content,
+        });
+        Ok(())
+    }
+
+    /// Verifies what all objects have. `kind` is what it is.
+    #[inline]
+    fn object(
+        &mut self,
+        object: ObjectId,
+        trace: TraceSerial,
+        kind: HeapKind,
+        defined: &Defined,
+    ) -> Result<(), HeapFault> {
+        if self.pass == Pass::Second {
+            return Ok(());
+        }
+        if !self.ids.define(object.0) {
+            return Err(HeapFault::Duplicate);
+        }
+        if self.trace != Some(trace) {
+            self.named(Named::Trace(trace), kind, defined)?;
+            self.trace = Some(trace);
+        }
+        Ok(())
+    }
+
+    fn instance(
+        &mut self,
+        class: ObjectId,
+        fields: &[u8],
+        long: Option<u64>,
+    ) -> Result<Content, HeapFault> {
+        let Some(index) = self.classes.find(class) else {
+            self.postpone(HeapFault::NoClass {
+                role: "class",
+                class,
+            })?;
+            return Ok(Content::Plain);
+        };
+        let Some(size) = self.classes.size(index) else {
+            // A class above is missing so far; if it stays away, the class has the fault.
+            self.postponed = true;
+            return Ok(Content::Plain);
+        };
+        let bytes = long.unwrap_or(fields.len() as u64);
+        if size != bytes {
+            return Err(HeapFault::InstanceSize { bytes, class, size });
+        }
+        if long.is_some() {
+            return Ok(Content::Fields(index, Vec::new()));
+        }
+        self.fields(index, fields)?;
+        Ok(Content::Plain)
+    }
+
+    #[inline]
+    fn fields(&mut self, class: ClassIndex, fields: &[u8]) -> Result<(), HeapFault> {
+        for declared in self.classes.chain(class) {
+            let fields = &fields[declared.base..];
+            for &place in declared.references {
+                let id = id_at(&fields[place as usize..], self.id_size);
+                refer(&mut self.ids, self.pass, "field", id)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn elements(&mut self, elements: &[u8]) -> Result<(), HeapFault> {
+        let id_size = self.id_size;
+        elements
+            .chunks_exact(id_size.bytes() as usize)
+            .try_for_each(|id| refer(&mut self.ids, self.pass, "element", id_at(id, id_size)))
+    }
+
+    fn piece(&mut self, bytes: &[u8], last: bool) -> Result<(), Fault> {
+        let Some(mut long) = self.long.take() else {
+            return Ok(());
+        };
+        let (kind, result) = match long.content {
+            Content::Plain => return Ok(()),
+            Content::Elements => (HeapKind::ObjectArray, self.elements(bytes)),
+            Content::Fields(class, ref mut fields) => {
+                fields.extend_from_slice(bytes);
+                let result = if last {
+                    self.fields(class, fields)
+                } else {
+                    Ok(())
+                };
+                (HeapKind::Instance, result)
+            }
+        };
+        result.map_err(|fault| Fault::heap(long.offset, kind, Some(long.object), fault))?;
+        if !last {
+            self.long = Some(long);
+        }
+        Ok(())
+    }
+
+    fn class(
+        &mut self,
+        offset: u64,
+        class: &ClassDump<'_>,
+        defined: &Defined,
+    ) -> Result<(), HeapFault> {
+        self.object(class.class, class.trace, HeapKind::Class, defined)?;
+        for (role, id) in [
+            ("superclass", class.super_class),
+            ("class loader", class.loader),
+            ("signers", class.signers),
+            ("protection domain", class.protection_domain),
+        ] {
+            refer(&mut self.ids, self.pass, role, id.0)?;
+        }
+        let statics = class.statics.iter().map(|&(_, value)| ("static", value));
+        let constants = class.constants.iter();
+        let constants = constants.map(|&(_, value)| ("constant", value));
+        for (role, value) in statics.chain(constants) {
+            if let Value::Object(id) = value {
+                refer(&mut self.ids, self.pass, role, id.0)?;
+            }
+        }
+        if self.pass == Pass::Second {
+            return Ok(());
+        }
+        each_name(class, |name| {
+            self.named(Named::String(name), HeapKind::Class, defined)
+        })?;
+        if !defined.is_class(class.class) {
+            return Err(HeapFault::NotLoaded);
+        }
+        self.classes.add(offset, class, self.id_size);
+        Ok(())
+    }
+
+    fn root(&mut self, object: ObjectId, root: Root, defined: &Defined) -> Result<(), HeapFault> {
+        let thread = |thread: ThreadSerial| self.named(Named::Thread(thread), root.kind(), defined);
+        match root {
+            Root::JniLocal { thread: serial, .. }
+            | Root::JavaFrame { thread: serial, .. }
+            | Root::NativeStack { thread: serial }
+            | Root::ThreadBlock { thread: serial }
+            | Root::JniMonitor { thread: serial, .. } => thread(serial)?,
+            Root::Thread {
+                thread: serial,
+                trace,
+            } => {
+                thread(serial)?;
+                self.named(Named::Trace(trace), root.kind(), defined)?;
+            }
+            Root::JniGlobal { .. } if defined.writer == Writer::HeapDumper => {
+                self.held.insert(object);
+            }
+            _ => {}
+        }
+        refer(&mut self.ids, self.pass, "object", object.0)
+    }
+
+    fn named(&self, named: Named, by: HeapKind, defined: &Defined) -> Result<(), HeapFault> {
+        if self.pass == Pass::Second || defined.has_for_heap(named, by) {
+            return Ok(());
+        }
+        Err(HeapFault::Undefined(named))
+    }
+
+    /// Leaves a fault to the second pass, which knows whether it is one.
+    fn postpone(&mut self, fault: HeapFault) -> Result<(), HeapFault> {
+        self.postponed = true;
+        match self.pass {
+            Pass::First => Ok(()),
+            Pass::Second => Err(fault),
+        }
+    }
+}
+
+/// Something refers to `id` with its `role`.
+#[inline]
+fn refer(ids: &mut Ids, pass: Pass, role: &'static str, id: u64) -> Result<(), HeapFault> {
+    if id == 0 {
+        return Ok(());
+    }
+    match pass {
+        Pass::First => ids.refer(id),
+        Pass::Second if ids.is_dumped(id) => {}
+        Pass::Second => {
+            return Err(HeapFault::Dangling {
+                role,
+                object: ObjectId(id),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn fault_of(offset: u64, record: &HeapRecord<'_>, fault: HeapFault) -> Fault {
+    let object = match *record {
+        HeapRecord::Root { object, .. }
+        | HeapRecord::Instance { object, .. }
+        | HeapRecord::ObjectArray { object, .. }
+        | HeapRecord::PrimitiveArray { object, .. }
+        | HeapRecord::PrimitiveArrayWithoutData { object, .. } => Some(object),
+        HeapRecord::Class(ref class) => Some(class.class),
+        HeapRecord::HeapInfo { .. } => None,
+    };
+    Fault::heap(offset, record.kind(), object, fault)
+}
+
+impl Defined {
+    fn has_for_heap(&self, named: Named, by: HeapKind) -> bool {
+        match named {
+            Named::String(id) => self.strings.contains_key(&id),
+            Named::Trace(serial) => self.traces.contains_key(&serial),
+            Named::Thread(serial) => {
+                self.threads.contains_key(&serial)
+                    || super::NO_THREADS.contains(&serial)
+                    || self.writer == Writer::HeapDumper
+            }
+            Named::Class(_) | Named::Frame(_) => unreachable!("{by} names neither"),
+        }
+    }
+
+    /// Whether a class with this object was loaded.
+    fn is_class(&self, object: ObjectId) -> bool {
+        self.class_objects.contains_key(&object)
+    }
+}

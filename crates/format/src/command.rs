@@ -1,0 +1,376 @@
+//! What a collector may ask of an agent that sends it a profile (`net=host:port`).
+//!
+//! A command is u1 tag, u4 serial number, u4 byte count, and as many bytes; tag 0xFF stands alone and ends the
+//! commands. All numbers are big-endian.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+use crate::ObjectId;
+
+/// Bytes of a payload that any command looks at; what is behind them is skipped.
+const LONGEST: usize = 10;
+/// No serial number, no byte count, no command after it.
+const END: u8 = 0xff;
+
+/// [`Command::AllocSites`]: only what has changed since the last report.
+pub const COMMAND_SITES_INCREMENTAL: u16 = 1;
+/// [`Command::AllocSites`]: ordered by allocated bytes instead of live ones.
+pub const COMMAND_SITES_BY_ALLOCATION: u16 = 2;
+/// [`Command::AllocSites`]: collect garbage first.
+pub const COMMAND_SITES_FORCE_GC: u16 = 4;
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// 0x01. A garbage collection now.
+    ForceGc,
+    /// 0x02. A heap dump.
+    DumpHeap,
+    /// 0x03. An ALLOC SITES record.
+    AllocSites {
+        /// `COMMAND_SITES_*` bits.
+        flags: u16,
+        /// Rows below this share of all bytes are left out; 0 or more.
+        cutoff: f32,
+    },
+    /// 0x04. A HEAP SUMMARY record.
+    HeapSummary,
+    /// 0x05. The VM exits.
+    Exit,
+    /// 0x06. All traces that have not been written yet.
+    DumpTraces,
+    /// 0x07. A CPU SAMPLES record.
+    CpuSamples {
+        /// Rows below this share of all samples are left out; 0 or more.
+        cutoff: f32,
+    },
+    /// 0x08. A change of what is measured.
+    Control(Control),
+}
+
+/// What [`Command::Control`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// 1. Allocations are tracked from now on.
+    StartAllocations,
+    /// 2. Allocations are no longer tracked.
+    StopAllocations,
+    /// 3. The CPU samples of a thread are taken, or those of all.
+    StartSamples(Threads),
+    /// 4. The CPU samples of a thread are no longer taken, or those of none.
+    StopSamples(Threads),
+    /// 5. CPU samples count from nothing.
+    ClearSamples,
+    /// 6, with nothing behind it. Allocation sites count from nothing.
+    ClearSites,
+    /// 7, or 6 with a number behind it. Traces taken from now on have at most as many frames.
+    Depth(u16),
+}
+
+/// Whose CPU samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// Those of all threads, present and future ones.
+    All,
+    /// Those of the thread whose START THREAD record names this object.
+    One(ObjectId),
+}
+
+/// What came from the collector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Received {
+    /// A command.
+    Command(Command),
+    /// Something that is none. It has been skipped by its byte count.
+    Refused(Refused),
+}
+
+/// Why a command is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// No such tag.
+    #[error(
+        "command 0x{tag:02x} is unknown ({length} bytes skipped); 0x01 to 0x08 and 0xff are known"
+    )]
+    Unknown {
+        /// The tag.
+        tag: u8,
+        /// Bytes of its payload.
+        length: u32,
+    },
+    /// The payload is shorter than the command needs.
+    #[error("command 0x{tag:02x} has {length} bytes of payload, and needs {needed}")]
+    Short {
+        /// The tag.
+        tag: u8,
+        /// Bytes of its payload.
+        length: u32,
+        /// Bytes that it needs.
+        needed: u32,
+    },
+    /// No such control.
+    #[error("control {0} is unknown; 1 to 7 are known")]
+    Control(u16),
+    /// A cutoff that is no number, or negative.
+    #[error("command 0x{tag:02x} has the cutoff {}; it must be a number, 0 or more", f32::from_bits(*.bits))]
+    Cutoff {
+        /// The tag.
+        tag: u8,
+        /// The cutoff's bits.
+        bits: u32,
+    },
+}
+
+impl Command {
+    /// The command's tag.
+    #[must_use]
+    pub fn tag(&self) -> u8 {
+        match self {
+            Command::ForceGc => 0x01,
+            Command::DumpHeap => 0x02,
+            Command::AllocSites { .. } => 0x03,
+            Command::HeapSummary => 0x04,
+            Command::Exit => 0x05,
+            Command::DumpTraces => 0x06,
+            Command::CpuSamples { .. } => 0x07,
+            Command::Control(_) => 0x08,
+        }
+    }
+
+    /// The bytes that go to the agent. Thread objects have ids of 8 bytes.
+    #[must_use]
+    pub fn encode(&self, serial: u32) -> Vec<u8> {
+        let payload = self.payload();
+        let mut bytes = vec![self.tag()];
+        bytes.extend_from_slice(&serial.to_be_bytes());
+        bytes.extend_from_slice(&(payload.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(&payload);
+        bytes
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(LONGEST);
+        let mut u2 = |value: u16| payload.extend_from_slice(&value.to_be_bytes());
+        match *self {
+            Command::AllocSites { flags, .. } => u2(flags),
+            Command::CpuSamples { .. } => u2(0),
+            Command::Control(control) => {
+                u2(control.number());
+                if let Control::Depth(depth) = control {
+                    u2(depth);
+                }
+            }
+            _ => {}
+        }
+        match *self {
+            Command::AllocSites { cutoff, .. } | Command::CpuSamples { cutoff } => {
+                payload.extend_from_slice(&cutoff.to_bits().to_be_bytes());
+            }
+            Command::Control(Control::StartSamples(threads) | Control::StopSamples(threads)) => {
+                let object = match threads {
+                    Threads::All => 0,
+                    Threads::One(object) => object.0,
+                };
+                payload.extend_from_slice(&object.to_be_bytes());
+            }
+            _ => {}
+        }
+        payload
+    }
+}
+
+/// As `hprof recv` takes it.
+impl fmt::Display for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Command::ForceGc => formatter.write_str("force-gc"),
+            Command::DumpHeap => formatter.write_str("dump-heap"),
+            Command::AllocSites { flags, cutoff } => {
+                write!(formatter, "alloc-sites {flags} {cutoff}")
+            }
+            Command::HeapSummary => formatter.write_str("heap-summary"),
+            Command::Exit => formatter.write_str("exit"),
+            Command::DumpTraces => formatter.write_str("dump-traces"),
+            Command::CpuSamples { cutoff } => write!(formatter, "cpu-samples {cutoff}"),
+            Command::Control(control) => write!(formatter, "control {control}"),
+        }
+    }
+}
+
+impl fmt::Display for Control {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Control::StartAllocations => formatter.write_str("start-allocations"),
+            Control::StopAllocations => formatter.write_str("stop-allocations"),
+            Control::StartSamples(threads) => write!(formatter, "start-samples{threads}"),
+            Control::StopSamples(threads) => write!(formatter, "stop-samples{threads}"),
+            Control::ClearSamples => formatter.write_str("clear-samples"),
+            Control::ClearSites => formatter.write_str("clear-sites"),
+            Control::Depth(depth) => write!(formatter, "depth {depth}"),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Threads::All => Ok(()),
+            Threads::One(object) => write!(formatter, " {}", object.0),
+        }
+    }
+}
+
+impl Control {
+    fn number(self) -> u16 {
+        match self {
+            Control::StartAllocations => 1,
+            Control::StopAllocations => 2,
+            Control::StartSamples(_) => 3,
+            Control::StopSamples(_) => 4,
+            Control::ClearSamples => 5,
+            Control::ClearSites => 6,
+            Control::Depth(_) => 7,
+        }
+    }
+}
+
+/// The commands that come over a connection, one after the other.
+///
+/// Memory is bounded whatever comes, and every command takes as many bytes as its byte count says.
+#[derive(Debug)]
+pub struct Commands<R> {
+    source: R,
+}
+
+impl<R: Read> Commands<R> {
+    /// The commands that come from `source`. It is read in small pieces: a socket does not need a buffer, since
+    /// commands are few.
+    pub fn new(source: R) -> Self {
+        Self { source }
+    }
+
+    /// Waits for the next one. `None` is the end: the collector said so, or closed the connection, be it in the middle
+    /// of a command, or the connection broke.
+    pub fn receive(&mut self) -> Option<Received> {
+        self.read().unwrap_or(None)
+    }
+
+    fn read(&mut self) -> io::Result<Option<Received>> {
+        let [tag] = self.bytes()?;
+        if tag == END {
+            return Ok(None);
+        }
+        let _serial: [u8; 4] = self.bytes()?;
+        let length = u32::from_be_bytes(self.bytes()?);
+        let mut payload = [0; LONGEST];
+        let payload = &mut payload[..LONGEST.min(length as usize)];
+        self.source.read_exact(payload)?;
+        let rest = u64::from(length) - payload.len() as u64;
+        if io::copy(&mut self.source.by_ref().take(rest), &mut io::sink())? < rest {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let payload = Payload {
+            tag,
+            length,
+            bytes: payload,
+        };
+        Ok(Some(match payload.command() {
+            Ok(command) => Received::Command(command),
+            Err(refused) => Received::Refused(refused),
+        }))
+    }
+
+    fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.source.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// A payload's first bytes; `length` is how many it had.
+struct Payload<'a> {
+    tag: u8,
+    length: u32,
+    bytes: &'a [u8],
+}
+
+impl Payload<'_> {
+    fn command(&self) -> Result<Command, Refused> {
+        Ok(match self.tag {
+            0x01 => Command::ForceGc,
+            0x02 => Command::DumpHeap,
+            0x03 => Command::AllocSites {
+                flags: self.u2(0)?,
+                cutoff: self.cutoff()?,
+            },
+            0x04 => Command::HeapSummary,
+            0x05 => Command::Exit,
+            0x06 => Command::DumpTraces,
+            0x07 => Command::CpuSamples {
+                cutoff: self.cutoff()?,
+            },
+            0x08 => Command::Control(self.control()?),
+            tag => {
+                return Err(Refused::Unknown {
+                    tag,
+                    length: self.length,
+                });
+            }
+        })
+    }
+
+    fn control(&self) -> Result<Control, Refused> {
+        Ok(match self.u2(0)? {
+            1 => Control::StartAllocations,
+            2 => Control::StopAllocations,
+            3 => Control::StartSamples(self.threads()?),
+            4 => Control::StopSamples(self.threads()?),
+            5 => Control::ClearSamples,
+            // The document has the depth here, the original agent cleared the sites.
+            6 if self.length == 2 => Control::ClearSites,
+            6 | 7 => Control::Depth(self.u2(2)?),
+            other => return Err(Refused::Control(other)),
+        })
+    }
+
+    /// An id of 8 bytes, as this agent writes them, or of 4, as collectors for the original send them.
+    fn threads(&self) -> Result<Threads, Refused> {
+        let object = match self.length {
+            10.. => u64::from_be_bytes(self.at(2)?),
+            _ => u64::from(u32::from_be_bytes(self.at(2)?)),
+        };
+        Ok(match object {
+            0 => Threads::All,
+            object => Threads::One(ObjectId(object)),
+        })
+    }
+
+    /// Both commands that have one have it behind a u2.
+    fn cutoff(&self) -> Result<f32, Refused> {
+        let bits = u32::from_be_bytes(self.at(2)?);
+        let cutoff = f32::from_bits(bits);
+        if cutoff >= 0.0 {
+            return Ok(cutoff);
+        }
+        Err(Refused::Cutoff {
+            tag: self.tag,
+            bits,
+        })
+    }
+
+    fn u2(&self, offset: usize) -> Result<u16, Refused> {
+        self.at(offset).map(u16::from_be_bytes)
+    }
+
+    fn at<const N: usize>(&self, offset: usize) -> Result<[u8; N], Refused> {
+        let bytes = self.bytes.get(offset..offset + N);
+        bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or(Refused::Short {
+                tag: self.tag,
+                length: self.length,
+                needed: (offset + N) as u32,
+            })
+    }
+}

@@ -1,0 +1,479 @@
+//! The records of a heap dump, from bytes: where each begins and ends, and what it says.
+
+use crate::decode::{Fields, Misfit};
+use crate::{
+    BasicType, ClassDump, HeapKind, HeapRecord, IdSize, ObjectId, Root, StringId, ThreadSerial,
+    TraceSerial, Value,
+};
+
+/// Why bytes are no record of a heap dump. Offsets count from the start of the bytes that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeapError {
+    /// The bytes end inside the record: more of them may make it whole.
+    #[error("byte {offset}: the bytes end inside a record that takes {needed} or more")]
+    Incomplete {
+        /// Where the record starts.
+        offset: usize,
+        /// Bytes of the record, its tag included, as far as can be told. For anything but a CLASS DUMP it is the exact
+        /// number as soon as what stands before the content is there.
+        needed: u64,
+    },
+    /// A tag that the format does not know. Nothing tells where the next record starts.
+    #[error("byte {offset}: unknown tag 0x{tag:02X} in a heap dump")]
+    UnknownTag {
+        /// Where the record starts.
+        offset: usize,
+        /// Its tag.
+        tag: u8,
+    },
+    /// A field holds a value without a meaning.
+    #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
+    Value {
+        /// Where the record starts.
+        offset: usize,
+        /// Its kind.
+        kind: HeapKind,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: i64,
+    },
+}
+
+impl HeapError {
+    fn of(misfit: Misfit, offset: usize, kind: HeapKind) -> HeapError {
+        match misfit {
+            Misfit::Short { needed } | Misfit::Long { needed } => {
+                HeapError::Incomplete { offset, needed }
+            }
+            Misfit::Value { field, value } => HeapError::Value {
+                offset,
+                kind,
+                field,
+                value,
+            },
+        }
+    }
+}
+
+/// Walks the records of a heap dump, or of a piece of one that starts with a record.
+///
+/// After an error every further call gives the same error: [`HeapRecords::offset`] stays where that record starts.
+/// On [`HeapError::Incomplete`] the caller goes on with a slice that starts there and reaches further.
+#[derive(Clone, Debug)]
+pub struct HeapRecords<'a> {
+    content: &'a [u8],
+    offset: usize,
+    id_size: IdSize,
+}
+
+impl<'a> HeapRecords<'a> {
+    /// The records of `content`, the body of a HEAP DUMP or HEAP DUMP SEGMENT, in a file with ids of `id_size`.
+    #[must_use]
+    pub fn new(content: &'a [u8], id_size: IdSize) -> HeapRecords<'a> {
+        HeapRecords {
+            content,
+            offset: 0,
+            id_size,
+        }
+    }
+
+    /// Where in the content the next record starts.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl<'a> Iterator for HeapRecords<'a> {
+    type Item = Result<RawHeapRecord<'a>, HeapError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.content[self.offset..];
+        if rest.is_empty() {
+            return None;
+        }
+        let extent = match Extent::of(rest, self.id_size) {
+            Ok(extent) => extent,
+            Err(error) => return Some(Err(error.moved(self.offset))),
+        };
+        let Some(bytes) = rest.get(..extent.length as usize) else {
+            return Some(Err(HeapError::Incomplete {
+                offset: self.offset,
+                needed: extent.length,
+            }));
+        };
+        self.offset += bytes.len();
+        Some(Ok(RawHeapRecord {
+            kind: extent.kind,
+            id_size: self.id_size,
+            head: extent.head,
+            bytes,
+        }))
+    }
+}
+
+/// How far a record reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) kind: HeapKind,
+    /// Bytes of what stands before the content of an instance or an array, tag included; of all of it in other records.
+    pub(crate) head: usize,
+    /// Bytes of the whole record, tag included.
+    pub(crate) length: u64,
+}
+
+impl Extent {
+    /// The extent of the record that `bytes` start with; for an instance or an array, its head is enough to tell.
+    #[inline]
+    pub(crate) fn of(bytes: &[u8], id_size: IdSize) -> Result<Extent, HeapError> {
+        let Some(&tag) = bytes.first() else {
+            return Err(HeapError::Incomplete {
+                offset: 0,
+                needed: 1,
+            });
+        };
+        let Some(kind) = HeapKind::from_tag(tag) else {
+            return Err(HeapError::UnknownTag { offset: 0, tag });
+        };
+        let id = id_size.bytes() as usize;
+        let (head, content) = match kind {
+            HeapKind::Instance => {
+                let head = 1 + id + 4 + id + 4;
+                (head, u64::from(u4(bytes, head, head - 4)?))
+            }
+            HeapKind::ObjectArray => {
+                let head = 1 + id + 4 + 4 + id;
+                let count = u4(bytes, head, 1 + id + 4)?;
+                (head, u64::from(count) * id as u64)
+            }
+            HeapKind::PrimitiveArray => {
+                let head = 1 + id + 4 + 4 + 1;
+                let count = u4(bytes, head, 1 + id + 4)?;
+                let element = element(bytes[head - 1], kind)?;
+                (head, u64::from(count) * element.size(id) as u64)
+            }
+            HeapKind::PrimitiveArrayWithoutData => {
+                let head = 1 + id + 4 + 4 + 1;
+                u4(bytes, head, 1 + id + 4)?;
+                element(bytes[head - 1], kind)?;
+                (head, 0)
+            }
+            HeapKind::HeapInfo => (1 + 4 + id, 0),
+            HeapKind::Class => (class_length(bytes, id_size)?, 0),
+            HeapKind::RootJniGlobal => (1 + id + id, 0),
+            HeapKind::RootJniLocal
+            | HeapKind::RootJavaFrame
+            | HeapKind::RootThread
+            | HeapKind::RootJniMonitor => (1 + id + 4 + 4, 0),
+            HeapKind::RootNativeStack | HeapKind::RootThreadBlock => (1 + id + 4, 0),
+            HeapKind::RootUnknown
+            | HeapKind::RootStickyClass
+            | HeapKind::RootMonitorUsed
+            | HeapKind::RootInternedString
+            | HeapKind::RootFinalizing
+            | HeapKind::RootDebugger
+            | HeapKind::RootReferenceCleanup
+            | HeapKind::RootVmInternal
+            | HeapKind::RootUnreachable => (1 + id, 0),
+        };
+        Ok(Extent {
+            kind,
+            head,
+            length: head as u64 + content,
+        })
+    }
+}
+
+impl HeapError {
+    /// The error of a record that starts `by` bytes later.
+    fn moved(mut self, by: usize) -> HeapError {
+        match &mut self {
+            HeapError::Incomplete { offset, .. }
+            | HeapError::UnknownTag { offset, .. }
+            | HeapError::Value { offset, .. } => *offset += by,
+        }
+        self
+    }
+}
+
+/// The u4 at `at`, where the `head` bytes around it must be there.
+#[inline]
+fn u4(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
+    let Some(Ok(value)) = bytes.get(..head).map(|bytes| bytes[at..at + 4].try_into()) else {
+        return Err(HeapError::Incomplete {
+            offset: 0,
+            needed: head as u64,
+        });
+    };
+    Ok(u32::from_be_bytes(value))
+}
+
+fn element(byte: u8, kind: HeapKind) -> Result<BasicType, HeapError> {
+    primitive(byte).map_err(|misfit| HeapError::of(misfit, 0, kind))
+}
+
+fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
+    let id = id_size.bytes() as usize;
+    let measure = || {
+        let mut fields = Fields::new(bytes, id_size);
+        // Tag, class, trace, the six objects, instance size.
+        fields.skip(1 + id + 4 + 6 * id + 4)?;
+        for _ in 0..fields.u2()? {
+            fields.skip(2)?;
+            skip_value(&mut fields, id)?;
+        }
+        for _ in 0..fields.u2()? {
+            fields.skip(id)?;
+            skip_value(&mut fields, id)?;
+        }
+        let count = fields.u2()?;
+        fields.skip(usize::from(count) * (id + 1))?;
+        Ok(fields.consumed() as usize)
+    };
+    measure().map_err(|misfit| HeapError::of(misfit, 0, HeapKind::Class))
+}
+
+fn skip_value(fields: &mut Fields<'_>, id: usize) -> Result<(), Misfit> {
+    let kind = basic_type(fields.u1()?)?;
+    fields.skip(kind.size(id))
+}
+
+/// A record of a heap dump whose content is not decoded yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawHeapRecord<'a> {
+    kind: HeapKind,
+    id_size: IdSize,
+    head: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> RawHeapRecord<'a> {
+    /// What its tag says.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> HeapKind {
+        self.kind
+    }
+
+    /// The whole record, its tag included, as it stands in the file.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The field values of an instance or the elements of an array; empty for other records.
+    #[inline]
+    #[must_use]
+    pub fn content(&self) -> &'a [u8] {
+        &self.bytes[self.head..]
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// [`HeapError::Value`], with the offset 0.
+    #[inline]
+    pub fn decode(&self) -> Result<HeapRecord<'a>, HeapError> {
+        decode(self.kind, self.bytes, self.id_size)
+            .map_err(|misfit| HeapError::of(misfit, 0, self.kind))
+    }
+}
+
+/// Decodes a record that is as long as its extent says. The content of an instance or an array may be missing or cut:
+/// the record has then what is there.
+#[inline]
+pub(crate) fn decode<'a>(
+    kind: HeapKind,
+    bytes: &'a [u8],
+    id_size: IdSize,
+) -> Result<HeapRecord<'a>, Misfit> {
+    let mut fields = Fields::new(bytes, id_size);
+    fields.skip(1)?;
+    let record = match kind {
+        HeapKind::Instance => {
+            let object = ObjectId(fields.id()?);
+            let trace = TraceSerial(fields.u4()?);
+            let class = ObjectId(fields.id()?);
+            fields.skip(4)?;
+            HeapRecord::Instance {
+                object,
+                trace,
+                class,
+                fields: fields.take_rest(),
+            }
+        }
+        HeapKind::ObjectArray => {
+            let object = ObjectId(fields.id()?);
+            let trace = TraceSerial(fields.u4()?);
+            fields.skip(4)?;
+            HeapRecord::ObjectArray {
+                object,
+                trace,
+                class: ObjectId(fields.id()?),
+                elements: fields.take_rest(),
+            }
+        }
+        HeapKind::PrimitiveArray => {
+            let object = ObjectId(fields.id()?);
+            let trace = TraceSerial(fields.u4()?);
+            fields.skip(4)?;
+            HeapRecord::PrimitiveArray {
+                object,
+                trace,
+                element: primitive(fields.u1()?)?,
+                elements: fields.take_rest(),
+            }
+        }
+        HeapKind::PrimitiveArrayWithoutData => {
+            let object = ObjectId(fields.id()?);
+            let trace = TraceSerial(fields.u4()?);
+            let length = fields.u4()?;
+            HeapRecord::PrimitiveArrayWithoutData {
+                object,
+                trace,
+                element: primitive(fields.u1()?)?,
+                length,
+            }
+        }
+        HeapKind::HeapInfo => HeapRecord::HeapInfo {
+            heap: fields.u4()?,
+            name: StringId(fields.id()?),
+        },
+        HeapKind::Class => HeapRecord::Class(class(&mut fields)?),
+        _ => HeapRecord::Root {
+            object: ObjectId(fields.id()?),
+            root: root(kind, &mut fields)?,
+        },
+    };
+    Ok(record)
+}
+
+fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
+    Ok(match kind {
+        HeapKind::RootJniGlobal => Root::JniGlobal {
+            reference: fields.id()?,
+        },
+        HeapKind::RootJniLocal => Root::JniLocal {
+            thread: ThreadSerial(fields.u4()?),
+            frame: fields.u4()? as i32,
+        },
+        HeapKind::RootJavaFrame => Root::JavaFrame {
+            thread: ThreadSerial(fields.u4()?),
+            frame: fields.u4()? as i32,
+        },
+        HeapKind::RootNativeStack => Root::NativeStack {
+            thread: ThreadSerial(fields.u4()?),
+        },
+        HeapKind::RootStickyClass => Root::StickyClass,
+        HeapKind::RootThreadBlock => Root::ThreadBlock {
+            thread: ThreadSerial(fields.u4()?),
+        },
+        HeapKind::RootMonitorUsed => Root::MonitorUsed,
+        HeapKind::RootThread => Root::Thread {
+            thread: ThreadSerial(fields.u4()?),
+            trace: TraceSerial(fields.u4()?),
+        },
+        HeapKind::RootInternedString => Root::InternedString,
+        HeapKind::RootFinalizing => Root::Finalizing,
+        HeapKind::RootDebugger => Root::Debugger,
+        HeapKind::RootReferenceCleanup => Root::ReferenceCleanup,
+        HeapKind::RootVmInternal => Root::VmInternal,
+        HeapKind::RootJniMonitor => Root::JniMonitor {
+            thread: ThreadSerial(fields.u4()?),
+            frame: fields.u4()? as i32,
+        },
+        HeapKind::RootUnreachable => Root::Unreachable,
+        HeapKind::RootUnknown
+        | HeapKind::Class
+        | HeapKind::Instance
+        | HeapKind::ObjectArray
+        | HeapKind::PrimitiveArray
+        | HeapKind::PrimitiveArrayWithoutData
+        | HeapKind::HeapInfo => Root::Unknown,
+    })
+}
+
+fn class(fields: &mut Fields<'_>) -> Result<ClassDump<'static>, Misfit> {
+    let class = ObjectId(fields.id()?);
+    let trace = TraceSerial(fields.u4()?);
+    let super_class = ObjectId(fields.id()?);
+    let loader = ObjectId(fields.id()?);
+    let signers = ObjectId(fields.id()?);
+    let protection_domain = ObjectId(fields.id()?);
+    // Reserved.
+    fields.id()?;
+    fields.id()?;
+    let instance_size = fields.u4()?;
+    // Each count is followed by bytes that are there: the record has been measured.
+    let constants = each(fields, |fields| Ok((fields.u2()?, value(fields)?)))?;
+    let statics = each(fields, |fields| {
+        Ok((StringId(fields.id()?), value(fields)?))
+    })?;
+    let instance_fields = each(fields, |fields| {
+        Ok((StringId(fields.id()?), basic_type(fields.u1()?)?))
+    })?;
+    Ok(ClassDump {
+        class,
+        trace,
+        super_class,
+        loader,
+        signers,
+        protection_domain,
+        instance_size,
+        constants: constants.into(),
+        statics: statics.into(),
+        fields: instance_fields.into(),
+    })
+}
+
+fn each<'a, T>(
+    fields: &mut Fields<'a>,
+    read: impl Fn(&mut Fields<'a>) -> Result<T, Misfit>,
+) -> Result<Vec<T>, Misfit> {
+    (0..fields.u2()?).map(|_| read(fields)).collect()
+}
+
+fn value(fields: &mut Fields<'_>) -> Result<Value, Misfit> {
+    Ok(match basic_type(fields.u1()?)? {
+        BasicType::Object => Value::Object(ObjectId(fields.id()?)),
+        BasicType::Boolean => Value::Boolean(fields.u1()? != 0),
+        BasicType::Char => Value::Char(fields.u2()?),
+        BasicType::Float => Value::Float(f32::from_bits(fields.u4()?)),
+        BasicType::Double => Value::Double(f64::from_bits(fields.u8()?)),
+        BasicType::Byte => Value::Byte(fields.u1()? as i8),
+        BasicType::Short => Value::Short(fields.u2()? as i16),
+        BasicType::Int => Value::Int(fields.u4()? as i32),
+        BasicType::Long => Value::Long(fields.u8()? as i64),
+    })
+}
+
+fn basic_type(byte: u8) -> Result<BasicType, Misfit> {
+    BasicType::from_byte(byte).ok_or(Misfit::Value {
+        field: "type",
+        value: byte.into(),
+    })
+}
+
+fn primitive(byte: u8) -> Result<BasicType, Misfit> {
+    match basic_type(byte)? {
+        BasicType::Object => Err(Misfit::Value {
+            field: "element type",
+            value: byte.into(),
+        }),
+        element => Ok(element),
+    }
+}
+
+/// The id that `bytes` start with; they are at least as long as one.
+#[inline]
+pub(crate) fn id_at(bytes: &[u8], id_size: IdSize) -> u64 {
+    match id_size {
+        IdSize::Four => bytes
+            .first_chunk()
+            .map_or(0, |id| u32::from_be_bytes(*id).into()),
+        IdSize::Eight => bytes.first_chunk().map_or(0, |id| u64::from_be_bytes(*id)),
+    }
+}

@@ -1,0 +1,63 @@
+//! Numbers as text. A heap dump is made of little else, and `format!` takes several times as long.
+
+/// Appends a number in hexadecimal.
+#[inline]
+pub(super) fn put_hex(out: &mut Vec<u8>, value: u64) {
+    let mut digits = [0; 16];
+    let mut rest = value;
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b"0123456789abcdef"[(rest & 15) as usize];
+        rest >>= 4;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Appends a number in decimal.
+#[inline]
+pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
+    let mut digits = [0; 20];
+    let mut rest = value;
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_usual() {
+        for value in [
+            0,
+            1,
+            9,
+            10,
+            15,
+            16,
+            255,
+            256,
+            300_000,
+            0x7f12_3456_789a,
+            u64::MAX,
+        ] {
+            let mut out = Vec::new();
+            put_hex(&mut out, value);
+            out.push(b' ');
+            put_decimal(&mut out, value);
+            assert_eq!(out, format!("{value:x} {value}").into_bytes());
+        }
+    }
+}

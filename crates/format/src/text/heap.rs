@@ -1,0 +1,516 @@
+//! Heap dumps as text.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use foldhash::HashMap;
+
+use super::digits::{put_decimal, put_hex};
+use super::{TextEncoder, UNKNOWN};
+use crate::ctime::ctime;
+use crate::heap::{ClassIndex, Classes, array_size, class_of, id_at, instance_size};
+use crate::{
+    BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
+    Micros, ObjectId, Record, Root, StringId, TraceSerial, Value,
+};
+
+/// The trace without frames. The binary format has no trace for global references of native code.
+const NO_TRACE: u64 = 300_000;
+
+/// What the encoder knows of heap dumps.
+#[derive(Debug, Default)]
+pub(super) struct HeapText {
+    /// Classes by their objects, as of now.
+    loaded: HashMap<ObjectId, ClassSerial>,
+    /// The other way round.
+    objects: HashMap<ClassSerial, ObjectId>,
+    /// What HEAP SUMMARY said, while it stands right before the dump's first record.
+    totals: Option<HeapTotals>,
+    /// The dump whose records are being written.
+    open: Option<Dump>,
+}
+
+/// One heap dump.
+#[derive(Debug, Default)]
+struct Dump {
+    classes: Classes,
+    /// For each class, what stands before the value of each reference that it declares.
+    labels: Vec<Box<[Box<[u8]>]>>,
+    /// For each class, how an object's line ends.
+    endings: Vec<Box<[u8]>>,
+    /// The long object whose pieces come next.
+    long: Option<Long>,
+}
+
+/// An object whose content comes in pieces.
+#[derive(Debug)]
+enum Long {
+    /// An array of references, and the number of the next.
+    Elements(u64),
+    /// An instance, and its fields so far, which are as many bytes as its class says.
+    Fields(ClassIndex, Vec<u8>),
+}
+
+impl HeapText {
+    /// A class is loaded, or its object has moved.
+    pub(super) fn load(&mut self, class: ClassSerial, object: ObjectId) {
+        if let Some(from) = self.objects.insert(class, object)
+            && self.loaded.get(&from) == Some(&class)
+        {
+            self.loaded.remove(&from);
+        }
+        self.loaded.insert(object, class);
+    }
+
+    /// Takes note of totals that come right before a dump.
+    pub(super) fn note(&mut self, record: &Record<'_>) {
+        match *record {
+            Record::HeapSummary {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+            } => {
+                // The first two are cut to 32 bits in the binary format. Before a dump, all that is told is alive.
+                let fitting = |live, all| match live {
+                    0..0xFFFF_FFFF => live,
+                    _ => all,
+                };
+                self.totals = Some(HeapTotals {
+                    objects: fitting(live_instances, allocated_instances),
+                    bytes: fitting(live_bytes, allocated_bytes),
+                });
+            }
+            Record::AllocSites { .. } => self.totals = None,
+            _ => {}
+        }
+    }
+}
+
+/// How the text of heap dumps is made. The agent's records come whole, as [`Record::HeapDumpSegment`]; those of a file
+/// come one by one.
+impl TextEncoder {
+    /// Whether the next heap dump's totals are known: a HEAP SUMMARY stands before it. Without it, and without
+    /// [`TextEncoder::heap_totals`], they are printed as 0.
+    #[must_use]
+    pub fn has_heap_totals(&self) -> bool {
+        self.heap.open.is_some() || self.heap.totals.is_some()
+    }
+
+    /// Tells the totals of the next heap dump.
+    pub fn heap_totals(&mut self, totals: HeapTotals) {
+        self.heap.totals = Some(totals);
+    }
+
+    /// Begins a heap dump, or goes on with one: a heap dump's record, or one of its segments, comes next.
+    pub fn heap_segment(&mut self, time: Micros, out: &mut Vec<u8>) {
+        if self.heap.open.is_some() {
+            return;
+        }
+        self.heap.open = Some(Dump::default());
+        let HeapTotals { objects, bytes } = self.heap.totals.take().unwrap_or_default();
+        let date = ctime(self.start, time);
+        writeln!(
+            out,
+            "HEAP DUMP BEGIN ({objects} objects, {bytes} bytes) {date}"
+        )
+        .expect("a Vec takes every write");
+    }
+
+    /// Appends a record of the heap dump, or a piece of one, from a file with ids of `id_size`.
+    pub fn heap_item(&mut self, id_size: IdSize, item: &HeapItem<'_>, out: &mut Vec<u8>) {
+        // The dump is taken out so that names can be looked up meanwhile.
+        let Some(mut dump) = self.heap.open.take() else {
+            return;
+        };
+        let mut printer = Printer {
+            names: self,
+            id_size,
+            out,
+        };
+        match *item {
+            HeapItem::Record(ref record) => {
+                printer.record(&mut dump, record, None);
+                dump.long = None;
+            }
+            HeapItem::Head { ref record, length } => {
+                dump.long = printer.record(&mut dump, record, Some(length));
+            }
+            HeapItem::Piece { bytes, last } => printer.piece(&mut dump, bytes, last),
+        }
+        self.heap.open = Some(dump);
+    }
+
+    /// Ends the heap dump.
+    pub fn heap_end(&mut self, out: &mut Vec<u8>) {
+        if self.heap.open.take().is_some() {
+            out.extend_from_slice(b"HEAP DUMP END\n");
+        }
+    }
+
+    /// Appends the records of a segment that the agent made.
+    pub(super) fn heap_content(&mut self, time: Micros, content: &[u8], out: &mut Vec<u8>) {
+        self.heap_segment(time, out);
+        for record in HeapRecords::new(content, IdSize::Eight) {
+            // Content that is none of ours ends here; nothing better can be done about it.
+            let Ok(record) = record.and_then(|record| record.decode()) else {
+                return;
+            };
+            self.heap_item(IdSize::Eight, &HeapItem::Record(record), out);
+        }
+    }
+
+    /// The name of the class with this object.
+    fn name_of(&self, class: ObjectId) -> Cow<'_, str> {
+        match self.heap.loaded.get(&class) {
+            Some(&serial) => self.class_name(serial),
+            None => Cow::Borrowed(UNKNOWN),
+        }
+    }
+}
+
+/// Prints records.
+struct Printer<'a> {
+    names: &'a TextEncoder,
+    id_size: IdSize,
+    out: &'a mut Vec<u8>,
+}
+
+impl Printer<'_> {
+    /// Prints a record. Of a long one, which has `length` bytes of content, it returns what its pieces belong to.
+    fn record(
+        &mut self,
+        dump: &mut Dump,
+        record: &HeapRecord<'_>,
+        length: Option<u64>,
+    ) -> Option<Long> {
+        let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
+        match *record {
+            HeapRecord::Root { object, root } => self.root(object, root),
+            HeapRecord::Class(ref class) => self.class(dump, class),
+            HeapRecord::Instance {
+                object,
+                trace,
+                class,
+                fields,
+            } => {
+                let content = content(fields);
+                let index = class_of(&mut dump.classes, class, content);
+                let references = index.map_or(0, |index| dump.classes.references(index));
+                let size = instance_size(content, references, self.id_size);
+                self.object(b"OBJ ", object, size, trace);
+                self.put(b", class=");
+                self.end_with(dump, class);
+                if length.is_some() {
+                    return index.map(|index| Long::Fields(index, Vec::new()));
+                }
+                if let Some(index) = index {
+                    self.fields(dump, index, fields);
+                }
+            }
+            HeapRecord::ObjectArray {
+                object,
+                trace,
+                class,
+                elements,
+            } => {
+                let count = content(elements) / self.id_size.bytes();
+                self.array(object, array_size(BasicType::Object, count), trace, count);
+                self.end_with(dump, class);
+                self.elements(elements, 0);
+                return Some(Long::Elements(0));
+            }
+            HeapRecord::PrimitiveArray {
+                object,
+                trace,
+                element,
+                elements,
+            } => {
+                let count = content(elements) / element.size(8) as u64;
+                self.primitive_array(object, trace, element, count);
+            }
+            HeapRecord::PrimitiveArrayWithoutData {
+                object,
+                trace,
+                element,
+                length,
+            } => self.primitive_array(object, trace, element, length.into()),
+            HeapRecord::HeapInfo { .. } => {}
+        }
+        None
+    }
+
+    fn piece(&mut self, dump: &mut Dump, bytes: &[u8], last: bool) {
+        let long = match dump.long.take() {
+            Some(Long::Elements(next)) => {
+                self.elements(bytes, next);
+                Long::Elements(next + bytes.len() as u64 / self.id_size.bytes())
+            }
+            Some(Long::Fields(class, mut fields)) => {
+                fields.extend_from_slice(bytes);
+                if last {
+                    self.fields(dump, class, &fields);
+                }
+                Long::Fields(class, fields)
+            }
+            None => return,
+        };
+        dump.long = Some(long).filter(|_| !last);
+    }
+
+    fn root(&mut self, object: ObjectId, root: Root) {
+        self.put(b"ROOT ");
+        self.hex(object.0);
+        self.put(b" (kind=<");
+        let kind: &[u8] = match root {
+            Root::Unknown => b"unknown",
+            Root::JniGlobal { .. } => b"JNI global ref",
+            Root::JniLocal { .. } => b"JNI local ref",
+            Root::JavaFrame { .. } => b"Java stack",
+            Root::NativeStack { .. } => b"native stack",
+            Root::StickyClass => b"system class",
+            Root::ThreadBlock { .. } => b"thread block",
+            Root::MonitorUsed => b"busy monitor",
+            Root::Thread { .. } => b"thread",
+            Root::InternedString => b"interned string",
+            Root::Finalizing => b"finalizing",
+            Root::Debugger => b"debugger",
+            Root::ReferenceCleanup => b"reference cleanup",
+            Root::VmInternal => b"VM internal",
+            Root::JniMonitor { .. } => b"JNI monitor",
+            Root::Unreachable => b"unreachable",
+        };
+        self.put(kind);
+        self.put(b">");
+        match root {
+            Root::JniGlobal { reference } => {
+                self.put(b", id=");
+                self.hex(reference);
+                self.number(b", trace=", NO_TRACE);
+            }
+            Root::JniLocal { thread, frame }
+            | Root::JavaFrame { thread, frame }
+            | Root::JniMonitor { thread, frame } => {
+                self.number(b", thread=", thread.0.into());
+                // -1 is no frame.
+                self.put(if frame < 0 { b", frame=-" } else { b", frame=" });
+                put_decimal(self.out, frame.unsigned_abs().into());
+            }
+            Root::NativeStack { thread } | Root::ThreadBlock { thread } => {
+                self.number(b", thread=", thread.0.into());
+            }
+            Root::StickyClass => {
+                self.put(b", name=");
+                self.name(object);
+            }
+            Root::Thread { thread, trace } => {
+                self.number(b", id=", thread.0.into());
+                self.number(b", trace=", trace.0.into());
+            }
+            _ => {}
+        }
+        self.put(b")\n");
+    }
+
+    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) {
+        self.put(b"CLS ");
+        self.hex(class.class.0);
+        self.put(b" (name=");
+        self.name(class.class);
+        self.number(b", trace=", class.trace.0.into());
+        self.put(b")\n");
+        for (label, object) in [
+            (&b"\tsuper\t\t"[..], class.super_class),
+            (b"\tloader\t\t", class.loader),
+            (b"\tsigners\t\t", class.signers),
+            (b"\tdomain\t\t", class.protection_domain),
+        ] {
+            self.reference(label, object.0);
+        }
+        for &(name, value) in class.statics.iter() {
+            if let Value::Object(object) = value {
+                let label = [b"\tstatic ", self.names.string(name).as_bytes(), b"\t"].concat();
+                self.reference(&label, object.0);
+            }
+        }
+        for &(index, value) in class.constants.iter() {
+            if let Value::Object(object) = value {
+                let label = format!("\tconstant pool entry {index}\t");
+                self.reference(label.as_bytes(), object.0);
+            }
+        }
+        dump.classes.add(0, class, self.id_size);
+        let references = class.fields.iter();
+        let references = references.filter(|(_, kind)| *kind == BasicType::Object);
+        let labels = references.map(|&(name, _)| self.label(name)).collect();
+        dump.labels.push(labels);
+        dump.endings.push(self.ending(class.class));
+    }
+
+    /// What stands before the value of a field.
+    fn label(&self, name: StringId) -> Box<[u8]> {
+        let name = self.names.string(name);
+        let tabs = if name.len() < 8 { "\t\t" } else { "\t" };
+        format!("\t{name}{tabs}").into_bytes().into()
+    }
+
+    fn fields(&mut self, dump: &Dump, class: ClassIndex, fields: &[u8]) {
+        for declared in dump.classes.chain(class) {
+            let fields = &fields[declared.base..];
+            let labels = &dump.labels[declared.class.number()];
+            for (&place, label) in declared.references.iter().zip(labels) {
+                self.reference(label, id_at(&fields[place as usize..], self.id_size));
+            }
+        }
+    }
+
+    fn elements(&mut self, elements: &[u8], first: u64) {
+        let ids = elements.chunks_exact(self.id_size.bytes() as usize);
+        for (index, id) in (first..).zip(ids) {
+            let id = id_at(id, self.id_size);
+            if id != 0 {
+                self.number(b"\t[", index);
+                self.reference(b"]\t\t", id);
+            }
+        }
+    }
+
+    fn primitive_array(
+        &mut self,
+        object: ObjectId,
+        trace: TraceSerial,
+        element: BasicType,
+        count: u64,
+    ) {
+        self.array(object, array_size(element, count), trace, count);
+        self.put(java_name(element).as_bytes());
+        self.put(b"[])\n");
+    }
+
+    fn array(&mut self, object: ObjectId, size: u64, trace: TraceSerial, count: u64) {
+        self.object(b"ARR ", object, size, trace);
+        self.number(b", nelems=", count);
+        self.put(b", elem type=");
+    }
+
+    fn object(&mut self, kind: &[u8], object: ObjectId, size: u64, trace: TraceSerial) {
+        self.put(kind);
+        self.hex(object.0);
+        self.number(b" (sz=", size);
+        self.number(b", trace=", trace.0.into());
+    }
+
+    /// The class of an object, and the end of its line.
+    fn end_with(&mut self, dump: &mut Dump, class: ObjectId) {
+        match dump.classes.find(class) {
+            Some(index) => self.put(&dump.endings[index.number()]),
+            None => {
+                let ending = self.ending(class);
+                self.put(&ending);
+            }
+        }
+    }
+
+    fn ending(&self, class: ObjectId) -> Box<[u8]> {
+        let name = self.names.name_of(class);
+        format!("{name}@{:x})\n", class.0).into_bytes().into()
+    }
+
+    /// A line, unless the reference is null.
+    #[inline]
+    fn reference(&mut self, label: &[u8], object: u64) {
+        if object != 0 {
+            self.put(label);
+            self.hex(object);
+            self.put(b"\n");
+        }
+    }
+
+    fn name(&mut self, class: ObjectId) {
+        let name = self.names.name_of(class);
+        self.out.extend_from_slice(name.as_bytes());
+    }
+
+    #[inline]
+    fn number(&mut self, label: &[u8], value: u64) {
+        self.put(label);
+        put_decimal(self.out, value);
+    }
+
+    #[inline]
+    fn hex(&mut self, value: u64) {
+        put_hex(self.out, value);
+    }
+
+    #[inline]
+    fn put(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+}
+
+fn java_name(element: BasicType) -> &'static str {
+    match element {
+        BasicType::Object => "java.lang.Object",
+        BasicType::Boolean => "boolean",
+        BasicType::Char => "char",
+        BasicType::Float => "float",
+        BasicType::Double => "double",
+        BasicType::Byte => "byte",
+        BasicType::Short => "short",
+        BasicType::Int => "int",
+        BasicType::Long => "long",
+    }
+}
+
+/// A class's name as in Java source. The VM's own dumper writes it as in class files: `java/lang/String`, `[[I`.
+pub(super) fn source_name(name: &str) -> Cow<'_, str> {
+    let element = name.trim_start_matches('[');
+    let dimensions = name.len() - element.len();
+    if dimensions == 0 {
+        return if name.contains('/') {
+            name.replace('/', ".").into()
+        } else {
+            name.into()
+        };
+    }
+    let kind = match element {
+        "Z" => BasicType::Boolean,
+        "C" => BasicType::Char,
+        "F" => BasicType::Float,
+        "D" => BasicType::Double,
+        "B" => BasicType::Byte,
+        "S" => BasicType::Short,
+        "I" => BasicType::Int,
+        "J" => BasicType::Long,
+        _ => BasicType::Object,
+    };
+    let element = match element.strip_prefix('L').and_then(|e| e.strip_suffix(';')) {
+        Some(class) => class.replace('/', "."),
+        None if kind == BasicType::Object => return name.into(),
+        None => java_name(kind).to_owned(),
+    };
+    (element + &"[]".repeat(dimensions)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        for (name, source) in [
+            ("java/lang/String", "java.lang.String"),
+            ("java.lang.String", "java.lang.String"),
+            ("[I", "int[]"),
+            ("[[Z", "boolean[][]"),
+            ("[[Ljava/util/Map$Entry;", "java.util.Map$Entry[][]"),
+            ("int[]", "int[]"),
+            ("Main$$Lambda+0x00007f/12", "Main$$Lambda+0x00007f.12"),
+            ("[", "["),
+            ("[Ljava", "[Ljava"),
+            ("", ""),
+        ] {
+            assert_eq!(source_name(name), source);
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! The class file: which of its methods get the calls, and the file with their new code.
+
+use crate::code::{self, ClassContext, Insertion, Scratch};
+use crate::error::{Error, Fault};
+use crate::opcodes::{BIPUSH, ICONST_0, INVOKESTATIC, LDC, LDC_W, SIPUSH};
+use crate::pool::{Additions, Pool};
+use crate::reader::Reader;
+use crate::{ClassInfo, Hooks, Instrumented, LeftOut, Method, Reason, tables};
+
+const MAGIC: u32 = 0xCAFE_BABE;
+/// From this version on the verifier reads stack maps.
+const FIRST_WITH_STACK_MAPS: u16 = 50;
+const ACC_NATIVE: u16 = 0x0100;
+const INTRINSIC: [&[u8]; 2] = [
+    b"Ljdk/internal/vm/annotation/IntrinsicCandidate;",
+    b"Ljdk/internal/HotSpotIntrinsicCandidate;",
+];
+
+/// The name of the class in these bytes, with slashes, in modified UTF-8.
+///
+/// # Errors
+///
+/// The bytes up to the name are not those of a class file.
+pub fn class_name(class: &[u8]) -> Result<&[u8], Error> {
+    Ok(Class::parse(class)?.info.name)
+}
+
+/// Inserts the calls of `hooks` into the methods of `class`. `number` is asked once for each method that can be
+/// instrumented, in the order of the class file, and answers the number that the calls pass, or `None` to leave the
+/// method alone. A method that was given a number may still turn out to be too large, and is then among those left out.
+///
+/// # Errors
+///
+/// The bytes are not a class file that can be read. The VM will say what is wrong with it.
+pub fn instrument(
+    class: &[u8],
+    hooks: &Hooks,
+    number: &mut dyn FnMut(&ClassInfo, &Method) -> Option<u32>,
+) -> Result<Instrumented, Error> {
+    let class = Class::parse(class)?;
+    if class.info.name == hooks.tracker {
+        return Ok(Instrumented::default());
+    }
+    let mut additions = Additions::behind(class.pool.count());
+    let calls = Calls::add(hooks, &mut additions);
+    let context = class.context(calls.as_ref());
+    let mut left_out = Vec::new();
+    let mut copy = Copy::new(class.bytes);
+    let mut scratch = Scratch::default();
+    let mut instrumented = false;
+    class.each_method(|method, code| {
+        let mut leave_out = |reason| left_out.push(LeftOut::new(method, reason));
+        let Some(code) = code else {
+            if method.access & ACC_NATIVE != 0 {
+                leave_out(Reason::Native);
+            }
+            return;
+        };
+        if let Some(reason) = class.obstacle(method, code.contents) {
+            return leave_out(reason);
+        }
+        let Some(calls) = &calls else {
+            return leave_out(Reason::FullConstantPool);
+        };
+        let Some(number) = number(&class.info, method) else {
+            return;
+        };
+        let Some(calls) = calls.with(number, &mut additions) else {
+            return leave_out(Reason::FullConstantPool);
+        };
+        let insertion = Insertion {
+            entry: calls.enter.bytes(),
+            exit: calls.exit.bytes(),
+            unwind: class.may_have_handler(method).then(|| calls.unwind.bytes()),
+            stack: 1,
+            constructor: (method.name == b"<init>").then_some(method.descriptor),
+        };
+        match copy.replace(&code, &context, &insertion, &mut scratch) {
+            Ok(()) => instrumented = true,
+            Err(fault) => leave_out(fault.into()),
+        }
+    })?;
+    let class = instrumented.then(|| copy.finish(class.pool.end, &additions));
+    Ok(Instrumented { class, left_out })
+}
+
+/// Takes every method's code apart and puts it together again with nothing inserted: for tests, which expect the same
+/// bytes.
+///
+/// # Errors
+///
+/// The bytes are not a class file that can be read.
+#[doc(hidden)]
+pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
+    let class = Class::parse(class)?;
+    let context = class.context(None);
+    let nothing = Insertion {
+        entry: &[],
+        exit: &[],
+        unwind: None,
+        stack: 0,
+        constructor: None,
+    };
+    let mut copy = Copy::new(class.bytes);
+    let mut scratch = Scratch::default();
+    class.each_method(|_, code| {
+        if let Some(code) = code {
+            // Code that cannot be read stays as it is.
+            let _ = copy.replace(&code, &context, &nothing, &mut scratch);
+        }
+    })?;
+    Ok(copy.finish(class.pool.end, &Additions::behind(class.pool.count())))
+}
+
+/// A class file, read up to its methods.
+pub(crate) struct Class<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) pool: Pool<'a>,
+    info: ClassInfo<'a>,
+    minor: u16,
+    /// Where the fields start.
+    pub(crate) fields: usize,
+}
+
+/// A Code attribute and where it stands.
+struct CodeAttribute<'a> {
+    /// Where the length stands, which the contents follow.
+    offset: usize,
+    contents: &'a [u8],
+}
+
+impl<'a> Class<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(bytes);
+        if reader.u4()? != MAGIC {
+            return Err(Error::NotAClassFile);
+        }
+        let minor = reader.u2()?;
+        let major = reader.u2()?;
+        let pool = Pool::parse(bytes, reader.offset())?;
+        let mut reader = Reader::at(bytes, pool.end);
+        let access = reader.u2()?;
+        let name = pool.class_name(reader.u2()?)?;
+        let super_name = match reader.u2()? {
+            0 => None,
+            index => Some(pool.class_name(index)?),
+        };
+        let interfaces = reader.u2()?;
+        reader.take(usize::from(interfaces) * 2)?;
+        Ok(Self {
+            bytes,
+            pool,
+            info: ClassInfo {
+                name,
+                super_name,
+                access,
+                major,
+            },
+            minor,
+            fields: reader.offset(),
+        })
+    }
+
+    fn context(&self, calls: Option<&Calls>) -> ClassContext<'_> {
+        ClassContext {
+            pool: &self.pool,
+            has_stack_maps: self.info.major >= FIRST_WITH_STACK_MAPS,
+            throwable: calls.map_or(0, |calls| calls.throwable),
+            stack_map_name: calls.map_or(0, |calls| calls.stack_map_name),
+        }
+    }
+
+    /// Shows each method, with its code if it has some.
+    fn each_method<'s>(
+        &'s self,
+        mut each: impl FnMut(&Method<'s>, Option<CodeAttribute<'s>>),
+    ) -> Result<(), Error> {
+        let mut reader = Reader::at(self.bytes, self.fields);
+        for _ in 0..reader.u2()? {
+            reader.take(6)?;
+            skip_attributes(&mut reader)?;
+        }
+        for index in 0..reader.u2()? {
+            let access = reader.u2()?;
+            let name = self.pool.utf8(reader.u2()?)?;
+            let descriptor = self.pool.utf8(reader.u2()?)?;
+            let mut code = None;
+            let mut annotations = Annotations {
+                pool: &self.pool,
+                contents: &[],
+            };
+            for _ in 0..reader.u2()? {
+                let attribute = self.pool.utf8(reader.u2()?)?;
+                let offset = reader.offset();
+                let contents = reader.sized()?;
+                match attribute {
+                    b"Code" => code = Some(CodeAttribute { offset, contents }),
+                    b"RuntimeVisibleAnnotations" => annotations.contents = contents,
+                    _ => {}
+                }
+            }
+            let method = Method {
+                index,
+                name,
+                descriptor,
+                access,
+                code_length: code
+                    .as_ref()
+                    .map_or(0, |code| code::code_length(code.contents)),
+                is_intrinsic: INTRINSIC.iter().any(|mark| annotations.contains(mark)),
+                annotations,
+                code: code.as_ref().map_or(&[], |code| code.contents),
+            };
+            each(&method, code);
+        }
+        skip_attributes(&mut reader)?;
+        match reader.is_at_end() {
+            true => Ok(()),
+            false => Err(Error::TrailingBytes {
+                offset: reader.offset(),
+            }),
+        }
+    }
+
+    /// What keeps a method with code from being instrumented, as far as that can be said before its code is read.
+    fn obstacle(&self, method: &Method, code: &[u8]) -> Option<Reason> {
+        let is_finalizer = method.name == b"finalize" && method.descriptor == b"()V";
+        if method.is_intrinsic {
+            Some(Reason::Intrinsic)
+        } else if self.info.major < 45 || (self.info.major == 45 && self.minor < 3) {
+            Some(Reason::TooOld)
+        } else if is_finalizer && code::is_empty(code) {
+            Some(Reason::EmptyFinalizer)
+        } else {
+            None
+        }
+    }
+
+    /// The VM's compiler does not survive a handler in the constructor of all objects.
+    fn may_have_handler(&self, method: &Method) -> bool {
+        !(self.info.super_name.is_none() && method.name == b"<init>")
+    }
+}
+
+fn skip_attributes(reader: &mut Reader) -> Result<(), Error> {
+    for _ in 0..reader.u2()? {
+        reader.u2()?;
+        reader.sized()?;
+    }
+    Ok(())
+}
+
+impl LeftOut {
+    fn new(method: &Method, reason: Reason) -> Self {
+        Self {
+            index: method.index,
+            name: method.name.to_vec(),
+            descriptor: method.descriptor.to_vec(),
+            reason,
+        }
+    }
+}
+
+impl From<Fault> for Reason {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Malformed => Self::Malformed,
+            Fault::TooLarge => Self::TooLarge,
+            Fault::JumpTooFar => Self::JumpTooFar,
+        }
+    }
+}
+
+/// The annotations of a method that are kept at run time, unread.
+#[derive(Clone, Copy)]
+pub(crate) struct Annotations<'a> {
+    pool: &'a Pool<'a>,
+    contents: &'a [u8],
+}
+
+impl<'a> Annotations<'a> {
+    pub(crate) fn pool(&self) -> &'a Pool<'a> {
+        self.pool
+    }
+
+    /// What stands behind something that cannot be read is not found.
+    pub(crate) fn contains(&self, descriptor: &[u8]) -> bool {
+        let mut reader = Reader::new(self.contents);
+        let count = reader.u2().unwrap_or(0);
+        (0..count)
+            .map_while(|_| tables::skip_annotation(&mut reader, 0).ok())
+            .any(|kind| self.pool.utf8(kind) == Ok(descriptor))
+    }
+}
+
+impl std::fmt::Debug for Annotations<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Annotations({} bytes)", self.contents.len())
+    }
+}
+
+/// What the pool must hold for the calls.
+struct Calls {
+    enter: u16,
+    exit: u16,
+    unwind: u16,
+    throwable: u16,
+    stack_map_name: u16,
+}
+
+/// The code of one method's calls.
+struct MethodCalls {
+    enter: Call,
+    exit: Call,
+    unwind: Call,
+}
+
+impl Calls {
+    /// `None`: the pool has no room.
+    fn add(hooks: &Hooks, pool: &mut Additions) -> Option<Self> {
+        let tracker = pool.class(hooks.tracker)?;
+        let descriptor = pool.utf8(b"(I)V")?;
+        let enter = pool.method(tracker, hooks.enter, descriptor)?;
+        let exit = pool.method(tracker, hooks.exit, descriptor)?;
+        let unwind = match hooks.unwind == hooks.exit {
+            true => exit,
+            false => pool.method(tracker, hooks.unwind, descriptor)?,
+        };
+        Some(Self {
+            enter,
+            exit,
+            unwind,
+            throwable: pool.class(b"java/lang/Throwable")?,
+            stack_map_name: pool.utf8(b"StackMapTable")?,
+        })
+    }
+
+    /// `None`: the pool has no room for the number.
+    fn with(&self, number: u32, pool: &mut Additions) -> Option<MethodCalls> {
+        let mut push = Call::default();
+        match (number, number.to_be_bytes()) {
+            (0..=5, [.., low]) => push.append(&[ICONST_0 + low]),
+            (6..=0x7F, [.., low]) => push.append(&[BIPUSH, low]),
+            (0x80..=0x7FFF, [.., high, low]) => push.append(&[SIPUSH, high, low]),
+            _ => match pool.integer(number)?.to_be_bytes() {
+                [0, index] => push.append(&[LDC, index]),
+                [high, low] => push.append(&[LDC_W, high, low]),
+            },
+        }
+        let [enter, exit, unwind] = [self.enter, self.exit, self.unwind].map(|method| {
+            let [high, low] = method.to_be_bytes();
+            let mut call = push;
+            call.append(&[INVOKESTATIC, high, low]);
+            call
+        });
+        Some(MethodCalls {
+            enter,
+            exit,
+            unwind,
+        })
+    }
+}
+
+/// A number pushed and a method called: at most six bytes.
+#[derive(Default, Clone, Copy)]
+struct Call {
+    code: [u8; 6],
+    length: usize,
+}
+
+impl Call {
+    fn append(&mut self, code: &[u8]) {
+        self.code[self.length..self.length + code.len()].copy_from_slice(code);
+        self.length += code.len();
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.code[..self.length]
+    }
+}
+
+/// A class file that is copied, with some of its Code attributes replaced. What is between them goes over in one piece.
+struct Copy<'a> {
+    class: &'a [u8],
+    /// So far; the head with the pool is put in its place at the end.
+    out: Vec<u8>,
+    /// What has been copied or replaced.
+    done: usize,
+}
+
+impl<'a> Copy<'a> {
+    fn new(class: &'a [u8]) -> Self {
+        Self {
+            class,
+            out: Vec::new(),
+            done: 0,
+        }
+    }
+
+    /// After an error the attribute stays as it was.
+    fn replace(
+        &mut self,
+        code: &CodeAttribute,
+        context: &ClassContext,
+        insertion: &Insertion,
+        scratch: &mut Scratch,
+    ) -> Result<(), Fault> {
+        let before = self.out.len();
+        self.out
+            .extend_from_slice(&self.class[self.done..code.offset]);
+        code::rewrite(code.contents, context, insertion, scratch, &mut self.out)
+            .inspect_err(|_| self.out.truncate(before))?;
+        self.done = code.offset + 4 + code.contents.len();
+        Ok(())
+    }
+
+    /// The whole file; the old pool ends at `pool_end`.
+    fn finish(mut self, pool_end: usize, additions: &Additions) -> Vec<u8> {
+        const COUNT: usize = 8;
+        self.out.extend_from_slice(&self.class[self.done..]);
+        self.out
+            .splice(pool_end..pool_end, additions.bytes.iter().copied());
+        self.out[COUNT..COUNT + 2].copy_from_slice(&additions.count().to_be_bytes());
+        self.out
+    }
+}

@@ -1,0 +1,385 @@
+//! One method's code: what is inserted, the handlers, and everything that speaks of places in the code.
+
+use crate::constructor::{Constructor, Part, Range};
+use crate::error::Fault;
+use crate::frames::{self, HandlerFrame};
+use crate::layout::{Layout, MAX_CODE, may_throw};
+use crate::opcodes::ATHROW;
+use crate::pool::Pool;
+use crate::reader::Reader;
+use crate::tables;
+
+/// What a class's methods have in common.
+pub(crate) struct ClassContext<'a> {
+    pub(crate) pool: &'a Pool<'a>,
+    /// Whether the verifier of this class's version reads stack maps. One that does reads nothing else.
+    pub(crate) has_stack_maps: bool,
+    /// The pool's entry for `java/lang/Throwable`.
+    pub(crate) throwable: u16,
+    /// The pool's entry for the name of the attribute with the stack map.
+    pub(crate) stack_map_name: u16,
+}
+
+/// What is inserted into one method.
+pub(crate) struct Insertion<'a> {
+    /// Before the first instruction.
+    pub(crate) entry: &'a [u8],
+    /// Before each return.
+    pub(crate) exit: &'a [u8],
+    /// What a handler does before it throws the exception on; `None`: there is to be no handler.
+    pub(crate) unwind: Option<&'a [u8]>,
+    /// How many slots of the stack `entry` and `exit` need beside what the method has there.
+    pub(crate) stack: u16,
+    /// For a constructor its descriptor.
+    pub(crate) constructor: Option<&'a [u8]>,
+}
+
+/// Memory that is used again for each method.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    layout: Layout,
+    constructor: Constructor,
+    program_ranges: Vec<Range>,
+    covers: Vec<Cover>,
+}
+
+/// A part of the new code that one of our handlers covers.
+struct Cover {
+    start: u32,
+    end: u32,
+    before_super: bool,
+}
+
+/// A Code attribute's contents, taken apart.
+struct Code<'a> {
+    max_stack: u16,
+    max_locals: u16,
+    bytes: &'a [u8],
+    /// Entries of eight bytes.
+    exceptions: &'a [u8],
+    attribute_count: u16,
+    /// The attributes, one behind the other.
+    attributes: &'a [u8],
+}
+
+impl<'a> Code<'a> {
+    fn parse(contents: &'a [u8]) -> Result<Self, Fault> {
+        let mut reader = Reader::new(contents);
+        let max_stack = reader.u2()?;
+        let max_locals = reader.u2()?;
+        let bytes = reader.sized()?;
+        if bytes.is_empty() || bytes.len() > MAX_CODE {
+            return Err(Fault::Malformed);
+        }
+        let count = reader.u2()?;
+        let exceptions = reader.take(usize::from(count) * 8)?;
+        let attribute_count = reader.u2()?;
+        let attributes = &contents[reader.offset()..];
+        Ok(Self {
+            max_stack,
+            max_locals,
+            bytes,
+            exceptions,
+            attribute_count,
+            attributes,
+        })
+    }
+
+    /// Each attribute: the name's index in the pool, and the contents.
+    fn each_attribute(
+        &self,
+        mut each: impl FnMut(u16, &'a [u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut reader = Reader::new(self.attributes);
+        for _ in 0..self.attribute_count {
+            let name = reader.u2()?;
+            each(name, reader.sized()?)?;
+        }
+        match reader.is_at_end() {
+            true => Ok(()),
+            false => Err(Fault::Malformed),
+        }
+    }
+
+    /// The stack map, if there is one.
+    fn stack_map(&self, context: &ClassContext) -> Result<Option<&'a [u8]>, Fault> {
+        let mut found = None;
+        self.each_attribute(|name, contents| {
+            if context.has_stack_maps && context.pool.utf8(name)? == b"StackMapTable" {
+                if found.is_some() {
+                    return Err(Fault::Malformed);
+                }
+                found = Some(contents);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// How long the code of a Code attribute is, in bytes; 0 if that cannot be read.
+pub(crate) fn code_length(contents: &[u8]) -> u32 {
+    Reader::at(contents, 4).u4().unwrap_or(0)
+}
+
+/// Whether the code is a single `return`.
+pub(crate) fn is_empty(contents: &[u8]) -> bool {
+    Code::parse(contents).is_ok_and(|code| code.bytes == [crate::opcodes::RETURN])
+}
+
+/// Writes a Code attribute (its length and contents) anew, with the insertion. After an error `out` holds a part.
+pub(crate) fn rewrite(
+    contents: &[u8],
+    context: &ClassContext,
+    insertion: &Insertion,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    let code = Code::parse(contents)?;
+    let stack_map = code.stack_map(context)?;
+    let (entry, exit) = (insertion.entry.len(), insertion.exit.len());
+    let body_end = scratch
+        .layout
+        .lay_out(code.bytes, context.pool, entry, exit)?;
+    scratch.find_covers(&code, context, insertion, stack_map, body_end)?;
+    let handlers = scratch.handlers(body_end, insertion);
+    let handler_length = insertion.unwind.map_or(0, |unwind| unwind.len() + 1);
+    scratch.layout.total = body_end + handlers.len() * handler_length;
+    if scratch.layout.total > MAX_CODE {
+        return Err(Fault::TooLarge);
+    }
+
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let max_stack = code.max_stack.checked_add(insertion.stack);
+    let mut max_stack = max_stack.ok_or(Fault::TooLarge)?;
+    if !handlers.is_empty() {
+        // The exception, and what the exits need.
+        max_stack = max_stack.max(1 + insertion.stack);
+    }
+    push_u2(max_stack.into(), out)?;
+    push_u2(code.max_locals.into(), out)?;
+    push_u4(scratch.layout.total, out)?;
+    out.extend_from_slice(insertion.entry);
+    scratch.layout.write(code.bytes, insertion.exit, out)?;
+    for _ in &handlers {
+        out.extend_from_slice(insertion.unwind.unwrap_or_default());
+        out.push(ATHROW);
+    }
+    scratch.write_exceptions(&code, &handlers, out)?;
+    write_attributes(&code, context, &scratch.layout, &handlers, stack_map, out)?;
+    let length = u32::try_from(out.len() - start - 4).map_err(|_| Fault::TooLarge)?;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+impl Scratch {
+    /// Fills in what our handlers cover.
+    fn find_covers(
+        &mut self,
+        code: &Code,
+        context: &ClassContext,
+        insertion: &Insertion,
+        stack_map: Option<&[u8]>,
+        body_end: usize,
+    ) -> Result<(), Fault> {
+        self.covers.clear();
+        self.program_ranges.clear();
+        for entry in code.exceptions.as_chunks::<8>().0 {
+            let [a, b, c, d, e, f, ..] = *entry;
+            let [start, end, handler] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
+            self.program_ranges.push((start, end, handler));
+        }
+        if insertion.unwind.is_none() || !self.layout.throws {
+            return Ok(());
+        }
+        let end = u32::try_from(body_end).map_err(|_| Fault::TooLarge)?;
+        let Some(descriptor) = insertion.constructor else {
+            let start = insertion.entry.len() as u32;
+            self.covers.push(Cover {
+                start,
+                end,
+                before_super: false,
+            });
+            return Ok(());
+        };
+        let known = self.constructor.follow(
+            code.bytes,
+            context.pool,
+            descriptor,
+            stack_map,
+            &self.program_ranges,
+            &self.layout,
+        )?;
+        if known {
+            self.cover_constructor(code.bytes, context, end);
+        }
+        Ok(())
+    }
+
+    /// Covers the runs of instructions before and behind the call of `super(...)`, each by a handler of its own.
+    /// Without stack maps one handler does for both. Runs that cannot throw are left out.
+    fn cover_constructor(&mut self, code: &[u8], context: &ClassContext, end: u32) {
+        // Start and group of the run, and whether it may throw.
+        let mut run: Option<(u32, bool, bool)> = None;
+        let mut pc = 0;
+        while pc < code.len() {
+            let here = self.layout.instruction(pc).unwrap_or(end);
+            let part = self.constructor.parts[pc];
+            let group = match part {
+                Part::Never => None,
+                Part::Behind => Some(false),
+                Part::Before | Part::BeforeQuietly => Some(context.has_stack_maps),
+            };
+            let throws = match part {
+                Part::Never | Part::BeforeQuietly => false,
+                Part::Before => true,
+                Part::Behind => may_throw(code, pc, context.pool),
+            };
+            match &mut run {
+                Some((_, before_super, run_throws)) if Some(*before_super) == group => {
+                    *run_throws |= throws;
+                }
+                _ => {
+                    self.end_run(run, here);
+                    run = group.map(|before_super| (here, before_super, throws));
+                }
+            }
+            pc = self.layout.next_instruction(pc);
+        }
+        self.end_run(run, end);
+    }
+
+    fn end_run(&mut self, run: Option<(u32, bool, bool)>, end: u32) {
+        if let Some((start, before_super, true)) = run {
+            self.covers.push(Cover {
+                start,
+                end,
+                before_super,
+            });
+        }
+    }
+
+    /// The handlers that the covers need, in the order in which they stand behind the body.
+    fn handlers(&self, body_end: usize, insertion: &Insertion) -> Vec<HandlerFrame> {
+        let length = insertion.unwind.map_or(0, |unwind| unwind.len() + 1);
+        let mut position = body_end as u32;
+        let mut handlers = Vec::new();
+        for before_super in [false, true] {
+            if self.covers.iter().any(|c| c.before_super == before_super) {
+                handlers.push(HandlerFrame {
+                    position,
+                    before_super,
+                });
+                position += length as u32;
+            }
+        }
+        handlers
+    }
+
+    /// The program's own handlers come first: ours see only what leaves the method.
+    fn write_exceptions(
+        &self,
+        code: &Code,
+        handlers: &[HandlerFrame],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let layout = &self.layout;
+        let count = self.program_ranges.len() + self.covers.len();
+        push_u2(u32::try_from(count).unwrap_or(u32::MAX), out)?;
+        let rows = code.exceptions.as_chunks::<8>().0;
+        for (&(start, end, handler), row) in self.program_ranges.iter().zip(rows) {
+            let is_valid = usize::from(end) <= code.bytes.len()
+                && layout.instruction(start.into()).is_some()
+                && layout.instruction(handler.into()).is_some();
+            if !is_valid {
+                return Err(Fault::Malformed);
+            }
+            for place in [start, end, handler] {
+                push_u2(layout.anywhere(place).into(), out)?;
+            }
+            out.extend_from_slice(&row[6..]);
+        }
+        for cover in &self.covers {
+            let handler = handlers
+                .iter()
+                .find(|handler| handler.before_super == cover.before_super)
+                .ok_or(Fault::Malformed)?;
+            for place in [cover.start, cover.end, handler.position, 0] {
+                push_u2(place, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The attributes of the code: those that are known get the new places, others stay as they are.
+fn write_attributes(
+    code: &Code,
+    context: &ClassContext,
+    layout: &Layout,
+    handlers: &[HandlerFrame],
+    stack_map: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    let count_at = out.len();
+    out.extend_from_slice(&[0; 2]);
+    let mut count = 0_u32;
+    let mut handler_line = handlers.first().map(|handler| handler.position);
+    code.each_attribute(|name, contents| {
+        let start = out.len();
+        out.extend_from_slice(&name.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        match context.pool.utf8(name)? {
+            b"StackMapTable" if context.has_stack_maps => {
+                frames::write(Some(contents), layout, handlers, context.throwable, out)?;
+            }
+            // Nobody reads them here: the first in a class that is too old for it, the second on small devices only.
+            b"StackMapTable" | b"StackMap" if layout.total != code.bytes.len() => {
+                out.truncate(start);
+                return Ok(());
+            }
+            b"LineNumberTable" => tables::lines(contents, layout, handler_line.take(), out)?,
+            b"LocalVariableTable" | b"LocalVariableTypeTable" => {
+                tables::variables(contents, layout, out)?;
+            }
+            b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
+                tables::type_annotations(contents, layout, out);
+            }
+            _ => out.extend_from_slice(contents),
+        }
+        end_attribute(start, out)?;
+        count += 1;
+        Ok(())
+    })?;
+    if stack_map.is_none() && context.has_stack_maps && !handlers.is_empty() {
+        let start = out.len();
+        out.extend_from_slice(&context.stack_map_name.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        frames::write(None, layout, handlers, context.throwable, out)?;
+        end_attribute(start, out)?;
+        count += 1;
+    }
+    let count = u16::try_from(count).map_err(|_| Fault::TooLarge)?;
+    out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+    Ok(())
+}
+
+/// Fills in the length of the attribute that starts at `start`.
+fn end_attribute(start: usize, out: &mut [u8]) -> Result<(), Fault> {
+    let length = u32::try_from(out.len() - start - 6).map_err(|_| Fault::TooLarge)?;
+    out[start + 2..start + 6].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+fn push_u2(number: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
+    let number = u16::try_from(number).map_err(|_| Fault::TooLarge)?;
+    out.extend_from_slice(&number.to_be_bytes());
+    Ok(())
+}
+
+fn push_u4(number: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+    let number = u32::try_from(number).map_err(|_| Fault::TooLarge)?;
+    out.extend_from_slice(&number.to_be_bytes());
+    Ok(())
+}

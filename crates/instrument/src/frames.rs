@@ -1,0 +1,292 @@
+//! Stack maps: what the verifier is told about the places that jumps lead to.
+
+use crate::error::Fault;
+use crate::layout::Layout;
+use crate::reader::Reader;
+
+const UNINITIALIZED_THIS: u8 = 6;
+const OBJECT: u8 = 7;
+const UNINITIALIZED: u8 = 8;
+const SAME_LOCALS_EXTENDED: u8 = 247;
+const SAME_EXTENDED: u8 = 251;
+const FULL: u8 = 255;
+/// Small frames hold their distance in their kind, up to here.
+const SMALL: u16 = 64;
+
+/// A frame to be added behind all others.
+pub(crate) struct HandlerFrame {
+    /// Where it is, in the new code.
+    pub(crate) position: u32,
+    /// Whether the object is still waiting for its constructor's `super(...)`.
+    pub(crate) before_super: bool,
+}
+
+/// One frame of the table, its types not looked at.
+struct Frame<'a> {
+    kind: u8,
+    /// The instruction that it is for.
+    pc: usize,
+    /// For a full frame the locals and the stack; for the others those that it adds.
+    locals: Types<'a>,
+    stack: Types<'a>,
+}
+
+/// So many verification types, as they are written.
+#[derive(Clone, Copy)]
+struct Types<'a> {
+    count: u16,
+    bytes: &'a [u8],
+}
+
+const NONE: Types = Types {
+    count: 0,
+    bytes: &[],
+};
+
+impl<'a> Types<'a> {
+    fn read(reader: &mut Reader<'a>, table: &'a [u8], count: u16) -> Result<Self, Fault> {
+        let start = reader.offset();
+        for _ in 0..count {
+            match reader.u1()? {
+                OBJECT | UNINITIALIZED => {
+                    reader.u2()?;
+                }
+                0..=UNINITIALIZED_THIS => {}
+                _ => return Err(Fault::Malformed),
+            }
+        }
+        let bytes = &table[start..reader.offset()];
+        Ok(Self { count, bytes })
+    }
+
+    /// Each type's tag and what follows it.
+    fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {
+        let mut rest = self.bytes;
+        std::iter::from_fn(move || {
+            let (&tag, behind) = rest.split_first()?;
+            let length = if matches!(tag, OBJECT | UNINITIALIZED) {
+                2
+            } else {
+                0
+            };
+            let (operand, behind) = behind.split_at_checked(length)?;
+            rest = behind;
+            Some((tag, operand))
+        })
+    }
+
+    fn write(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for (tag, operand) in self.iter() {
+            out.push(tag);
+            match <[u8; 2]>::try_from(operand) {
+                Ok(new) if tag == UNINITIALIZED => {
+                    let new = usize::from(u16::from_be_bytes(new));
+                    let position = layout.instruction(new).ok_or(Fault::Malformed)?;
+                    push_u2(position, out)?;
+                }
+                _ => out.extend_from_slice(operand),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The frames of a StackMapTable, in order.
+struct Frames<'a> {
+    table: &'a [u8],
+    reader: Reader<'a>,
+    left: u16,
+    /// The pc of the frame before the next.
+    before: Option<usize>,
+}
+
+impl<'a> Frames<'a> {
+    fn new(table: &'a [u8]) -> Result<Self, Fault> {
+        let mut reader = Reader::new(table);
+        let left = reader.u2()?;
+        Ok(Self {
+            table,
+            reader,
+            left,
+            before: None,
+        })
+    }
+
+    /// The next frame. Behind the last there must be nothing.
+    fn next(&mut self) -> Result<Option<Frame<'a>>, Fault> {
+        if self.left == 0 {
+            return match self.reader.is_at_end() {
+                true => Ok(None),
+                false => Err(Fault::Malformed),
+            };
+        }
+        self.left -= 1;
+        let (table, reader) = (self.table, &mut self.reader);
+        let kind = reader.u1()?;
+        let delta = match kind {
+            0..64 => u16::from(kind),
+            64..128 => u16::from(kind) - SMALL,
+            SAME_LOCALS_EXTENDED..=FULL => reader.u2()?,
+            _ => return Err(Fault::Malformed),
+        };
+        let (mut locals, mut stack) = (NONE, NONE);
+        match kind {
+            64..128 | SAME_LOCALS_EXTENDED => stack = Types::read(reader, table, 1)?,
+            252..FULL => locals = Types::read(reader, table, u16::from(kind - SAME_EXTENDED))?,
+            FULL => {
+                let count = reader.u2()?;
+                locals = Types::read(reader, table, count)?;
+                let count = reader.u2()?;
+                stack = Types::read(reader, table, count)?;
+            }
+            _ => {}
+        }
+        let pc = usize::from(delta) + self.before.map_or(0, |before| before + 1);
+        self.before = Some(pc);
+        Ok(Some(Frame {
+            kind,
+            pc,
+            locals,
+            stack,
+        }))
+    }
+}
+
+/// Writes the contents of a StackMapTable anew: the frames of `table`, if there is one, at the new positions, and
+/// then `handlers`, each with nothing but the exception (of the class `throwable`) that is known.
+pub(crate) fn write(
+    table: Option<&[u8]>,
+    layout: &Layout,
+    handlers: &[HandlerFrame],
+    throwable: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    let mut frames = Frames::new(table.unwrap_or(&[0, 0]))?;
+    push_u2(u32::from(frames.left) + handlers.len() as u32, out)?;
+    let mut before = None;
+    while let Some(frame) = frames.next()? {
+        let position = layout.instruction(frame.pc).ok_or(Fault::Malformed)?;
+        write_frame(&frame, distance(before, position)?, layout, out)?;
+        before = Some(position);
+    }
+    for handler in handlers {
+        out.push(FULL);
+        push_u2(u32::from(distance(before, handler.position)?), out)?;
+        match handler.before_super {
+            true => out.extend_from_slice(&[0, 1, UNINITIALIZED_THIS]),
+            false => out.extend_from_slice(&[0, 0]),
+        }
+        out.extend_from_slice(&[0, 1, OBJECT]);
+        out.extend_from_slice(&throwable.to_be_bytes());
+        before = Some(handler.position);
+    }
+    Ok(())
+}
+
+/// A frame's distance is one less than the bytes between it and the one before, but for the first.
+fn distance(before: Option<u32>, position: u32) -> Result<u16, Fault> {
+    let start = before.map_or(0, |before| before + 1);
+    let distance = position.checked_sub(start).ok_or(Fault::Malformed)?;
+    u16::try_from(distance).map_err(|_| Fault::TooLarge)
+}
+
+fn write_frame(
+    frame: &Frame,
+    distance: u16,
+    layout: &Layout,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    // Code only grows, so a frame may need the long form, and never a short one instead of a long one.
+    let long = distance >= SMALL;
+    let kind = match frame.kind {
+        0..64 if long => SAME_EXTENDED,
+        64..128 if long => SAME_LOCALS_EXTENDED,
+        0..64 => distance as u8,
+        64..128 => SMALL as u8 + distance as u8,
+        other => other,
+    };
+    out.push(kind);
+    if kind >= SAME_LOCALS_EXTENDED {
+        out.extend_from_slice(&distance.to_be_bytes());
+    }
+    if kind == FULL {
+        push_u2(u32::from(frame.locals.count), out)?;
+    }
+    frame.locals.write(layout, out)?;
+    if kind == FULL {
+        push_u2(u32::from(frame.stack.count), out)?;
+    }
+    frame.stack.write(layout, out)
+}
+
+fn push_u2(number: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
+    let number = u16::try_from(number).map_err(|_| Fault::TooLarge)?;
+    out.extend_from_slice(&number.to_be_bytes());
+    Ok(())
+}
+
+/// Where an object that waits for its `super(...)` is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThisPlaces {
+    /// How many slots of the stack are in use.
+    pub(crate) depth: u32,
+    /// Bit n: it is in slot n of the stack.
+    pub(crate) stack: u64,
+    /// Bit n: it is in local variable n.
+    pub(crate) locals: u64,
+}
+
+/// Asks `each` about every frame that knows of an object that waits for its `super(...)`. `arguments` are the types of
+/// the constructor's arguments, one letter each, with the object itself left out.
+pub(crate) fn before_super(
+    table: &[u8],
+    arguments: &[u8],
+    each: &mut dyn FnMut(usize, ThisPlaces),
+) -> Result<(), Fault> {
+    const LONG: u8 = 4;
+    const DOUBLE: u8 = 3;
+    // Only the tags matter here.
+    let mut locals = vec![UNINITIALIZED_THIS];
+    locals.extend(arguments.iter().map(|kind| match kind {
+        b'J' => LONG,
+        b'D' => DOUBLE,
+        _ => OBJECT,
+    }));
+    let slots = |tags: &mut dyn Iterator<Item = u8>| {
+        let (mut slot, mut places) = (0_u32, 0_u64);
+        for tag in tags {
+            if tag == UNINITIALIZED_THIS {
+                places |= 1_u64.checked_shl(slot).unwrap_or(0);
+            }
+            slot += if matches!(tag, LONG | DOUBLE) { 2 } else { 1 };
+        }
+        (slot, places)
+    };
+    let mut frames = Frames::new(table)?;
+    while let Some(frame) = frames.next()? {
+        match frame.kind {
+            248..SAME_EXTENDED => {
+                let kept = locals
+                    .len()
+                    .checked_sub(usize::from(SAME_EXTENDED - frame.kind));
+                locals.truncate(kept.ok_or(Fault::Malformed)?);
+            }
+            FULL => locals.clear(),
+            _ => {}
+        }
+        locals.extend(frame.locals.iter().map(|(tag, _)| tag));
+        let (_, in_locals) = slots(&mut locals.iter().copied());
+        let (depth, in_stack) = slots(&mut frame.stack.iter().map(|(tag, _)| tag));
+        if in_locals | in_stack != 0 {
+            each(
+                frame.pc,
+                ThisPlaces {
+                    depth,
+                    stack: in_stack,
+                    locals: in_locals,
+                },
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! Where each instruction goes when code is inserted before it, and the code with its jumps set right.
+
+use crate::error::Fault;
+use crate::opcodes::{
+    GOTO, GOTO_W, IINC, JSR, JSR_W, Kind, LDC, LDC_W, LDC2_W, TABLESWITCH, instruction,
+};
+use crate::pool::Pool;
+use crate::reader::{i4_at, u2_at};
+
+/// The longest code that a method may have, in bytes.
+pub(crate) const MAX_CODE: usize = 0xFFFF;
+/// No instruction starts here.
+const INSIDE: u32 = u32::MAX;
+/// Each round widens at least one jump; real code needs two.
+const MAX_ROUNDS: usize = 16;
+
+/// An instruction that is not copied as it is.
+#[derive(Clone, Copy)]
+struct Site {
+    pc: usize,
+    kind: Kind,
+    /// A jump that needs four bytes for its offset.
+    widened: bool,
+}
+
+/// The new position of every old one. Used again for each method, so that nothing is allocated for one.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// By old pc, and one for the end.
+    positions: Vec<u32>,
+    sites: Vec<Site>,
+    /// How long the code will be, with what the caller puts behind it.
+    pub(crate) total: usize,
+    /// Whether an instruction is there that may throw.
+    pub(crate) throws: bool,
+}
+
+impl Layout {
+    /// Lays out `code` with `entry` bytes before it and `exit` bytes before each return. Answers how long the result
+    /// is. A position is that of the code inserted before the instruction, but for pc 0: a jump to it must not enter
+    /// the method again.
+    pub(crate) fn lay_out(
+        &mut self,
+        code: &[u8],
+        pool: &Pool,
+        entry: usize,
+        exit: usize,
+    ) -> Result<usize, Fault> {
+        self.sites.clear();
+        self.find_sites(code, pool)?;
+        for _ in 0..MAX_ROUNDS {
+            let length = self.place_all(code, entry, exit);
+            if length > MAX_CODE {
+                return Err(Fault::TooLarge);
+            }
+            // No jump can be longer than the code.
+            if length <= 0x7FFF || !self.widen(code)? {
+                return Ok(length);
+            }
+        }
+        Err(Fault::JumpTooFar)
+    }
+
+    /// Walks over the instructions. Positions say where they start, as yet at their old place.
+    fn find_sites(&mut self, code: &[u8], pool: &Pool) -> Result<(), Fault> {
+        self.positions.clear();
+        self.positions.resize(code.len() + 1, INSIDE);
+        self.throws = false;
+        let mut pc = 0;
+        while pc < code.len() {
+            self.positions[pc] = 0;
+            let row = instruction(code[pc]);
+            if row.throws && !self.throws {
+                self.throws = may_throw(code, pc, pool);
+            }
+            match row.kind {
+                Kind::Plain | Kind::Wide => {}
+                Kind::Unknown => return Err(Fault::Malformed),
+                kind => self.sites.push(Site {
+                    pc,
+                    kind,
+                    widened: false,
+                }),
+            }
+            pc += length_at(code, pc).ok_or(Fault::Malformed)?;
+        }
+        if pc != code.len() {
+            return Err(Fault::Malformed);
+        }
+        self.positions[pc] = 0;
+        Ok(())
+    }
+
+    /// Gives each instruction its position, from site to site. Answers the end.
+    fn place_all(&mut self, code: &[u8], entry: usize, exit: usize) -> usize {
+        let mut shift = entry;
+        let mut from = 0;
+        for site in &self.sites {
+            place(&mut self.positions[from..=site.pc], from, shift);
+            from = site.pc + 1;
+            match site.kind {
+                Kind::Return => shift += exit,
+                Kind::Jump if site.widened => shift += 2,
+                // The operands stay aligned; `shift` may shrink here, but not below zero: the entry is before.
+                Kind::Switch => {
+                    shift = shift + padding(site.pc + shift) - padding(site.pc);
+                }
+                _ => {}
+            }
+        }
+        place(&mut self.positions[from..], from, shift);
+        code.len() + shift
+    }
+
+    /// Marks the jumps that do not reach their targets. Answers whether there was one.
+    fn widen(&mut self, code: &[u8]) -> Result<bool, Fault> {
+        let mut sites = std::mem::take(&mut self.sites);
+        let mut widened = false;
+        for site in &mut sites {
+            if site.kind != Kind::Jump || site.widened {
+                continue;
+            }
+            let operand = u2_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
+            let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
+            if i16::try_from(offset).is_ok() {
+                continue;
+            }
+            if !matches!(code[site.pc], GOTO | JSR) {
+                return Err(Fault::JumpTooFar);
+            }
+            site.widened = true;
+            widened = true;
+        }
+        self.sites = sites;
+        Ok(widened)
+    }
+
+    /// The distance between the instruction at `pc` and its target, where both are now.
+    fn new_offset(&self, pc: usize, offset: i32) -> Result<i32, Fault> {
+        let target = target(pc, offset).ok_or(Fault::Malformed)?;
+        let to = self.instruction(target).ok_or(Fault::Malformed)?;
+        let from = self.instruction(pc).ok_or(Fault::Malformed)?;
+        // Both are below 128 KB.
+        Ok(to.cast_signed() - from.cast_signed())
+    }
+
+    /// The new position of the instruction that started at `pc`; `None` if none did.
+    pub(crate) fn instruction(&self, pc: usize) -> Option<u32> {
+        let inside = pc + 1 < self.positions.len();
+        self.positions
+            .get(pc)
+            .copied()
+            .filter(|&position| inside && position != INSIDE)
+    }
+
+    /// The first instruction behind `pc`, or the end of the code.
+    pub(crate) fn next_instruction(&self, pc: usize) -> usize {
+        let rest = self.positions.get(pc + 1..).unwrap_or_default();
+        let skipped = rest.iter().take_while(|&&position| position == INSIDE);
+        pc + 1 + skipped.count()
+    }
+
+    /// The new position of any old one: in tables that describe the code, not all is where an instruction starts, nor
+    /// even inside the code. What was outside stays outside.
+    pub(crate) fn anywhere(&self, pc: u16) -> u16 {
+        let pc = usize::from(pc);
+        let end = self.positions.len().saturating_sub(1);
+        let position = if pc > end {
+            self.total + (pc - end)
+        } else {
+            let start = self.start_before(pc);
+            self.positions[start] as usize + (pc - start)
+        };
+        u16::try_from(position).unwrap_or(u16::MAX)
+    }
+
+    /// Where the instruction starts that holds the byte at `pc`.
+    fn start_before(&self, pc: usize) -> usize {
+        const LONGEST_BUT_SWITCHES: usize = 6;
+        let near = (pc.saturating_sub(LONGEST_BUT_SWITCHES)..=pc)
+            .rev()
+            .find(|&start| self.positions[start] != INSIDE);
+        near.unwrap_or_else(|| {
+            let behind = self.sites.partition_point(|site| site.pc <= pc);
+            behind.checked_sub(1).map_or(0, |site| self.sites[site].pc)
+        })
+    }
+
+    /// Writes the code, without its entry; `exit` goes before each return.
+    pub(crate) fn write(&self, code: &[u8], exit: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut from = 0;
+        for site in &self.sites {
+            out.extend_from_slice(&code[from..site.pc]);
+            from = site.pc;
+            match site.kind {
+                Kind::Return => out.extend_from_slice(exit),
+                Kind::Jump => from += self.write_jump(code, *site, out)?,
+                Kind::WideJump => {
+                    out.push(code[from]);
+                    self.write_offset(code, from, from + 1, out)?;
+                    from += 5;
+                }
+                Kind::Switch => from += self.write_switch(code, from, out)?,
+                Kind::Plain | Kind::Wide | Kind::Unknown => {}
+            }
+        }
+        out.extend_from_slice(&code[from..]);
+        Ok(())
+    }
+
+    fn write_jump(&self, code: &[u8], site: Site, out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let opcode = code[site.pc];
+        let operand = u2_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
+        let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
+        if site.widened {
+            out.push(if opcode == JSR { JSR_W } else { GOTO_W });
+            out.extend_from_slice(&offset.to_be_bytes());
+        } else {
+            let offset = i16::try_from(offset).map_err(|_| Fault::JumpTooFar)?;
+            out.push(opcode);
+            out.extend_from_slice(&offset.to_be_bytes());
+        }
+        Ok(3)
+    }
+
+    fn write_switch(&self, code: &[u8], pc: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let new = self.instruction(pc).ok_or(Fault::Malformed)? as usize;
+        out.push(code[pc]);
+        out.extend_from_slice(&[0; 3][..padding(new)]);
+        let operands = pc + 1 + padding(pc);
+        let length = length_at(code, pc).ok_or(Fault::Malformed)?;
+        self.write_offset(code, pc, operands, out)?;
+        let (fixed, stride) = if code[pc] == TABLESWITCH {
+            (12, 4)
+        } else {
+            (8, 8)
+        };
+        out.extend_from_slice(&code[operands + 4..operands + fixed]);
+        // A row is an offset, in a lookupswitch with its key before it.
+        for row in (operands + fixed..pc + length).step_by(stride) {
+            out.extend_from_slice(&code[row..row + stride - 4]);
+            self.write_offset(code, pc, row + stride - 4, out)?;
+        }
+        Ok(length)
+    }
+
+    /// Writes the offset that stands at `operand`, of the instruction at `pc`.
+    fn write_offset(
+        &self,
+        code: &[u8],
+        pc: usize,
+        operand: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let offset = i4_at(code, operand).ok_or(Fault::Malformed)?;
+        let offset = self.new_offset(pc, offset)?;
+        out.extend_from_slice(&offset.to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Shifts the positions of the instructions that start from `from` on.
+fn place(positions: &mut [u32], from: usize, shift: usize) {
+    for (pc, position) in (from + shift..).zip(positions) {
+        if *position != INSIDE {
+            // Code is at most 64 KB, and what is inserted at most six bytes for each of its own.
+            *position = u32::try_from(pc).unwrap_or(INSIDE - 1);
+        }
+    }
+}
+
+/// The target of the jump at `pc`.
+pub(crate) fn target(pc: usize, offset: i32) -> Option<usize> {
+    pc.checked_add_signed(isize::try_from(offset).ok()?)
+}
+
+/// How many bytes stand between a switch and its operands.
+pub(crate) fn padding(pc: usize) -> usize {
+    3 - pc % 4
+}
+
+/// Whether anything but an error of the VM itself can leave the instruction at `pc`.
+pub(crate) fn may_throw(code: &[u8], pc: usize, pool: &Pool) -> bool {
+    let constant = match code[pc] {
+        LDC => code.get(pc + 1).map(|&index| u16::from(index)),
+        LDC_W | LDC2_W => u2_at(code, pc + 1),
+        opcode => return instruction(opcode).throws,
+    };
+    !constant.is_some_and(|index| pool.is_plain_value(index))
+}
+
+/// How long the instruction at `pc` is; `None`: it is cut off, or none.
+pub(crate) fn length_at(code: &[u8], pc: usize) -> Option<usize> {
+    let row = instruction(*code.get(pc)?);
+    let length = match row.kind {
+        Kind::Unknown => return None,
+        Kind::Wide if *code.get(pc + 1)? == IINC => 6,
+        Kind::Wide => 4,
+        Kind::Switch => switch_length(code, pc)?,
+        _ => usize::from(row.length),
+    };
+    (pc + length <= code.len()).then_some(length)
+}
+
+fn switch_length(code: &[u8], pc: usize) -> Option<usize> {
+    let operands = pc + 1 + padding(pc);
+    let first = i64::from(i4_at(code, operands + 4)?);
+    let rows = if code[pc] == TABLESWITCH {
+        let last = i64::from(i4_at(code, operands + 8)?);
+        12 + (last - first + 1).max(0) * 4
+    } else {
+        8 + first.max(0) * 8
+    };
+    Some(operands - pc + usize::try_from(rows).ok()?)
+}

@@ -1,0 +1,172 @@
+//! Inserts calls into the methods of a class file: one when a method is entered, one when it is left.
+//!
+//! Class bytes go in, class bytes come out; there is no JVM here. The calls go to static methods of one class, the
+//! *tracker*, which take the method's number:
+//!
+//! ```text
+//!     enter(n)            before the first instruction; a jump back to it does not enter again
+//!     ...
+//!     exit(n); return     before each return
+//!     ...
+//!     catch any: unwind(n); throw it on
+//! ```
+//!
+//! # What the receiver of the calls may rely on
+//!
+//! - Each activation that gets as far as its first instruction calls `enter` once. It does not if that very call fails
+//!   (the stack is used up): then it calls nothing else either.
+//! - Then it calls `exit` when it returns, or `unwind` when an exception leaves it, whoever threw it. The program's
+//!   own handlers run first, so an exception that it catches itself is not seen. When `exit` itself fails, `unwind`
+//!   follows; so `exit` and `unwind` must do their work wholly or throw before they begin.
+//! - There are activations that call neither, and only these: a constructor whose `super(...)` or `this(...)` throws
+//!   (the verifier allows no handler there), a constructor of a shape that no compiler makes, a method in which no
+//!   instruction can throw when its thread is stopped from outside or `exit` fails, and one whose `unwind` fails. All
+//!   are left by an exception. Whoever catches it may enter other methods before it leaves itself, so until then these
+//!   seem to be called by the one that is gone. A shadow stack heals when a call of `exit` or `unwind` takes off
+//!   everything above the nearest entry of its own method, and nothing if there is no such entry.
+//! - A `synchronized` method calls `enter` when it has the lock, and `exit` or `unwind` before it gives it back.
+//! - The calls take no lock and allocate nothing of their own in Java.
+
+#![forbid(unsafe_code)]
+
+mod class;
+mod code;
+mod constructor;
+mod descriptor;
+mod error;
+mod frames;
+mod layout;
+mod opcodes;
+mod pool;
+mod reader;
+mod source;
+mod tables;
+mod tracker;
+
+pub use class::{class_name, instrument, round_trip};
+pub use error::Error;
+pub use source::source_file;
+pub use tracker::tracker_class;
+
+/// What to insert: the class and the methods that are called. All names are in the class file's own form.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks<'a> {
+    /// The class, with slashes: `java/lang/HprofTracker`. It is never instrumented itself.
+    pub tracker: &'a [u8],
+    /// `static void enter(int method)`: called first in the method.
+    pub enter: &'a [u8],
+    /// `static void exit(int method)`: called before the method returns.
+    pub exit: &'a [u8],
+    /// `static void unwind(int method)`: called when an exception leaves the method. May be the same as `exit`.
+    pub unwind: &'a [u8],
+}
+
+/// A class, as its file tells it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ClassInfo<'a> {
+    /// With slashes: `java/lang/String`; modified UTF-8.
+    pub name: &'a [u8],
+    /// The superclass; `None` for `java/lang/Object` and modules.
+    pub super_name: Option<&'a [u8]>,
+    /// The flags of the class file.
+    pub access: u16,
+    /// The class file's version: 52 is Java 8.
+    pub major: u16,
+}
+
+/// A method, as the class file tells it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Method<'a> {
+    /// Its place in the class file's table of methods, from 0.
+    pub index: u16,
+    /// In modified UTF-8; `<init>` and `<clinit>` are methods too.
+    pub name: &'a [u8],
+    /// As in `(I)V`.
+    pub descriptor: &'a [u8],
+    /// The flags of the class file.
+    pub access: u16,
+    /// In bytes, as it was; 0 = it has no code.
+    pub code_length: u32,
+    /// Carries the mark of those methods that the VM replaces by code of its own.
+    pub is_intrinsic: bool,
+    annotations: class::Annotations<'a>,
+    code: &'a [u8],
+}
+
+impl Method<'_> {
+    /// The line of its first instruction; `None` where the class file does not say.
+    pub fn first_line(&self) -> Option<u16> {
+        source::first_line(self.annotations.pool(), self.code)
+    }
+
+    /// Whether it carries an annotation that is kept at run time: `Ljdk/internal/vm/annotation/Hidden;`.
+    pub fn has_annotation(&self, descriptor: &[u8]) -> bool {
+        self.annotations.contains(descriptor)
+    }
+}
+
+/// What has become of a class.
+#[derive(Debug, Clone, Default)]
+pub struct Instrumented {
+    /// The new bytes; `None`: nothing was inserted.
+    pub class: Option<Vec<u8>>,
+    /// The methods that cannot be instrumented. Not those without a body (`abstract`), nor those that the caller did
+    /// not want.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A method that cannot be instrumented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its place in the class file's table of methods, from 0.
+    pub index: u16,
+    /// In modified UTF-8.
+    pub name: Vec<u8>,
+    /// As in `(I)V`.
+    pub descriptor: Vec<u8>,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a method cannot be instrumented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its code is not bytecode.
+    Native,
+    /// The VM has code of its own for it, which would no longer be used.
+    Intrinsic,
+    /// An empty `finalize()`: with code in it, every object would have to be finalized.
+    EmptyFinalizer,
+    /// With the calls it would be larger than a method may be (64 KB, and other limits of the format).
+    TooLarge,
+    /// A conditional jump in it would have to go further than it can (32 KB).
+    JumpTooFar,
+    /// The class file has no room for more constants.
+    FullConstantPool,
+    /// The class file is older than Java 1.0.2: its code has another form.
+    TooOld,
+    /// Its code is not valid, or of a form that is not known.
+    Malformed,
+}
+
+impl Reason {
+    /// A few words for it, as they end the sentence "not instrumented: ...".
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Intrinsic => "intrinsic of the VM",
+            Self::EmptyFinalizer => "empty finalizer",
+            Self::TooLarge => "too large",
+            Self::JumpTooFar => "a jump too far",
+            Self::FullConstantPool => "constant pool full",
+            Self::TooOld => "class file too old",
+            Self::Malformed => "malformed code",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Big-endian numbers out of a byte slice, every read checked.
+
+use crate::Error;
+
+/// A place in a class file. Offsets in errors count from the start of the slice that `Reader::new` was given.
+#[derive(Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    pub(crate) fn at(bytes: &'a [u8], offset: usize) -> Self {
+        Self { bytes, offset }
+    }
+
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.offset >= self.bytes.len()
+    }
+
+    /// The next `length` bytes.
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        let taken = self
+            .bytes
+            .get(self.offset..)
+            .and_then(|rest| rest.get(..length))
+            .ok_or(Error::Truncated {
+                offset: self.offset,
+            })?;
+        self.offset += length;
+        Ok(taken)
+    }
+
+    pub(crate) fn u1(&mut self) -> Result<u8, Error> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(crate) fn u2(&mut self) -> Result<u16, Error> {
+        let bytes = self.take(2)?;
+        Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    pub(crate) fn u4(&mut self) -> Result<u32, Error> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    /// The contents of an attribute whose name has been read: a length and as many bytes.
+    pub(crate) fn sized(&mut self) -> Result<&'a [u8], Error> {
+        let length = self.u4()?;
+        self.take(length as usize)
+    }
+}
+
+/// The number at `offset`, if the slice is that long.
+pub(crate) fn u2_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    let bytes = bytes.get(offset..)?.first_chunk::<2>()?;
+    Some(u16::from_be_bytes(*bytes))
+}
+
+/// The number at `offset`, if the slice is that long.
+pub(crate) fn i4_at(bytes: &[u8], offset: usize) -> Option<i32> {
+    let bytes = bytes.get(offset..)?.first_chunk::<4>()?;
+    Some(i32::from_be_bytes(*bytes))
+}

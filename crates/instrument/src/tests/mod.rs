@@ -1,0 +1,39 @@
+//! Hand-made classes, and what must become of them.
+
+mod build;
+mod constructors;
+mod methods;
+mod mutations;
+mod places;
+
+use crate::{Hooks, Instrumented, Reason, instrument, round_trip};
+use build::ClassBuilder;
+
+/// Hooks of another class.
+pub(super) const HOOKS: Hooks = Hooks {
+    tracker: b"T",
+    enter: b"in",
+    exit: b"out",
+    unwind: b"up",
+};
+
+/// Instruments all methods; each gets the number 1.
+pub(super) fn instrument_all(class: &[u8]) -> Instrumented {
+    assert_eq!(round_trip(class).as_deref(), Ok(class), "the round trip");
+    instrument(class, &HOOKS, &mut |_, _| Some(1)).expect("a class file")
+}
+
+/// Instruments a class with one method, which must succeed, and takes the method apart.
+pub(super) fn instrument_one(class: &ClassBuilder) -> build::Parsed {
+    let outcome = instrument_all(&class.bytes());
+    assert_eq!(outcome.left_out, []);
+    build::Parsed::method(&outcome.class.expect("new bytes"))
+}
+
+/// The reason why a class's only method is left out.
+pub(super) fn reason(class: &ClassBuilder) -> Reason {
+    let outcome = instrument_all(&class.bytes());
+    assert!(outcome.class.is_none());
+    assert_eq!(outcome.left_out.len(), 1);
+    outcome.left_out[0].reason
+}

@@ -1,0 +1,35 @@
+import java.util.ArrayList;
+import java.util.List;
+
+/** Keeps objects that a reader of heap dumps is to find, and then stops at its end. */
+public class Known {
+    static class Item {
+        final int index;
+
+        Item(int index) {
+            this.index = index;
+        }
+    }
+
+    static final Known KNOWN = new Known();
+
+    final int number = 4711;
+    final long wide = 1L << 40;
+    final double half = 0.5;
+    final boolean yes = true;
+    final String text = "the known text";
+    final int[] values = {1, 2, 3};
+    final Object[] items = make(1000);
+
+    static Object[] make(int count) {
+        List<Object> items = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            items.add(new Item(i));
+        }
+        return items.toArray();
+    }
+
+    public static void main(String[] args) {
+        System.out.println(KNOWN.items.length);
+    }
+}

@@ -1,0 +1,136 @@
+//! What may be asked of a VM that runs: to start a profile, and then to dump it, to stop it, or to say what is going on.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::reply::Reply;
+use super::{StartError, begin};
+use crate::console;
+use crate::jvmti::{Jni, JvmtiError, Rounds, Vm};
+use crate::options::{self, Command, OptionError, Options, Request, Verb};
+
+/// How long one command waits for another.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Held while a command is carried out.
+static COMMANDING: Mutex<()> = Mutex::new(());
+
+/// Why a command was not carried out, in one line.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("another command is still being carried out")]
+    Busy,
+    #[error("{0} already; 'stop' comes first")]
+    Running(String),
+    #[error("no profile is running")]
+    NotRunning,
+    #[error("the command came on a thread that the VM does not know")]
+    NoThread,
+    #[error(transparent)]
+    Options(OptionError),
+    #[error("{0}; jcmd cuts options at '=', unless they are in quotes of their own: '\"{1}=...\"'")]
+    Cut(OptionError, &'static str),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("{0}; no profile was started")]
+    Begin(JvmtiError),
+    #[error("a fault of the agent ended the profile")]
+    Fault,
+    #[error("stopped, but the profile is not whole: the program's stderr says why")]
+    NotWhole,
+}
+
+impl From<OptionError> for Refused {
+    fn from(error: OptionError) -> Self {
+        match error {
+            OptionError::NoValue { name, .. } => Refused::Cut(error, name),
+            error => Refused::Options(error),
+        }
+    }
+}
+
+/// What a command that was carried out has to say.
+enum Told {
+    /// What the user asked for.
+    Answer(String),
+    /// That it is done: told to who wants a reply.
+    Done(String),
+}
+
+/// Carries a command out, and says how that went: in the reply, where the command names one, and otherwise on stderr
+/// (stdout is the program's own), where success goes without saying. `false` when it was refused.
+pub fn attach(vm: Vm, text: &str) -> bool {
+    let command = options::command(text);
+    let outcome = carry_out(vm, &command);
+    let replied = command
+        .reply
+        .and_then(Reply::open)
+        .is_some_and(|reply| match &outcome {
+            Ok(Told::Answer(text) | Told::Done(text)) => reply.done(text),
+            Err(refused) => reply.refused(refused),
+        });
+    match &outcome {
+        _ if replied => {}
+        Ok(Told::Answer(text)) => console::line(format_args!("{text}")),
+        Ok(Told::Done(_)) => {}
+        Err(refused) => console::line(format_args!("{refused}")),
+    }
+    outcome.is_ok()
+}
+
+fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
+    let _commanding = COMMANDING.try_lock_for(PATIENCE).ok_or(Refused::Busy)?;
+    let jni = vm.current().ok_or(Refused::NoThread)?;
+    if command.verb != Verb::Start {
+        options::none(command)?;
+    }
+    match command.verb {
+        Verb::Start => match options::parse(command.options, None)? {
+            Request::Help => Ok(Told::Answer(options::help())),
+            Request::Profile(options) => start(vm, jni, &options, command.options),
+        },
+        Verb::Dump => Rounds::run("dump", |events| {
+            events.data_dump_request();
+            Told::Done(format!("dumped; {}", events.status()))
+        })
+        .ok_or(Refused::NotRunning),
+        Verb::Stop => stop(jni),
+        Verb::Status => {
+            let status = Rounds::run("status", |events| events.status());
+            let nothing = || Refused::NotRunning.to_string();
+            Ok(Told::Answer(status.unwrap_or_else(nothing)))
+        }
+    }
+}
+
+fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, Refused> {
+    if let Some(status) = Rounds::run("status", |events| events.status()) {
+        return Err(Refused::Running(status));
+    }
+    begin(vm, options, given)?;
+    let begun = Rounds::run("attach", |events| {
+        events.attached(jni).map(|()| events.output().to_owned())
+    });
+    let refused = match begun {
+        Some(Ok(output)) => {
+            return Ok(Told::Done(format!("profiling into {output}")));
+        }
+        Some(Err(error)) => Refused::Begin(error),
+        None => Refused::Fault,
+    };
+    Rounds::end(|events| events.stopped(jni));
+    Err(refused)
+}
+
+fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
+    if !Rounds::is_running() {
+        return Err(Refused::NotRunning);
+    }
+    let stopped = Rounds::end(|events| (events.stopped(jni), events.output().to_owned()));
+    match stopped {
+        Some((true, output)) => Ok(Told::Done(format!("stopped; the profile is in {output}"))),
+        Some((false, _)) => Err(Refused::NotWhole),
+        None => Err(Refused::Fault),
+    }
+}

@@ -1,0 +1,124 @@
+//! From the options to what measures.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engines::alloc::AllocationTracker;
+use crate::engines::dump::{Dumpers, VmEngine, WalkEngine, Wanted};
+use crate::engines::monitor::MonitorWatch;
+use crate::engines::sample::{CpuSampler, PortableSampler};
+use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
+use crate::engines::time::{self, ClassFilter, MethodTimer, TimerPlan};
+use crate::events::Engines;
+use crate::jvmti::{AgentThreads, Env, Interval, VirtualThreads};
+use crate::options::{Clock, Cpu, Dumper, Heap, Options};
+use crate::snapshot::Journal;
+use crate::tables::Tables;
+
+/// Makes the engines that the options ask for; `folder` is where heap dumps put files aside.
+pub(super) fn engines(
+    env: Env,
+    virtual_threads: Option<VirtualThreads>,
+    options: &Options,
+    agent_threads: &Arc<AgentThreads>,
+    tables: &Arc<Tables>,
+    journal: &Arc<Journal>,
+    folder: &Path,
+) -> Engines {
+    let shape = TraceShape {
+        depth: usize::from(options.depth),
+        line_numbers: options.line_numbers,
+        threads: options.threads,
+    };
+    let journal = journal.clone();
+    let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
+    let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
+    // Without frames there is nothing to charge.
+    let cpu = options.cpu.filter(|_| shape.depth > 0);
+    let sampler = (cpu == Some(Cpu::Samples)).then(|| {
+        Box::new(PortableSampler::new(
+            env,
+            agent_threads.clone(),
+            virtual_threads,
+            stacks.clone(),
+            tables.clone(),
+            options.interval,
+        )) as Box<dyn CpuSampler>
+    });
+    let tracker = options.heap.map(|_| {
+        AllocationTracker::new(
+            env,
+            agent_threads.clone(),
+            stacks.clone(),
+            Box::new(VmTopFrames(env)),
+            tables.clone(),
+            allocation_interval(options),
+        )
+    });
+    let timer = cpu.filter(|cpu| cpu.times_methods()).map(|cpu| {
+        let plan = timer_plan(options, cpu, shape);
+        MethodTimer::new(env, virtual_threads, stacks.clone(), tables.clone(), plan)
+    });
+    // A collector may ask for a heap dump in any run.
+    let has_dump = options.heap.is_some_and(Heap::has_dump) || options.net.is_some();
+    let dumpers = has_dump.then(|| {
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), folder);
+        let wanted = wanted_dumper(options.dumper);
+        let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
+        Dumpers::new(
+            env,
+            stacks.clone(),
+            wanted,
+            Box::new(vm),
+            Some(Box::new(walk)),
+        )
+    });
+    let monitors = options.monitors.then(|| {
+        MonitorWatch::new(
+            env,
+            virtual_threads,
+            stacks.clone(),
+            Box::new(VmTopFrames(env)),
+            tables.clone(),
+        )
+    });
+    Engines {
+        sampler,
+        tracker,
+        timer,
+        dumpers,
+        monitors,
+        stacks,
+    }
+}
+
+fn timer_plan(options: &Options, cpu: Cpu, shape: TraceShape) -> TimerPlan {
+    // The old prof format tells of pairs.
+    let depth = match cpu {
+        Cpu::Old => 2,
+        _ => shape.depth,
+    };
+    TimerPlan {
+        clock: match options.clock {
+            Clock::Cpu => time::Clock::Cpu,
+            Clock::Wall => time::Clock::Wall,
+        },
+        filter: ClassFilter {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+        },
+        shape: TraceShape { depth, ..shape },
+    }
+}
+
+pub(super) fn allocation_interval(options: &Options) -> Interval {
+    options.sample.map_or(Interval::Every, Interval::Bytes)
+}
+
+fn wanted_dumper(dumper: Dumper) -> Wanted {
+    match dumper {
+        Dumper::Auto => Wanted::Best,
+        Dumper::Vm => Wanted::Vm,
+        Dumper::Jvmti => Wanted::Walk,
+    }
+}

@@ -1,0 +1,76 @@
+//! How a command hears back. The VM hands no more than a number to whoever attaches, so a command may name a file for the
+//! words.
+
+use std::fmt::Display;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// A file that waits for the answer.
+pub struct Reply(File);
+
+impl Reply {
+    /// Opens the file if it is there, plain and empty, as the one who asks has made it: a slip in its name must not cost
+    /// the user another file, nor may it make the program wait for the reader of a pipe.
+    pub fn open(path: &Path) -> Option<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+            .ok()?;
+        let metadata = file.metadata().ok()?;
+        (metadata.is_file() && metadata.len() == 0).then_some(Self(file))
+    }
+
+    /// The command was carried out; `false` if that could not be told.
+    pub fn done(self, text: &str) -> bool {
+        self.send("done", &text)
+    }
+
+    /// The command was not carried out; `false` if that could not be told.
+    pub fn refused(self, reason: &dyn Display) -> bool {
+        self.send("refused", reason)
+    }
+
+    fn send(mut self, outcome: &str, text: &dyn Display) -> bool {
+        self.0
+            .write_all(format!("{outcome}\n{text}").as_bytes())
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_words_go_into_a_file_that_waits_for_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("reply");
+        fs::write(&path, "").expect("a file");
+        assert!(
+            Reply::open(&path)
+                .expect("it waits")
+                .refused(&"no such thing")
+        );
+        let written = fs::read_to_string(&path).expect("the reply");
+        assert_eq!(written, "refused\nno such thing");
+    }
+
+    #[test]
+    fn no_other_file_is_touched() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("full"), "mine").expect("a file");
+        fs::write(path("empty"), "").expect("a file");
+        symlink(path("empty"), path("link")).expect("a link");
+        for name in ["full", "link", "missing", "."] {
+            assert!(Reply::open(&path(name)).is_none(), "{name}");
+        }
+        assert!(!path("missing").exists());
+    }
+}

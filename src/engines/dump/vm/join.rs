@@ -1,0 +1,73 @@
+//! Objects by their ids, for a dump that names them in ascending order, or nearly so.
+
+/// What is known of objects: a number each.
+pub(super) struct Join {
+    /// Ascending.
+    entries: Vec<(u64, u32)>,
+    /// Everything before is below the last id that was asked for.
+    cursor: usize,
+    last: u64,
+}
+
+impl Join {
+    /// Ids need not be in order; an object without an id (0) is gone.
+    pub(super) fn new(mut entries: Vec<(u64, u32)>) -> Self {
+        entries.retain(|&(id, _)| id != 0);
+        // Stable, because that finds the long runs in which the list already is in order.
+        entries.sort_by_key(|&(id, _)| id);
+        Self {
+            entries,
+            cursor: 0,
+            last: 0,
+        }
+    }
+
+    /// The number of an object, where it has one. Fast where `id` is not below the last one that was asked for.
+    #[inline]
+    pub(super) fn find(&mut self, id: u64) -> Option<u32> {
+        if id < self.last {
+            self.cursor = self.entries.partition_point(|&(other, _)| other < id);
+        }
+        self.last = id;
+        while let Some(&(other, number)) = self.entries.get(self.cursor) {
+            if other >= id {
+                return (other == id).then_some(number);
+            }
+            self.cursor += 1;
+        }
+        None
+    }
+
+    /// As [`Join::find`], for one that is asked for out of order.
+    pub(super) fn find_anywhere(&self, id: u64) -> Option<u32> {
+        let index = self.entries.binary_search_by_key(&id, |&(other, _)| other);
+        index.ok().map(|index| self.entries[index].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_found_in_any_order() {
+        let mut join = Join::new(vec![(40, 4), (0, 9), (10, 1), (30, 3)]);
+        let asked = [10, 20, 30, 40, 50, 10, 40, 30, 30, 5];
+        let found = asked.map(|id| join.find(id));
+        let right = [
+            Some(1),
+            None,
+            Some(3),
+            Some(4),
+            None,
+            Some(1),
+            Some(4),
+            Some(3),
+            Some(3),
+            None,
+        ];
+        assert_eq!(found, right);
+        assert_eq!(asked.map(|id| join.find_anywhere(id)), right);
+        assert_eq!(Join::new(Vec::new()).find(1), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! The folder for the VM's dump, beside the target: the VM creates its file itself, and on newer versions one for each
+//! of its threads, so they have a place that is gone with all that is in it.
+
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+/// Where temporary folders go.
+pub(super) struct Place {
+    parent: PathBuf,
+    name: String,
+    next: AtomicU32,
+    /// The folder that is there now.
+    current: Arc<Mutex<Option<PathBuf>>>,
+}
+
+/// A folder that only the user may look into; gone on drop.
+pub(super) struct Folder {
+    path: PathBuf,
+    handle: File,
+    current: Arc<Mutex<Option<PathBuf>>>,
+}
+
+/// The name of the VM's file.
+const FILE: &str = "heap";
+
+impl Place {
+    /// Beside `target`; where that is no file (a pipe, a device), where the system keeps temporary files.
+    pub(super) fn beside(target: &Path) -> Self {
+        let is_file = fs::metadata(target).is_ok_and(|metadata| metadata.is_file());
+        let parent = match target.parent() {
+            _ if !is_file => std::env::temp_dir(),
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            parent,
+            name: format!(".{name}.{}", std::process::id()),
+            next: AtomicU32::new(0),
+            current: Arc::default(),
+        }
+    }
+
+    /// A folder that was not there before.
+    pub(super) fn make(&self) -> io::Result<Folder> {
+        let path = loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = self.parent.join(format!("{}.{number}", self.name));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                answer => break answer.map(|()| path),
+            }
+        };
+        let path = path.map_err(|error| at(&self.parent, error))?;
+        *self.current.lock() = Some(path.clone());
+        Ok(Folder {
+            handle: File::open(&path).map_err(|error| at(&path, error))?,
+            path,
+            current: self.current.clone(),
+        })
+    }
+
+    /// Removes the folder that is there now: nobody will drop it.
+    pub(super) fn clear(&self) {
+        if let Some(path) = self.current.lock().take() {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+impl Folder {
+    /// The file that the VM is to write.
+    pub(super) fn file(&self) -> PathBuf {
+        self.path.join(FILE)
+    }
+
+    /// The same file under a name that the VM understands: it takes the name for text in the encoding of the user's
+    /// locale, which may have no letters but those of ASCII.
+    pub(super) fn name_for_the_vm(&self) -> io::Result<CString> {
+        let path = self.file();
+        let bytes = path.as_os_str().as_bytes();
+        let name = match bytes.is_ascii() {
+            true => bytes.to_owned(),
+            false => format!("/proc/self/fd/{}/{FILE}", self.handle.as_raw_fd()).into_bytes(),
+        };
+        CString::new(name).map_err(io::Error::from)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is gone already is gone.
+        let _ = fs::remove_dir_all(&self.path);
+        *self.current.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn target(name: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join(name);
+        fs::write(&target, "").expect("a file");
+        (folder, target)
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).expect("the folder").count()
+    }
+
+    #[test]
+    fn the_folder_is_the_users_alone_and_goes_with_all_in_it() {
+        let (parent, target) = target("x.hprof");
+        let folder = Place::beside(&target).make().expect("room");
+        let mode = fs::metadata(&folder.path)
+            .expect("there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::write(folder.file(), "a").expect("a file");
+        fs::write(folder.file().with_extension("p0"), "b").expect("a part");
+        drop(folder);
+        assert_eq!(files(parent.path()), 1, "the target itself");
+    }
+
+    #[test]
+    fn what_is_left_behind_is_passed_over_and_what_nobody_drops_is_cleared() {
+        let (parent, target) = target("x.hprof");
+        let place = Place::beside(&target);
+        fs::create_dir(parent.path().join(format!("{}.0", place.name))).expect("a folder");
+        std::mem::forget(place.make().expect("room"));
+        assert_eq!(files(parent.path()), 3);
+        place.clear();
+        assert_eq!(files(parent.path()), 2);
+        place.clear();
+    }
+
+    #[test]
+    fn the_vm_gets_a_name_in_ascii() {
+        let (_parent, target) = target("h\u{e9}.hprof");
+        let folder = Place::beside(&target).make().expect("room");
+        let name = folder.name_for_the_vm().expect("no NUL");
+        let name = Path::new(name.to_str().expect("ASCII"));
+        assert!(name.as_os_str().is_ascii());
+        fs::write(name, "a").expect("it works");
+        assert!(folder.file().exists());
+    }
+}

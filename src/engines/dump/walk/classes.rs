@@ -1,0 +1,279 @@
+//! The classes of the program, as they are when the walk begins: all but the values that instances have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::layout::{Layout, declared};
+use super::numbers::{Numbers, Special, Tag};
+use crate::jvmti::{ClassFields, ClassState, Env, Jni, JvmtiError, Local, Object, Primitive, Tags};
+
+/// A class.
+pub(super) struct Class {
+    /// The tag of its `java.lang.Class` object.
+    pub(super) tag: Tag,
+    /// Its superclass, by its place; for an interface or an array, that of `java.lang.Object`.
+    pub(super) super_class: Option<usize>,
+    pub(super) kind: Kind,
+    /// How many fields it declares.
+    fields: u32,
+}
+
+/// What its instances are.
+pub(super) enum Kind {
+    /// Objects with fields.
+    Instances(Arc<Layout>),
+    /// Objects with fields that the VM does not tell of, because the class has not come far enough; those of the classes
+    /// above take so many bytes.
+    Unknown(u32),
+    /// Arrays of references.
+    ObjectArrays,
+    /// Arrays of primitive values.
+    PrimitiveArrays(Primitive),
+}
+
+impl Kind {
+    /// Bytes of the fields of an instance.
+    pub(super) fn size(&self) -> u32 {
+        match self {
+            Self::Instances(layout) => layout.size,
+            Self::Unknown(size) => *size,
+            Self::ObjectArrays | Self::PrimitiveArrays(_) => 0,
+        }
+    }
+}
+
+/// All classes, each by its place.
+#[derive(Default)]
+pub(super) struct Classes {
+    all: Vec<Class>,
+    /// Those that were described after the walk, by the numbers of their tags.
+    late: HashMap<u64, usize, FixedState>,
+    /// `java.lang.Object`.
+    object: Option<usize>,
+    /// `java.lang.Class`.
+    pub(super) class: Option<usize>,
+    /// `java.lang.VirtualThread` and what else carries one.
+    virtual_threads: Vec<usize>,
+}
+
+/// A class of the program that is to be added.
+pub(super) struct Candidate<'a> {
+    pub(super) class: Local<'a>,
+    pub(super) tag: Tag,
+    /// As in Java source.
+    pub(super) name: String,
+}
+
+/// What the VM says of one class, before it is put in order.
+struct Facts<'a> {
+    state: ClassState,
+    super_class: Option<usize>,
+    interfaces: Vec<usize>,
+    fields: Option<ClassFields<'a>>,
+}
+
+impl Classes {
+    pub(super) fn get(&self, place: usize) -> &Class {
+        &self.all[place]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The class whose `java.lang.Class` object has the tag.
+    pub(super) fn place(&self, numbers: &Numbers, tag: Tag) -> Option<usize> {
+        if let Some(&place) = self.late.get(&tag.number()) {
+            return Some(place);
+        }
+        match numbers.special(tag) {
+            Some(Special::Class(place)) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Whether objects of the class are virtual threads.
+    pub(super) fn is_virtual_thread(&self, place: usize) -> bool {
+        self.virtual_threads.contains(&place)
+    }
+
+    /// Adds classes; answers the fields that each declares, where the VM tells of them.
+    pub(super) fn add<'a>(
+        &mut self,
+        env: Env,
+        jni: Jni<'_>,
+        tags: &Tags,
+        numbers: &Numbers,
+        candidates: &'a [Candidate<'_>],
+    ) -> Result<Vec<Option<ClassFields<'a>>>, JvmtiError> {
+        let first = self.all.len();
+        for (index, candidate) in candidates.iter().enumerate() {
+            let place = first + index;
+            match &*candidate.name {
+                "java.lang.Object" => self.object = Some(place),
+                "java.lang.Class" => self.class = Some(place),
+                "java.lang.VirtualThread" | "java.lang.ThreadBuilders$BoundVirtualThread" => {
+                    self.virtual_threads.push(place);
+                }
+                _ => {}
+            }
+            let special = numbers.special(candidate.tag);
+            if special != Some(Special::Class(place)) {
+                self.late.insert(candidate.tag.number(), place);
+            }
+        }
+        let place_of = |class: Object<'_>| {
+            let tag = tags.get(class).ok()?;
+            self.place(numbers, Tag(tag))
+        };
+        let facts: Result<Vec<Facts<'a>>, JvmtiError> = candidates
+            .iter()
+            .map(|candidate| Facts::of(env, jni, candidate.class.object(), &place_of))
+            .collect();
+        let mut facts = facts?;
+        let mut layouts = Layouts {
+            known: self,
+            first,
+            facts: &facts,
+            done: vec![None; candidates.len()],
+        };
+        for index in 0..candidates.len() {
+            layouts.lay_out(first + index);
+        }
+        let inherited: Vec<u32> = (first..first + candidates.len())
+            .map(|place| layouts.size(place))
+            .collect();
+        let done = layouts.done;
+        let laid_out = done.into_iter().zip(inherited);
+        for ((candidate, facts), (layout, size)) in candidates.iter().zip(&facts).zip(laid_out) {
+            let kind = match facts.state {
+                ClassState::Array => array(&candidate.name),
+                _ => layout.map_or(Kind::Unknown(size), Kind::Instances),
+            };
+            self.all.push(Class {
+                tag: candidate.tag,
+                // The VM's own dumper says so of interfaces, where JNI has no superclass.
+                super_class: facts.super_class.or(self
+                    .object
+                    .filter(|object| Some(*object) != Some(self.all.len()))),
+                kind,
+                fields: facts.declared(),
+            });
+        }
+        Ok(facts.iter_mut().map(|facts| facts.fields.take()).collect())
+    }
+}
+
+fn array(name: &str) -> Kind {
+    let element = name.strip_suffix("[]").unwrap_or(name);
+    Primitive::of_name(element).map_or(Kind::ObjectArrays, Kind::PrimitiveArrays)
+}
+
+impl<'a> Facts<'a> {
+    fn of(
+        env: Env,
+        jni: Jni<'_>,
+        class: Object<'a>,
+        place_of: &impl Fn(Object<'_>) -> Option<usize>,
+    ) -> Result<Self, JvmtiError> {
+        let state = env.class_state(class)?;
+        let super_class = jni.superclass(class);
+        let mut facts = Self {
+            state,
+            super_class: super_class.and_then(|class| place_of(class.object())),
+            interfaces: Vec::new(),
+            fields: None,
+        };
+        if state == ClassState::Prepared {
+            let interfaces = env.interfaces(jni, class)?;
+            let places = interfaces.iter().map(|class| place_of(class.object()));
+            facts.interfaces = places.flatten().collect();
+            facts.fields = Some(env.class_fields(class)?);
+        }
+        Ok(facts)
+    }
+
+    fn declared(&self) -> u32 {
+        self.fields
+            .as_ref()
+            .map_or(0, |fields| fields.as_slice().len() as u32)
+    }
+}
+
+/// Lays classes out, each after those above it.
+struct Layouts<'l, 'a> {
+    known: &'l Classes,
+    /// The place of the first of `facts`.
+    first: usize,
+    facts: &'l [Facts<'a>],
+    done: Vec<Option<Arc<Layout>>>,
+}
+
+impl Layouts<'_, '_> {
+    /// The layout of a class; `None` where the VM does not tell.
+    fn lay_out(&mut self, place: usize) -> Option<Arc<Layout>> {
+        let Some(index) = place.checked_sub(self.first) else {
+            return match &self.known.get(place).kind {
+                Kind::Instances(layout) => Some(layout.clone()),
+                _ => None,
+            };
+        };
+        if let Some(layout) = &self.done[index] {
+            return Some(layout.clone());
+        }
+        let facts = &self.facts[index];
+        let fields = facts.fields.as_ref()?;
+        let above = match facts.super_class {
+            Some(above) => Some(self.lay_out(above)?),
+            None => None,
+        };
+        let interfaces = self.all_interfaces(above.as_deref(), &facts.interfaces)?;
+        let interface_fields = interfaces.iter().map(|&place| self.fields(place)).sum();
+        let layout = Arc::new(Layout::new(
+            declared(fields),
+            above.as_deref(),
+            interfaces,
+            interface_fields,
+        ));
+        self.done[index] = Some(layout.clone());
+        Some(layout)
+    }
+
+    /// Bytes of the fields of a class's instances, as far as the VM tells of them.
+    fn size(&mut self, place: usize) -> u32 {
+        if let Some(layout) = self.lay_out(place) {
+            return layout.size;
+        }
+        match place.checked_sub(self.first) {
+            Some(index) => self.facts[index]
+                .super_class
+                .map_or(0, |above| self.size(above)),
+            None => self.known.get(place).kind.size(),
+        }
+    }
+
+    fn all_interfaces(&mut self, above: Option<&Layout>, own: &[usize]) -> Option<Arc<[usize]>> {
+        let inherited = above
+            .map(|above| above.interfaces.clone())
+            .unwrap_or_default();
+        if own.is_empty() {
+            return Some(inherited);
+        }
+        let mut all: BTreeSet<usize> = inherited.iter().copied().collect();
+        for &interface in own {
+            all.insert(interface);
+            all.extend(self.lay_out(interface)?.interfaces.iter());
+        }
+        Some(all.into_iter().collect())
+    }
+
+    fn fields(&self, place: usize) -> u32 {
+        match place.checked_sub(self.first) {
+            Some(index) => self.facts[index].declared(),
+            None => self.known.get(place).fields,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The methods that a thread is in, as the hooks have told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Frames a new stack has room for.
+const ROOM: usize = 256;
+/// The clock starts here: a virtual thread's calls began before its carrier's clock did.
+const START: u64 = 1 << 62;
+/// `since` of a frame whose time counts as total further out already.
+const NOT_COUNTED: u64 = u64::MAX;
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// The method's number.
+    pub method: u32,
+    /// Its context in the thread's tree.
+    pub context: u32,
+    /// The stack's clock when it began, and how many pieces of time there had been; `None` where its time counts as
+    /// total further out.
+    pub since: Option<(u64, u64)>,
+    /// The lowest address of the native stack that is surely below the method's own frame.
+    pub at: usize,
+}
+
+/// The calls of one thread that have not returned. Its thread alone writes it; others read it while it changes, and may
+/// see a frame half old and half new.
+pub(super) struct CallStack {
+    frames: Arc<[Frame]>,
+    depth: usize,
+    clock: u64,
+    gaps: u64,
+    published: Arc<PublishedStack>,
+}
+
+/// What other threads see of a stack.
+#[derive(Default)]
+pub(super) struct PublishedStack {
+    frames: Mutex<Arc<[Frame]>>,
+    depth: AtomicUsize,
+    clock: AtomicU64,
+    gaps: AtomicU64,
+}
+
+#[derive(Default)]
+struct Frame {
+    method: AtomicU32,
+    context: AtomicU32,
+    since: AtomicU64,
+    gaps_since: AtomicU64,
+    at: AtomicUsize,
+}
+
+impl Frame {
+    #[inline]
+    fn set(&self, call: Call) {
+        let (since, gaps) = call.since.unwrap_or((NOT_COUNTED, 0));
+        self.method.store(call.method, Ordering::Relaxed);
+        self.context.store(call.context, Ordering::Relaxed);
+        self.since.store(since, Ordering::Relaxed);
+        self.gaps_since.store(gaps, Ordering::Relaxed);
+        self.at.store(call.at, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> Call {
+        let since = self.since.load(Ordering::Relaxed);
+        Call {
+            method: self.method.load(Ordering::Relaxed),
+            context: self.context.load(Ordering::Relaxed),
+            since: (since != NOT_COUNTED).then(|| (since, self.gaps_since.load(Ordering::Relaxed))),
+            at: self.at.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn room(frames: usize) -> Arc<[Frame]> {
+    (0..frames).map(|_| Frame::default()).collect()
+}
+
+impl CallStack {
+    /// A stack without calls.
+    pub(super) fn new() -> Self {
+        let frames = room(ROOM);
+        let published = PublishedStack {
+            frames: Mutex::new(frames.clone()),
+            ..PublishedStack::default()
+        };
+        Self {
+            frames,
+            depth: 0,
+            clock: START,
+            gaps: START,
+            published: Arc::new(published),
+        }
+    }
+
+    /// What other threads may see.
+    pub(super) fn published(&self) -> Arc<PublishedStack> {
+        self.published.clone()
+    }
+
+    /// Time of the thread that owns the stack has passed.
+    #[inline]
+    pub(super) fn pass(&mut self, ticks: u64) {
+        self.clock += ticks;
+        self.gaps += 1;
+        self.published.clock.store(self.clock, Ordering::Relaxed);
+        self.published.gaps.store(self.gaps, Ordering::Relaxed);
+    }
+
+    /// The time that has passed, and in how many pieces.
+    #[inline]
+    pub(super) fn clock(&self) -> (u64, u64) {
+        (self.clock, self.gaps)
+    }
+
+    /// The innermost call.
+    #[inline]
+    pub(super) fn top(&self) -> Option<Call> {
+        self.frames.get(self.depth.wrapping_sub(1)).map(Frame::get)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, call: Call) {
+        if self.depth == self.frames.len() {
+            self.grow();
+        }
+        self.frames[self.depth].set(call);
+        self.depth += 1;
+        self.published.depth.store(self.depth, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Call> {
+        let call = self.top()?;
+        self.depth -= 1;
+        self.published.depth.store(self.depth, Ordering::Relaxed);
+        Some(call)
+    }
+
+    /// How many calls are above the innermost one of a method; `None` where there is none of it.
+    pub(super) fn distance(&self, method: u32) -> Option<usize> {
+        let calls = self.frames[..self.depth].iter().rev();
+        calls
+            .map(|frame| frame.method.load(Ordering::Relaxed))
+            .position(|other| other == method)
+    }
+
+    /// The calls, outermost first.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Call> {
+        self.frames[..self.depth].iter().map(Frame::get)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = room(self.frames.len() * 2);
+        for (frame, call) in larger.iter().zip(self.calls()) {
+            frame.set(call);
+        }
+        self.frames = larger;
+        *self.published.frames.lock() = self.frames.clone();
+    }
+}
+
+impl PublishedStack {
+    /// Calls `visit` with the context of every call whose time counts as total, and with that time up to now.
+    pub(super) fn each_open(&self, mut visit: impl FnMut(u32, u64, u64)) {
+        let frames = self.frames.lock().clone();
+        let clock = self.clock.load(Ordering::Relaxed);
+        let gaps = self.gaps.load(Ordering::Relaxed);
+        let depth = self.depth.load(Ordering::Relaxed);
+        for call in frames.iter().take(depth).map(Frame::get) {
+            if let Some((since, gaps_since)) = call.since {
+                visit(
+                    call.context,
+                    clock.saturating_sub(since),
+                    gaps.saturating_sub(gaps_since),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(method: u32) -> Call {
+        Call {
+            method,
+            context: method + 1,
+            since: Some((START + u64::from(method), START)),
+            at: 0,
+        }
+    }
+
+    #[test]
+    fn calls_come_back_in_reverse() {
+        let mut stack = CallStack::new();
+        assert_eq!((stack.top(), stack.pop()), (None, None));
+        for method in 0..10_000 {
+            stack.push(call(method));
+        }
+        assert_eq!(stack.distance(9_990), Some(9));
+        assert_eq!(stack.distance(10_000), None);
+        assert!(stack.calls().eq((0..10_000).map(call)));
+        for method in (0..10_000).rev() {
+            assert_eq!(stack.pop(), Some(call(method)));
+        }
+        assert_eq!(stack.pop(), None);
+    }
+
+    #[test]
+    fn others_see_what_is_open() {
+        let mut stack = CallStack::new();
+        stack.pass(7);
+        stack.push(call(3));
+        stack.push(Call {
+            since: None,
+            ..call(5)
+        });
+        stack.pass(2);
+        let mut seen = Vec::new();
+        let published = stack.published();
+        published.each_open(|context, ticks, gaps| seen.push((context, ticks, gaps)));
+        assert_eq!(seen, [(4, 6, 2)]);
+    }
+}

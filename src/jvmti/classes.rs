@@ -1,0 +1,101 @@
+//! Classes as files: the VM shows each one before it defines it, and on request again.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use super::door::Door;
+use super::env::{Env, jvmti};
+use super::error::JvmtiError;
+use super::jni::{Jni, Object};
+use super::sys;
+
+/// A class that the VM is about to define, or to define anew.
+#[derive(Clone, Copy)]
+pub struct ClassFile<'a> {
+    /// Its name as its file writes it, `java/lang/String`, in modified UTF-8; not all classes have one.
+    pub name: Option<&'a [u8]>,
+    /// Its loader, `None` for the boot loader.
+    pub loader: Option<Object<'a>>,
+    /// Its bytes, which other agents may have changed.
+    pub bytes: &'a [u8],
+}
+
+impl Env {
+    /// Whether the VM can define the class anew: arrays and hidden classes it cannot.
+    pub fn is_modifiable(self, class: Object<'_>) -> bool {
+        let mut modifiable = false;
+        // SAFETY: `modifiable` is where the answer goes.
+        let answer = unsafe { jvmti!(self, IsModifiableClass, class.raw, &mut modifiable) };
+        answer.is_ok() && modifiable
+    }
+
+    /// Has the VM show the classes again ([`super::Events::class_file`]) and define them anew, all or none. Needs
+    /// [`super::Capability::Retransform`].
+    pub fn retransform(self, classes: &[Object<'_>]) -> Result<(), JvmtiError> {
+        let raw: Vec<sys::jclass> = classes.iter().map(|class| class.raw).collect();
+        let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
+        // SAFETY: the references are valid: `Object` borrows from what keeps them so.
+        unsafe { jvmti!(self, RetransformClasses, count, raw.as_ptr()) }
+    }
+
+    /// A copy in memory that the VM frees; `None` when it has none.
+    fn for_the_vm(self, bytes: &[u8]) -> Option<(*mut u8, sys::jint)> {
+        let length = sys::jint::try_from(bytes.len()).ok()?;
+        let mut copy = ptr::null_mut();
+        // SAFETY: `copy` is where the answer goes, memory for so many bytes.
+        unsafe {
+            jvmti!(self, Allocate, length.into(), &mut copy).ok()?;
+            ptr::copy_nonoverlapping(bytes.as_ptr(), copy, bytes.len());
+        }
+        Some((copy, length))
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // The parameters are the VM's.
+pub(super) unsafe extern "C" fn on_class_file_load_hook(
+    env: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    _: sys::jclass,
+    loader: sys::jobject,
+    name: *const std::ffi::c_char,
+    _: sys::jobject,
+    length: sys::jint,
+    bytes: *const u8,
+    new_length: *mut sys::jint,
+    new_bytes: *mut *mut u8,
+) {
+    let (Some(door), Ok(length)) = (Door::get(), usize::try_from(length)) else {
+        return;
+    };
+    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are as
+    // many as it says.
+    let (jni, class) = unsafe {
+        let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
+        let loader = Object::from_raw(loader);
+        let bytes = std::slice::from_raw_parts(bytes, length);
+        (
+            Jni::from_raw(jni),
+            ClassFile {
+                name,
+                loader,
+                bytes,
+            },
+        )
+    };
+    let Some(jni) = jni else { return };
+    door.run("ClassFileLoadHook", |events| {
+        let Some(rewritten) = events.class_file(jni, class) else {
+            return;
+        };
+        let Some(env) = Env::of_callback(env, jni) else {
+            return;
+        };
+        if let Some((copy, length)) = env.for_the_vm(&rewritten) {
+            // SAFETY: both are where the VM looks for the answer.
+            unsafe {
+                *new_bytes = copy;
+                *new_length = length;
+            }
+        }
+    });
+}

@@ -1,0 +1,184 @@
+//! The clocks that are read at every event of a thread, and those that are read now and then.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// A clock that is cheap to read and never stops. Its unit is only known to [`TickClock::nanos`].
+///
+/// Where the kernel itself keeps time by the processor's time stamp counter, the counter is read (9 ns); elsewhere
+/// `CLOCK_MONOTONIC` is (21 ns on the same machine).
+#[derive(Clone, Copy, Debug)]
+pub struct TickClock {
+    counter: bool,
+}
+
+/// How long a tick is.
+#[derive(Clone, Copy, Debug)]
+pub struct TickLength(f64);
+
+/// A moment on both clocks, from which the length of a tick is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct TickStart {
+    clock: TickClock,
+    ticks: u64,
+    time: Instant,
+}
+
+/// The shortest time over which the length of a tick is measured: it is right to one in 100,000 then.
+const MEASURED: Duration = Duration::from_millis(5);
+
+impl TickClock {
+    /// The best clock of this machine.
+    pub fn choose() -> Self {
+        static COUNTER: OnceLock<bool> = OnceLock::new();
+        Self {
+            counter: *COUNTER.get_or_init(counter_is_good),
+        }
+    }
+
+    /// The time now, in ticks.
+    #[inline]
+    pub fn ticks(self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if self.counter {
+            // SAFETY: every x86_64 processor has the instruction.
+            return unsafe { std::arch::x86_64::_rdtsc() };
+        }
+        monotonic()
+    }
+
+    /// Begins to measure the length of a tick.
+    pub fn begin(self) -> TickStart {
+        TickStart {
+            clock: self,
+            ticks: self.ticks(),
+            time: Instant::now(),
+        }
+    }
+}
+
+impl TickStart {
+    /// The length of a tick, from what has passed since the start; waits until that is enough.
+    pub fn length(self) -> TickLength {
+        if !self.clock.counter {
+            return TickLength(1.0);
+        }
+        if let Some(rest) = MEASURED.checked_sub(self.time.elapsed()) {
+            std::thread::sleep(rest);
+        }
+        let nanos = self.time.elapsed().as_nanos() as f64;
+        let ticks = self.clock.ticks().saturating_sub(self.ticks).max(1);
+        TickLength(nanos / ticks as f64)
+    }
+}
+
+impl TickLength {
+    /// So many ticks in nanoseconds.
+    pub fn nanos(self, ticks: u64) -> u64 {
+        (ticks as f64 * self.0) as u64
+    }
+
+    /// So many nanoseconds in ticks.
+    pub fn ticks(self, nanos: u64) -> u64 {
+        (nanos as f64 / self.0) as u64
+    }
+}
+
+/// The kernel has tested the counters of all processors against each other, and trusts them.
+fn counter_is_good() -> bool {
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
+}
+
+fn monotonic() -> u64 {
+    read(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// The CPU time of the current thread, in nanoseconds.
+pub fn own_cpu_time() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// The CPU clock of a thread, for other threads.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadCpuClock(libc::clockid_t);
+
+impl ThreadCpuClock {
+    /// That of the current thread; `None` where the system has none.
+    pub fn of_current_thread() -> Option<Self> {
+        let mut clock = 0;
+        // SAFETY: the current thread is alive, and `clock` is where the answer goes.
+        let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
+        (status == 0).then_some(Self(clock))
+    }
+
+    /// The thread's CPU time in nanoseconds; `None` when it has ended.
+    pub fn read(self) -> Option<u64> {
+        read(self.0)
+    }
+}
+
+fn read(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is where the answer goes.
+    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The lowest address and the size of the current thread's stack; `None` where the system does not say.
+pub fn own_stack() -> Option<(usize, usize)> {
+    // SAFETY: an attribute object may be all zeros before it is filled in; the thread is alive; the object is destroyed
+    // once it was filled in.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return None;
+        }
+        let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
+        let status = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        (status == 0).then_some((lowest.addr(), size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_time() {
+        let start = TickClock::choose().begin();
+        let length = start.length();
+        let (clock, time) = (TickClock::choose(), Instant::now());
+        let first = clock.ticks();
+        std::thread::sleep(Duration::from_millis(20));
+        let nanos = length.nanos(clock.ticks() - first);
+        let truth = time.elapsed().as_nanos() as u64;
+        assert!(
+            nanos > 20_000_000 && nanos <= truth + truth / 100,
+            "{nanos} of {truth}"
+        );
+        let back = length.ticks(length.nanos(1_000_000));
+        assert!(back.abs_diff(1_000_000) < 10, "{back}");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_uses_no_cpu_time() {
+        let clock = ThreadCpuClock::of_current_thread().expect("a clock");
+        let before = (own_cpu_time(), clock.read().expect("alive"));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(own_cpu_time() - before.0 < 40_000_000);
+        assert!(clock.read().expect("alive") - before.1 < 40_000_000);
+    }
+
+    #[test]
+    fn the_stack_is_around_us() {
+        let (lowest, size) = own_stack().expect("a stack");
+        let here = std::ptr::from_ref(&size).addr();
+        assert!((lowest..lowest + size).contains(&here));
+    }
+}

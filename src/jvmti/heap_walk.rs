@@ -1,0 +1,459 @@
+//! The heap as a graph: every reference from the roots on, and the values beside the references.
+//!
+//! All callbacks run while the program stands still, on a thread of the VM: a [`HeapVisitor`] calls nothing of the VM and
+//! waits for nothing that a thread of the program could hold.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::{ptr, slice};
+
+use super::env::{Capability, Env, jvmti};
+use super::error::JvmtiError;
+use super::fields::Primitive;
+use super::jni::Object;
+use super::sys;
+
+/// Numbers on objects, by which a walk knows them again. They are nobody else's, and go when this is dropped.
+pub struct Tags(Env);
+
+/// What is told of the graph, in the VM's order: the roots first, then all references and values of one object after
+/// those of another. The roots in the stack of a virtual thread that is not mounted come before its object's references.
+pub trait HeapVisitor: Send {
+    /// A root refers to an object.
+    fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit;
+
+    /// An object refers to an object. The first reference of an instance or an array is the one to its class.
+    fn reference(
+        &mut self,
+        referrer: Referrer,
+        reference: Reference,
+        referee: Referee<'_>,
+    ) -> Visit;
+
+    /// A field has a primitive value; fields have the numbers of [`Reference::Field`] and [`Reference::StaticField`].
+    fn primitive_field(&mut self, field: PrimitiveField) -> Visit;
+
+    /// An array has primitive elements: as many as `elements` has, in the byte order of the machine.
+    fn primitive_array(&mut self, array: Referrer, kind: Primitive, elements: &[u8]) -> Visit;
+}
+
+/// How a walk goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// The references of the object that was referred to are wanted too.
+    Follow,
+    /// Not those of this one.
+    Pass,
+    /// Nothing more is wanted.
+    Stop,
+}
+
+/// What is referred to.
+pub struct Referee<'a> {
+    /// Its tag, 0 for none; what is put in here is its tag from now on.
+    pub tag: &'a mut u64,
+    /// Its class's tag.
+    pub class: u64,
+    /// For an array, how many elements it has.
+    pub length: Option<u32>,
+}
+
+/// What refers to something, or holds a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Referrer {
+    /// Its tag.
+    pub tag: u64,
+    /// Its class's tag.
+    pub class: u64,
+}
+
+/// What a reference is in the object that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// An instance or array refers to its class.
+    Class,
+    /// A field of an instance. Fields are counted through all interfaces of its class, then from `java.lang.Object` down
+    /// to its class, in the order of [`super::ClassFields`].
+    Field(u32),
+    /// An element of an array.
+    Element(u32),
+    /// A class refers to its signers.
+    Signers,
+    /// A class refers to its protection domain.
+    ProtectionDomain,
+    /// An entry of a class's constant pool.
+    Constant(u32),
+    /// Something else that a class refers to: its loader, superclass, interfaces, static fields.
+    Other,
+}
+
+/// What a root is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootReference {
+    /// A global reference of native code.
+    JniGlobal,
+    /// A class that is never unloaded.
+    SystemClass,
+    /// A monitor that has waiters or an owner.
+    Monitor,
+    /// A local variable or an operand of a method.
+    StackLocal(Place),
+    /// A local reference of native code.
+    JniLocal(Place),
+    /// A thread that is alive.
+    Thread,
+    /// Something in the VM.
+    Other,
+}
+
+/// A place in a thread's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The thread's tag, 0 for none.
+    pub thread: u64,
+    /// `Thread.getId()`.
+    pub thread_id: i64,
+    /// The frame, 0 the innermost.
+    pub depth: i32,
+}
+
+/// A field with a primitive value.
+#[derive(Clone, Copy, Debug)]
+pub struct PrimitiveField {
+    /// The instance, or the class.
+    pub holder: Referrer,
+    /// Whether it belongs to the class.
+    pub is_static: bool,
+    /// Its number.
+    pub index: u32,
+    /// Its type.
+    pub kind: Primitive,
+    /// Its value, in the low bytes.
+    pub bits: u64,
+}
+
+/// Which values a walk tells of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WantedValues {
+    /// Those of fields.
+    pub fields: bool,
+    /// Those of arrays.
+    pub arrays: bool,
+}
+
+impl Tags {
+    /// No object has a tag yet.
+    pub fn new(env: Env) -> Result<Self, JvmtiError> {
+        let own = env.aside().ok_or(JvmtiError {
+            function: "GetEnv",
+            code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
+        })?;
+        own.request(&[Capability::HeapWalk])?;
+        Ok(Self(own))
+    }
+
+    /// An object's tag, 0 for none.
+    pub fn get(&self, object: Object<'_>) -> Result<u64, JvmtiError> {
+        let mut tag = 0;
+        // SAFETY: the object's reference is valid; `tag` is where the answer goes.
+        unsafe { jvmti!(self.0, GetTag, object.raw, &mut tag)? };
+        Ok(tag as u64)
+    }
+
+    /// Gives an object a tag; 0 takes it away.
+    pub fn set(&self, object: Object<'_>, tag: u64) -> Result<(), JvmtiError> {
+        self.0.set_tag(object, tag as sys::jlong)
+    }
+
+    /// Stops the program and tells `visitor` of all references, from the roots on.
+    pub fn follow<V: HeapVisitor>(
+        &self,
+        wanted: WantedValues,
+        visitor: &mut V,
+    ) -> Result<(), JvmtiError> {
+        let callbacks = sys::jvmtiHeapCallbacks {
+            heap_reference_callback: Some(on_reference::<V>),
+            primitive_field_callback: wanted
+                .fields
+                .then_some(on_primitive_field::<V> as PrimitiveFieldCallback),
+            array_primitive_value_callback: wanted
+                .arrays
+                .then_some(on_primitive_array::<V> as PrimitiveArrayCallback),
+            ..Default::default()
+        };
+        let mut walk = Walk {
+            visitor,
+            panic: None,
+        };
+        let data: *mut Walk<'_, V> = &mut walk;
+        // SAFETY: the VM calls the functions during this call only, one after the other, with `data` as their last
+        // argument; nobody else uses `walk` meanwhile. No filter; null for all classes, and for the roots.
+        let answer = unsafe {
+            jvmti!(
+                self.0,
+                FollowReferences,
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                &callbacks,
+                data.cast::<c_void>().cast_const()
+            )
+        };
+        match walk.panic {
+            Some(panic) => resume_unwind(panic),
+            None => answer,
+        }
+    }
+
+    /// Leaves the tags where they are, for a VM that is about to end: taking them off millions of objects takes seconds.
+    pub fn leave(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// Takes all tags off. That stops the program for as long as a look at each object of the heap takes; to take them off one by
+/// one takes much longer, and to dispose of the environment is not safe (see [`super::OwnEnv`]).
+impl Drop for Tags {
+    fn drop(&mut self) {
+        let callbacks = sys::jvmtiHeapCallbacks {
+            heap_iteration_callback: Some(untag),
+            ..Default::default()
+        };
+        // SAFETY: the VM calls `untag` during this call only; it needs no data. Null stands for all classes.
+        let _ = unsafe {
+            jvmti!(
+                self.0,
+                IterateThroughHeap,
+                sys::JVMTI_HEAP_FILTER_UNTAGGED as sys::jint,
+                ptr::null_mut(),
+                &callbacks,
+                ptr::null()
+            )
+        };
+    }
+}
+
+/// Runs while the VM stands still.
+unsafe extern "C" fn untag(
+    _class_tag: sys::jlong,
+    _size: sys::jlong,
+    tag: *mut sys::jlong,
+    _length: sys::jint,
+    _data: *mut c_void,
+) -> sys::jint {
+    // SAFETY: the VM passes the place of the object's tag.
+    unsafe { *tag = 0 };
+    0
+}
+
+/// What the callbacks share.
+struct Walk<'v, V> {
+    visitor: &'v mut V,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+type PrimitiveFieldCallback = unsafe extern "C" fn(
+    sys::jvmtiHeapReferenceKind,
+    *const sys::jvmtiHeapReferenceInfo,
+    sys::jlong,
+    *mut sys::jlong,
+    sys::jvalue,
+    sys::jvmtiPrimitiveType,
+    *mut c_void,
+) -> sys::jint;
+
+type PrimitiveArrayCallback = unsafe extern "C" fn(
+    sys::jlong,
+    sys::jlong,
+    *mut sys::jlong,
+    sys::jint,
+    sys::jvmtiPrimitiveType,
+    *const c_void,
+    *mut c_void,
+) -> sys::jint;
+
+/// Runs the visitor; a panic ends the walk, and goes on in [`Tags::follow`].
+///
+/// # Safety
+/// `data` must be what `follow::<V>` passed to the VM.
+unsafe fn visit<V: HeapVisitor>(
+    data: *mut c_void,
+    body: impl FnOnce(&mut V) -> Visit,
+) -> sys::jint {
+    // SAFETY: `follow` passes its own `Walk`, which nobody else uses during the walk.
+    let walk = unsafe { &mut *data.cast::<Walk<'_, V>>() };
+    if walk.panic.is_some() {
+        return sys::JVMTI_VISIT_ABORT as sys::jint;
+    }
+    match catch_unwind(AssertUnwindSafe(|| body(walk.visitor))) {
+        Ok(Visit::Follow) => sys::JVMTI_VISIT_OBJECTS as sys::jint,
+        Ok(Visit::Pass) => 0,
+        Ok(Visit::Stop) => sys::JVMTI_VISIT_ABORT as sys::jint,
+        Err(panic) => {
+            walk.panic = Some(panic);
+            sys::JVMTI_VISIT_ABORT as sys::jint
+        }
+    }
+}
+
+unsafe extern "C" fn on_reference<V: HeapVisitor>(
+    kind: sys::jvmtiHeapReferenceKind,
+    info: *const sys::jvmtiHeapReferenceInfo,
+    class: sys::jlong,
+    referrer_class: sys::jlong,
+    _size: sys::jlong,
+    tag: *mut sys::jlong,
+    referrer_tag: *mut sys::jlong,
+    length: sys::jint,
+    data: *mut c_void,
+) -> sys::jint {
+    // SAFETY: the referrer's tag is null for roots, and is read before the other is borrowed: an object that refers to
+    // itself has one place for both.
+    let referrer = unsafe { referrer_tag.as_ref() }.map(|&tag| Referrer {
+        tag: tag as u64,
+        class: referrer_class as u64,
+    });
+    // SAFETY: the VM passes a place for the tag that nobody else looks at during the callback.
+    let Some(tag) = (unsafe { tag.cast::<u64>().as_mut() }) else {
+        return 0;
+    };
+    let referee = Referee {
+        tag,
+        class: class as u64,
+        length: u32::try_from(length).ok(),
+    };
+    // SAFETY: the kind says what `info` holds; `data` is `follow`'s.
+    unsafe {
+        match referrer {
+            Some(referrer) => {
+                let reference = reference(kind, info);
+                visit::<V>(data, |visitor| {
+                    visitor.reference(referrer, reference, referee)
+                })
+            }
+            None => {
+                let root = root(kind, info);
+                visit::<V>(data, |visitor| visitor.root(root, referee))
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `info` must be what the VM passes with `kind`.
+unsafe fn reference(
+    kind: sys::jvmtiHeapReferenceKind,
+    info: *const sys::jvmtiHeapReferenceInfo,
+) -> Reference {
+    // SAFETY: these kinds come with the part that is read.
+    unsafe {
+        match kind {
+            sys::JVMTI_HEAP_REFERENCE_CLASS => Reference::Class,
+            sys::JVMTI_HEAP_REFERENCE_FIELD => {
+                Reference::Field((*info).field.as_ref().index as u32)
+            }
+            sys::JVMTI_HEAP_REFERENCE_ARRAY_ELEMENT => {
+                Reference::Element((*info).array.as_ref().index as u32)
+            }
+            sys::JVMTI_HEAP_REFERENCE_SIGNERS => Reference::Signers,
+            sys::JVMTI_HEAP_REFERENCE_PROTECTION_DOMAIN => Reference::ProtectionDomain,
+            sys::JVMTI_HEAP_REFERENCE_CONSTANT_POOL => {
+                Reference::Constant((*info).constant_pool.as_ref().index as u32)
+            }
+            _ => Reference::Other,
+        }
+    }
+}
+
+/// # Safety
+/// `info` must be what the VM passes with `kind`.
+unsafe fn root(
+    kind: sys::jvmtiHeapReferenceKind,
+    info: *const sys::jvmtiHeapReferenceInfo,
+) -> RootReference {
+    match kind {
+        sys::JVMTI_HEAP_REFERENCE_JNI_GLOBAL => RootReference::JniGlobal,
+        sys::JVMTI_HEAP_REFERENCE_SYSTEM_CLASS => RootReference::SystemClass,
+        sys::JVMTI_HEAP_REFERENCE_MONITOR => RootReference::Monitor,
+        sys::JVMTI_HEAP_REFERENCE_STACK_LOCAL => {
+            // SAFETY: this kind comes with this part.
+            let local = unsafe { (*info).stack_local.as_ref() };
+            RootReference::StackLocal(Place {
+                thread: local.thread_tag as u64,
+                thread_id: local.thread_id,
+                depth: local.depth,
+            })
+        }
+        sys::JVMTI_HEAP_REFERENCE_JNI_LOCAL => {
+            // SAFETY: this kind comes with this part.
+            let local = unsafe { (*info).jni_local.as_ref() };
+            RootReference::JniLocal(Place {
+                thread: local.thread_tag as u64,
+                thread_id: local.thread_id,
+                depth: local.depth,
+            })
+        }
+        sys::JVMTI_HEAP_REFERENCE_THREAD => RootReference::Thread,
+        _ => RootReference::Other,
+    }
+}
+
+unsafe extern "C" fn on_primitive_field<V: HeapVisitor>(
+    kind: sys::jvmtiHeapReferenceKind,
+    info: *const sys::jvmtiHeapReferenceInfo,
+    class: sys::jlong,
+    tag: *mut sys::jlong,
+    value: sys::jvalue,
+    value_type: sys::jvmtiPrimitiveType,
+    data: *mut c_void,
+) -> sys::jint {
+    let Some(kind_of_value) = Primitive::of_letter(value_type as u8) else {
+        return 0;
+    };
+    // SAFETY: the VM passes a place with the tag, and the part about fields; the value is of the type it names; `data`
+    // is `follow`'s.
+    unsafe {
+        let field = PrimitiveField {
+            holder: Referrer {
+                tag: *tag as u64,
+                class: class as u64,
+            },
+            is_static: kind == sys::JVMTI_HEAP_REFERENCE_STATIC_FIELD,
+            index: (*info).field.as_ref().index as u32,
+            kind: kind_of_value,
+            bits: kind_of_value.bits(value),
+        };
+        visit::<V>(data, |visitor| visitor.primitive_field(field))
+    }
+}
+
+unsafe extern "C" fn on_primitive_array<V: HeapVisitor>(
+    class: sys::jlong,
+    _size: sys::jlong,
+    tag: *mut sys::jlong,
+    count: sys::jint,
+    element_type: sys::jvmtiPrimitiveType,
+    elements: *const c_void,
+    data: *mut c_void,
+) -> sys::jint {
+    let Some(kind) = Primitive::of_letter(element_type as u8) else {
+        return 0;
+    };
+    let bytes = usize::try_from(count).unwrap_or(0) * kind.size();
+    let elements = match bytes {
+        0 => &[],
+        // SAFETY: the VM passes the array itself, with `count` elements of that type; it stands still meanwhile.
+        bytes => unsafe { slice::from_raw_parts(elements.cast::<u8>(), bytes) },
+    };
+    // SAFETY: the VM passes a place with the tag; `data` is `follow`'s.
+    unsafe {
+        let array = Referrer {
+            tag: *tag as u64,
+            class: class as u64,
+        };
+        visit::<V>(data, |visitor| {
+            visitor.primitive_array(array, kind, elements)
+        })
+    }
+}

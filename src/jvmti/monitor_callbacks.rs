@@ -1,0 +1,115 @@
+//! Where the VM calls us for monitors, and for the end of virtual threads: see `callbacks`.
+
+use super::callbacks::{Events, with_thread};
+use super::jni::{Jni, Object};
+use super::sys;
+
+pub(super) unsafe extern "C" fn on_virtual_thread_end(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_thread("VirtualThreadEnd", jni, thread, |events, jni, thread| {
+            events.thread_end(jni, thread)
+        })
+    }
+}
+
+/// As [`with_thread`], with a monitor besides.
+///
+/// # Safety
+/// `jni`, `thread` and `monitor` must be what the VM passed to a callback on this thread.
+unsafe fn with_monitor(
+    event: &'static str,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    monitor: sys::jobject,
+    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>, Object<'_>),
+) {
+    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
+    let Some(monitor) = (unsafe { Object::from_raw(monitor) }) else {
+        return;
+    };
+    // SAFETY: as above.
+    unsafe {
+        with_thread(event, jni, thread, |events, jni, thread| {
+            body(events, jni, thread, monitor)
+        })
+    }
+}
+
+pub(super) unsafe extern "C" fn on_monitor_contended_enter(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    monitor: sys::jobject,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_monitor(
+            "MonitorContendedEnter",
+            jni,
+            thread,
+            monitor,
+            |events, jni, thread, monitor| events.monitor_enter(jni, thread, monitor),
+        )
+    }
+}
+
+pub(super) unsafe extern "C" fn on_monitor_contended_entered(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    _: sys::jobject,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_thread(
+            "MonitorContendedEntered",
+            jni,
+            thread,
+            |events, jni, thread| events.monitor_entered(jni, thread),
+        )
+    }
+}
+
+pub(super) unsafe extern "C" fn on_monitor_wait(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    monitor: sys::jobject,
+    timeout: sys::jlong,
+) {
+    let timeout = u64::try_from(timeout).unwrap_or(0);
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_monitor(
+            "MonitorWait",
+            jni,
+            thread,
+            monitor,
+            |events, jni, thread, monitor| events.monitor_wait(jni, thread, monitor, timeout),
+        )
+    }
+}
+
+pub(super) unsafe extern "C" fn on_monitor_waited(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    monitor: sys::jobject,
+    _timed_out: sys::jboolean,
+) {
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_monitor(
+            "MonitorWaited",
+            jni,
+            thread,
+            monitor,
+            |events, jni, thread, monitor| events.monitor_waited(jni, thread, monitor),
+        )
+    }
+}

@@ -1,0 +1,178 @@
+//! Monitors and the threads that want them, as the VM shows them on request.
+
+use std::ptr;
+
+use super::env::{Buffer, Env, Frame, jvmti};
+use super::error::JvmtiError;
+use super::jni::{Jni, Local, Object};
+use super::sys;
+
+/// What a thread is at, the bits of `GetThreadState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadState(sys::jint);
+
+/// A thread's state and its stack, both of one moment.
+pub struct ThreadStack {
+    /// Its state.
+    pub state: ThreadState,
+    /// Its frames, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// Who has a monitor and who wants it.
+///
+/// From JDK 23 on the VM leaves virtual threads out; before JDK 23 those that wait to be notified are in both lists.
+pub struct MonitorUsage<'a> {
+    /// Who has it.
+    pub owner: Option<Local<'a>>,
+    /// How many times the owner has entered it.
+    pub entries: u32,
+    /// Who wants it.
+    pub entering: Vec<Local<'a>>,
+    /// Who waits to be notified.
+    pub waiting: Vec<Local<'a>>,
+}
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $name:ident = $bit:ident;)*) => {
+        impl ThreadState {
+            $(
+                $(#[$doc])*
+                pub fn $name(self) -> bool {
+                    self.0 & sys::$bit as sys::jint != 0
+                }
+            )*
+        }
+    };
+}
+
+states! {
+    /// It has started and not ended.
+    is_alive = JVMTI_THREAD_STATE_ALIVE;
+    /// It has ended.
+    is_terminated = JVMTI_THREAD_STATE_TERMINATED;
+    /// It runs, or could.
+    is_runnable = JVMTI_THREAD_STATE_RUNNABLE;
+    /// It wants a monitor.
+    is_entering = JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER;
+    /// It waits to be notified, is parked, or sleeps.
+    is_waiting = JVMTI_THREAD_STATE_WAITING;
+    /// It is in `Object.wait`.
+    is_in_object_wait = JVMTI_THREAD_STATE_IN_OBJECT_WAIT;
+    /// It is in `Thread.sleep`.
+    is_sleeping = JVMTI_THREAD_STATE_SLEEPING;
+    /// It has been suspended.
+    is_suspended = JVMTI_THREAD_STATE_SUSPENDED;
+    /// It has been interrupted.
+    is_interrupted = JVMTI_THREAD_STATE_INTERRUPTED;
+    /// It runs native code.
+    is_in_native = JVMTI_THREAD_STATE_IN_NATIVE;
+}
+
+impl Env {
+    /// The states and stacks (at most `depth` frames each) of platform threads, in their order, all of one moment: the VM
+    /// stands still for it. A thread that has ended has no frames.
+    pub fn stacks(
+        self,
+        threads: &[Object<'_>],
+        depth: usize,
+    ) -> Result<Vec<ThreadStack>, JvmtiError> {
+        let raw: Vec<sys::jthread> = threads.iter().map(|thread| thread.raw).collect();
+        let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
+        let depth = depth.try_into().unwrap_or(sys::jint::MAX);
+        let mut stacks = ptr::null_mut();
+        // SAFETY: `raw` holds `count` valid references, and `stacks` is where the answer goes: as many entries, in one
+        // block that also holds all frames. `Buffer` frees it.
+        unsafe {
+            jvmti!(
+                self,
+                GetThreadListStackTraces,
+                count,
+                raw.as_ptr(),
+                depth,
+                &mut stacks
+            )?
+        };
+        let stacks = Buffer::new(self, stacks, count);
+        let stack = |info: &sys::jvmtiStackInfo| {
+            let frames: &[Frame] = match usize::try_from(info.frame_count) {
+                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `Frame`, into the block
+                // that `stacks` owns.
+                Ok(count @ 1..) => unsafe {
+                    std::slice::from_raw_parts(info.frame_buffer.cast(), count)
+                },
+                _ => &[],
+            };
+            ThreadStack {
+                state: ThreadState(info.state),
+                frames: frames.to_vec(),
+            }
+        };
+        Ok(stacks.iter().map(stack).collect())
+    }
+
+    /// What a thread, platform or virtual, is at.
+    pub fn thread_state(self, thread: Object<'_>) -> Result<ThreadState, JvmtiError> {
+        let mut state = 0;
+        // SAFETY: `state` is where the answer goes.
+        unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state)? };
+        Ok(ThreadState(state))
+    }
+
+    /// The monitor that a thread wants, or in which it waits to be notified.
+    pub fn contended_monitor<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: Object<'_>,
+    ) -> Result<Option<Local<'a>>, JvmtiError> {
+        let mut monitor = ptr::null_mut();
+        // SAFETY: `monitor` is where the answer goes.
+        unsafe { jvmti!(self, GetCurrentContendedMonitor, thread.raw, &mut monitor)? };
+        Ok(Local::new(jni, monitor))
+    }
+
+    /// The monitors that a thread has.
+    pub fn owned_monitors<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: Object<'_>,
+    ) -> Result<Vec<Local<'a>>, JvmtiError> {
+        let mut count = 0;
+        let mut monitors = ptr::null_mut();
+        // SAFETY: both are where answers go; `Buffer` frees the array.
+        unsafe {
+            jvmti!(
+                self,
+                GetOwnedMonitorInfo,
+                thread.raw,
+                &mut count,
+                &mut monitors
+            )?
+        };
+        Ok(self.locals(jni, monitors, count))
+    }
+
+    /// Who has a monitor and who wants it, of one moment.
+    pub fn monitor_usage<'a>(
+        self,
+        jni: Jni<'a>,
+        monitor: Object<'_>,
+    ) -> Result<MonitorUsage<'a>, JvmtiError> {
+        let mut usage = sys::jvmtiMonitorUsage::default();
+        // SAFETY: `usage` is where the answer goes; `locals` frees its arrays.
+        unsafe { jvmti!(self, GetObjectMonitorUsage, monitor.raw, &mut usage)? };
+        Ok(MonitorUsage {
+            owner: Local::new(jni, usage.owner),
+            entries: u32::try_from(usage.entry_count).unwrap_or(0),
+            entering: self.locals(jni, usage.waiters, usage.waiter_count),
+            waiting: self.locals(jni, usage.notify_waiters, usage.notify_waiter_count),
+        })
+    }
+
+    /// Takes over an array of local references, and frees it.
+    fn locals<'a>(self, jni: Jni<'a>, raw: *mut sys::jobject, count: sys::jint) -> Vec<Local<'a>> {
+        let raw = Buffer::new(self, raw, count);
+        jni.announce_locals(raw.len());
+        raw.iter().filter_map(|&raw| Local::new(jni, raw)).collect()
+    }
+}

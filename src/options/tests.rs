@@ -1,0 +1,306 @@
+//! What the options mean together, and every message they can give.
+
+use super::*;
+
+fn options(text: &str) -> Options {
+    match parse(text, None) {
+        Ok(Request::Profile(options)) => options,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn error(text: &str) -> String {
+    parse(text, None).expect_err(text).to_string()
+}
+
+#[test]
+fn defaults_are_those_of_the_original() {
+    let options = options("cpu=samples");
+    assert_eq!((options.cpu, options.heap), (Some(Cpu::Samples), None));
+    assert_eq!(options.format, Format::Text);
+    assert_eq!(options.file, "java.hprof.txt");
+    assert_eq!(options.depth, 4);
+    assert_eq!(options.interval, Duration::from_millis(10));
+    assert_eq!(options.cutoff, 0.0001);
+    assert!(options.line_numbers && options.dump_on_exit && options.force && options.verbose);
+    assert!(!options.threads && !options.check_file);
+    assert!(options.collect && options.sample.is_none());
+    assert!(options.without_effect.is_empty());
+}
+
+#[test]
+fn sites_and_samples_go_together() {
+    let options = options("heap=sites,gc=n,sample=512k,cpu=samples");
+    assert_eq!(
+        (options.heap, options.cpu),
+        (Some(Heap::Sites), Some(Cpu::Samples))
+    );
+    assert!(!options.collect);
+    assert_eq!(options.sample, Some(524_288));
+    assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
+    assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
+}
+
+#[test]
+fn monitors_may_be_asked_for_alone() {
+    assert!(!options("cpu=samples").monitors);
+    let alone = options("monitor=y");
+    assert!(alone.monitors && alone.cpu.is_none() && alone.heap.is_none());
+    assert!(!options("monitor=y,monitor=n,cpu=samples,format=b").monitors);
+}
+
+#[test]
+fn timing_takes_a_clock_and_classes() {
+    let options = options("cpu=times,clock=wall,include=a.*:b.B|c.C$D,exclude=a.x.*");
+    assert_eq!(
+        (options.cpu, options.clock),
+        (Some(Cpu::Times), Clock::Wall)
+    );
+    assert_eq!(options.include, ["a.*", "b.B", "c.C$D"]);
+    assert_eq!(options.exclude, ["a.x.*"]);
+    let old = self::options("cpu=old");
+    assert_eq!((old.cpu, old.clock), (Some(Cpu::Old), Clock::Cpu));
+    assert!(old.include.is_empty() && old.exclude.is_empty());
+    let idle = self::options("cpu=samples,clock=wall,include=a").without_effect;
+    assert_eq!(idle, ["include"]);
+}
+
+#[test]
+fn every_option_is_honoured() {
+    let options = options(
+        "cpu=y,format=b,file=x,depth=0,interval=1,cutoff=0.5,lineno=n,thread=y,doe=n,force=n,verbose=n,logflags=4",
+    );
+    assert_eq!(options.format, Format::Binary);
+    assert_eq!(
+        (options.depth, options.interval, options.cutoff),
+        (0, Duration::from_millis(1), 0.5)
+    );
+    assert!(!options.line_numbers && !options.dump_on_exit && !options.force && !options.verbose);
+    assert!(options.threads && options.check_file);
+    assert_eq!(options.file, "x");
+}
+
+#[test]
+fn a_collector_takes_the_place_of_the_file() {
+    let options = options("cpu=samples,net=[::1]:9000,net_exit=n,format=b");
+    let net = options.net.expect("it was given");
+    assert_eq!((&*net.host, net.port), ("::1", 9000));
+    assert!(!options.net_exit && options.without_effect.is_empty());
+    let checked = self::options("cpu=samples,net=h:1,format=b,logflags=4");
+    assert_eq!(checked.without_effect, ["logflags"], "there is no file");
+    assert_eq!(
+        error("cpu=samples,file=x,net=host:1"),
+        "options net=host:1 and file=x exclude each other; one is allowed"
+    );
+    assert_eq!(
+        error("cpu=samples,net=a:1,net=b:2"),
+        "option net=b:2: given twice; once is allowed"
+    );
+}
+
+#[test]
+fn a_compressed_file_has_a_suffix() {
+    assert_eq!(options("cpu=samples").compress, None);
+    let compressed = options("cpu=samples,compress=y");
+    assert_eq!(
+        (compressed.compress, &*compressed.file),
+        (Some(true), "java.hprof.txt.gz")
+    );
+    assert_eq!(
+        options("cpu=samples,compress=y,format=b").file,
+        "java.hprof.gz"
+    );
+    assert_eq!(options("cpu=samples,compress=y,file=x").file, "x");
+}
+
+#[test]
+fn the_binary_file_has_no_suffix() {
+    assert_eq!(options("format=b,cpu=samples").file, "java.hprof");
+    assert_eq!(options("format=b,cpu=samples,file=a.txt").file, "a.txt");
+}
+
+#[test]
+fn the_environment_comes_last_and_wins() {
+    let Ok(Request::Profile(options)) = parse("cpu=samples,depth=2", Some("depth=9,thread=y"))
+    else {
+        panic!("both are valid")
+    };
+    assert_eq!((options.depth, options.threads), (9, true));
+    assert_eq!(parse("", Some("help")), Ok(Request::Help));
+}
+
+#[test]
+fn help_asks_for_help() {
+    assert_eq!(parse("help", None), Ok(Request::Help));
+    assert_eq!(parse("cpu=samples,help", None), Ok(Request::Help));
+}
+
+#[test]
+fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
+    let cases = [
+        ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
+        ("cpu", "option cpu: needs a value, cpu=samples|times|old|y"),
+        ("cpu=samples,format=c", "option format=c: must be a|b"),
+        (
+            "cpu=samples,depth=-1",
+            "option depth=-1: must be a whole number from 0 to 65535",
+        ),
+        (
+            "cpu=samples,depth=70000",
+            "option depth=70000: must be a whole number from 0 to 65535",
+        ),
+        (
+            "cpu=samples,interval=0",
+            "option interval=0: must be a whole number of milliseconds from 1 to 2147483647",
+        ),
+        (
+            "cpu=samples,cutoff=-0.1",
+            "option cutoff=-0.1: must be a number, 0 or more",
+        ),
+        (
+            "cpu=samples,cutoff=nan",
+            "option cutoff=nan: must be a number, 0 or more",
+        ),
+        (
+            "cpu=samples,cutoff=x",
+            "option cutoff=x: must be a number, 0 or more",
+        ),
+        ("cpu=samples,lineno=yes", "option lineno=yes: must be y|n"),
+        ("cpu=samples,thread=Y", "option thread=Y: must be y|n"),
+        ("cpu=samples,doe=", "option doe=: must be y|n"),
+        ("cpu=samples,force=1", "option force=1: must be y|n"),
+        (
+            "cpu=samples,verbose=true",
+            "option verbose=true: must be y|n",
+        ),
+        ("cpu=samples,msa=x", "option msa=x: must be y|n"),
+        ("cpu=samples,gc_okay=x", "option gc_okay=x: must be y|n"),
+        (
+            "cpu=samples,file=",
+            "option file=: must be the name of a file",
+        ),
+        (
+            "cpu=samples,file=a,file=b",
+            "option file=b: given twice; once is allowed",
+        ),
+        (
+            "cpu=samples,logflags=z",
+            "option logflags=z: must be a whole number from 0 to 4294967295",
+        ),
+        (
+            "cpu=samples,speed=9",
+            "unknown option speed=9: 'help' lists the options",
+        ),
+        (
+            "cpu=times,format=b",
+            "option format=b: must be a with cpu=times, which the binary format has no records for",
+        ),
+        (
+            "format=b,cpu=old",
+            "option format=b: must be a with cpu=old, which the binary format has no records for",
+        ),
+        ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
+        (
+            "cpu=times,include=",
+            "option include=: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+        ),
+        (
+            "cpu=times,exclude=a::b",
+            "option exclude=a::b: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+        ),
+        (
+            "cpu=times,include=com/acme/*",
+            "option include=com/acme/*: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+        ),
+        (
+            "heap=dump,dumper=hotspot",
+            "option dumper=hotspot: must be auto|vm|jvmti",
+        ),
+        ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
+        (
+            "heap=sites,sample=0",
+            "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+        ),
+        (
+            "heap=sites,sample=4000m",
+            "option sample=4000m: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+        ),
+        ("heap=x", "option heap=x: must be dump|sites|all"),
+        ("monitor=yes", "option monitor=yes: must be y|n"),
+        (
+            "format=b,monitor=y",
+            "option format=b: must be a with monitor=y, which the binary format has no records for",
+        ),
+        (
+            "cpu=samples,net=h",
+            "option net=h: must be <host>:<port>, an IPv6 address in brackets, the port from 1 to 65535",
+        ),
+        ("cpu=samples,net_exit=x", "option net_exit=x: must be y|n"),
+        ("cpu=samples,compress=1", "option compress=1: must be y|n"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(error(text), message, "{text}");
+        assert!(!message.contains('\n'));
+    }
+}
+
+#[test]
+fn nothing_asked_for_is_heap_all() {
+    for text in ["", "depth=3", ","] {
+        let options = options(text);
+        assert_eq!((options.heap, options.cpu), (Some(Heap::All), None));
+    }
+    assert_eq!(options("cpu=samples").heap, None);
+}
+
+#[test]
+fn a_dump_has_everything_unless_told_otherwise() {
+    let options = options("heap=dump");
+    assert_eq!(
+        (options.heap, options.dumper),
+        (Some(Heap::Dump), Dumper::Auto)
+    );
+    assert!(options.primitive_fields && options.primitive_arrays);
+    let options = self::options("heap=all,dumper=jvmti,primfields=n,primarrays=n");
+    assert_eq!(
+        (options.heap, options.dumper),
+        (Some(Heap::All), Dumper::Jvmti)
+    );
+    assert!(!options.primitive_fields && !options.primitive_arrays);
+}
+
+#[test]
+fn switches_of_old_scripts_are_taken_and_named() {
+    let options = options(
+        "cpu=samples,debugflags=3,X=m,errorexit=y,pause=n,coredump=y,debug=n,msa=y,gc_okay=n",
+    );
+    let named = [
+        "debugflags",
+        "X",
+        "errorexit",
+        "pause",
+        "coredump",
+        "debug",
+        "msa",
+        "gc_okay",
+    ];
+    assert_eq!(options.without_effect, named);
+    assert_eq!(
+        self::options("cpu=samples,primfields=n,primarrays=y,monitor=n").without_effect,
+        [""; 0]
+    );
+}
+
+#[test]
+fn help_lists_every_option_with_its_default() {
+    let help = help();
+    for name in [
+        "heap", "cpu", "monitor", "format", "file", "net", "depth", "interval", "cutoff", "lineno",
+    ] {
+        assert!(help.contains(&format!("\n{name}=")), "{name}");
+    }
+    for name in ["gc", "thread", "doe", "msa", "force", "verbose"] {
+        assert!(help.contains(&format!("\n{name}=y|n")), "{name}");
+    }
+    assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
+}

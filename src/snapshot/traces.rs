@@ -1,0 +1,12 @@
+//! Traces for their own sake.
+
+use super::journal::Journal;
+
+/// Writes all traces that have not been written yet.
+pub fn traces(journal: &Journal) {
+    journal.entry(|entry| {
+        for (id, _) in entry.tables.traces.iter() {
+            entry.trace(id);
+        }
+    });
+}

@@ -1,0 +1,206 @@
+//! The collector that the profile goes to.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::Sink;
+
+/// How long each of the collector's addresses is tried.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How often a write that waits looks whether the program is ending.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a collector may take nothing. A shorter break is one of the network; for a longer one the program, whose
+/// threads wait once the queue is full, must not stand still.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same once the program is ending.
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection to a collector. Writing never raises SIGPIPE: the standard library sends with `MSG_NOSIGNAL`.
+pub struct SocketSink {
+    stream: TcpStream,
+    name: String,
+    patience: Patience,
+}
+
+#[derive(Clone, Copy)]
+struct Patience {
+    running: Duration,
+    ending: Duration,
+}
+
+impl SocketSink {
+    /// Connects to the first address of `host` that answers.
+    pub fn connect(host: &str, port: u16) -> io::Result<Self> {
+        let mut answer = Err(io::Error::new(
+            ErrorKind::NotFound,
+            "the host has no address",
+        ));
+        for address in (host, port).to_socket_addrs()? {
+            answer = TcpStream::connect_timeout(&address, CONNECT);
+            if answer.is_ok() {
+                break;
+            }
+        }
+        let patience = Patience {
+            running: PATIENCE,
+            ending: LAST_PATIENCE,
+        };
+        Self::new(answer?, patience)
+    }
+
+    fn new(stream: TcpStream, patience: Patience) -> io::Result<Self> {
+        stream.set_write_timeout(Some(LOOK))?;
+        // A command's answer does not wait for more to send.
+        stream.set_nodelay(true)?;
+        let name = stream.peer_addr()?.to_string();
+        Ok(Self {
+            stream,
+            name,
+            patience,
+        })
+    }
+
+    /// The same connection, for what comes from the collector.
+    pub fn commands(&self) -> io::Result<TcpStream> {
+        self.stream.try_clone()
+    }
+}
+
+impl Sink for SocketSink {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// A part of the piece may have gone out when this fails: then the collector sees the connection end.
+    fn write(&mut self, mut piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
+        let mut waiting = Waiting::default();
+        while !piece.is_empty() {
+            match self.stream.write(piece) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    piece = &piece[count..];
+                    waiting = Waiting::default();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    waiting.go_on(self.patience, is_ending.load(Ordering::Relaxed))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
+    }
+}
+
+/// How long a write has been waiting, and how long of that while the program was ending.
+#[derive(Default)]
+struct Waiting {
+    since: Option<Instant>,
+    ending_since: Option<Instant>,
+}
+
+impl Waiting {
+    fn go_on(&mut self, patience: Patience, is_ending: bool) -> io::Result<()> {
+        let now = Instant::now();
+        // The first look comes after one wait.
+        let waited = now - *self.since.get_or_insert(now - LOOK);
+        if is_ending && now - *self.ending_since.get_or_insert(now) >= patience.ending {
+            return Err(idle(patience.ending));
+        }
+        if waited >= patience.running {
+            return Err(idle(patience.running));
+        }
+        Ok(())
+    }
+}
+
+fn idle(time: Duration) -> io::Error {
+    let message = format!("the collector has taken nothing for {} s", time.as_secs());
+    io::Error::new(ErrorKind::TimedOut, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// More than the system's buffers on both ends take.
+    const MUCH: usize = 32 << 20;
+
+    fn pair(patience: Patience) -> (SocketSink, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let stream = TcpStream::connect(address).expect("it listens");
+        let sink = SocketSink::new(stream, patience).expect("a connection");
+        (sink, listener.accept().expect("a connection").0)
+    }
+
+    fn patience(running: u64, ending: u64) -> Patience {
+        Patience {
+            running: Duration::from_secs(running),
+            ending: Duration::from_secs(ending),
+        }
+    }
+
+    #[test]
+    fn a_slow_collector_gets_everything() {
+        let (mut sink, mut collector) = pair(patience(600, 600));
+        let reader = thread::spawn(move || {
+            let (mut piece, mut count) = (vec![0; 1 << 20], 0);
+            loop {
+                match collector.read(&mut piece).expect("a connection") {
+                    0 => return count,
+                    some => count += some,
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let is_ending = AtomicBool::new(true);
+        sink.write(&vec![7; MUCH], &is_ending).expect("all of it");
+        sink.finish(&is_ending).expect("a connection");
+        assert_eq!(reader.join().expect("no panic"), MUCH);
+    }
+
+    #[test]
+    fn a_collector_that_takes_nothing_is_given_up() {
+        let (mut sink, _collector) = pair(patience(1, 600));
+        let error = sink
+            .write(&vec![7; MUCH], &AtomicBool::new(false))
+            .expect_err("nobody reads");
+        assert_eq!(error.to_string(), "the collector has taken nothing for 1 s");
+    }
+
+    #[test]
+    fn it_is_given_up_sooner_when_the_program_ends() {
+        let (mut sink, _collector) = pair(patience(600, 1));
+        let error = sink
+            .write(&vec![7; MUCH], &AtomicBool::new(true))
+            .expect_err("nobody reads");
+        assert_eq!(error.to_string(), "the collector has taken nothing for 1 s");
+    }
+
+    #[test]
+    fn a_collector_that_leaves_is_an_error_and_no_signal() {
+        let (mut sink, collector) = pair(patience(600, 600));
+        drop(collector);
+        let error = sink
+            .write(&vec![7; MUCH], &AtomicBool::new(false))
+            .expect_err("nobody is there");
+        assert!(
+            matches!(
+                error.kind(),
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+            ),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! What may be asked of an agent, however it came to the program.
+
+use std::fs;
+use std::process::Command;
+
+use super::{EXACT, busy, end, go, made, profile, steps, text};
+use crate::harness::{Program, agent, any_jvm, cli, jvms};
+use crate::profile::Profile;
+
+#[test]
+fn the_status_says_what_is_going_on() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:1"]);
+        let none = run.hprof_well("status", &[]);
+        assert_eq!(
+            none,
+            format!(
+                "no profile is running in process {}, the agent is not there",
+                run.id()
+            )
+        );
+        let output = run.path("x.txt");
+        let output = fs::canonicalize(output.parent().expect("a folder"))
+            .expect("it")
+            .join("x.txt");
+        let started = run.hprof_well("attach", &["cpu=samples,verbose=n,file=x.txt"]);
+        assert_eq!(started, format!("profiling into {}", output.display()));
+        let status = run.hprof_well("status", &[]);
+        assert!(status.starts_with("profiling for "), "{status}");
+        let what = format!(
+            " s into {} (cpu=samples,verbose=n,file=x.txt)",
+            output.display()
+        );
+        assert!(status.ends_with(&what), "{status}");
+        assert!(
+            run.hprof_well("dump", &[])
+                .starts_with("dumped; profiling for ")
+        );
+        let stopped = run.hprof_well("stop", &[]);
+        assert_eq!(
+            stopped,
+            format!("stopped; the profile is in {}", output.display())
+        );
+        assert_eq!(run.hprof_well("status", &[]), "no profile is running");
+        go(&run, 1);
+        end(run);
+    }
+}
+
+#[test]
+fn a_profile_from_the_start_can_be_stopped_and_another_started() {
+    for jvm in jvms() {
+        let program = Program::java(jvm, "cpu=samples,verbose=n,file=a.txt", &[]);
+        let run = program
+            .program("attach", "Steps")
+            .args(["busy:400", "make:99"])
+            .start();
+        run.wait_for_output("ready");
+        go(&run, 1);
+        run.hprof_well("stop", &[]);
+        run.hprof_well("attach", &[&format!("{EXACT}b.txt")]);
+        go(&run, 2);
+        run.hprof_well("stop", &[]);
+        let (first, second) = (profile(&run, "a.txt"), profile(&run, "b.txt"));
+        end(run);
+        assert!(busy(&first, first.samples()) > 0.5, "{}", jvm.feature);
+        assert!(first.threads.iter().any(|thread| thread.name == "main"));
+        assert!(second.threads.iter().any(|thread| thread.name == "main"));
+        assert_eq!(
+            made(&second, "Steps$Thing", "Steps.make"),
+            99,
+            "{}",
+            jvm.feature
+        );
+    }
+}
+
+#[test]
+fn attaching_is_no_request_for_a_dump() {
+    for jvm in jvms() {
+        let program = Program::java(jvm, "cpu=samples,file=x.txt", &[]);
+        let run = program.program("attach", "Steps").arg("make:1").start();
+        run.wait_for_output("ready");
+        // The first request has the VM open its socket, by SIGQUIT.
+        run.hprof_well("status", &[]);
+        go(&run, 1);
+        let run = end(run);
+        assert!(!run.stdout.contains("Full thread dump"), "{}", run.stdout);
+        let profile = Profile::parse(&run.read("x.txt"));
+        assert_eq!(profile.dumps.len(), 1, "{}: that at the end", jvm.feature);
+    }
+}
+
+#[test]
+fn sigquit_dumps_while_a_profile_runs_and_only_then() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:5", "make:6"]);
+        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+        go(&run, 1);
+        run.send("QUIT");
+        run.wait_until(|| text(&run, "x.txt").contains("SITES END"));
+        run.hprof_well("stop", &[]);
+        let whole = text(&run, "x.txt");
+        run.send("QUIT");
+        run.wait_until(|| run.output("stdout").matches("Full thread dump").count() == 2);
+        go(&run, 2);
+        assert_eq!(text(&run, "x.txt"), whole, "{}", jvm.feature);
+        end(run);
+        assert_eq!(Profile::parse(&whole).sites.len(), 2, "{}", jvm.feature);
+    }
+}
+
+#[test]
+fn a_dump_at_the_end_is_not_what_stops_a_profile() {
+    let run = steps(any_jvm(), &[], &["make:7"]);
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt,doe=n")]);
+    go(&run, 1);
+    run.hprof_well("stop", &[]);
+    assert_eq!(
+        made(&profile(&run, "x.txt"), "Steps$Thing", "Steps.make"),
+        7
+    );
+    end(run);
+}
+
+#[test]
+fn help_is_for_the_one_who_asks() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    assert!(run.hprof_well("attach", &["help"]).contains("\ncpu="));
+    go(&run, 1);
+    let run = end(run);
+    assert_eq!((&*run.stderr, &*run.stdout), ("", "ready\ndone 1\nend\n"));
+}
+
+#[test]
+fn the_command_finds_the_library_that_came_with_it() {
+    for library in ["bin/libhprof.so", "lib/libhprof.so"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["bin", "lib"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        let command = folder.path().join("bin/hprof");
+        fs::copy(cli(), &command).expect("a copy");
+        let run = steps(any_jvm(), &[], &["make:1"]);
+        let attach = || {
+            let mut hprof = Command::new(&command);
+            let arguments = [
+                "attach",
+                &run.id().to_string(),
+                "cpu=samples,verbose=n,file=x.txt",
+            ];
+            hprof.args(arguments).output().expect("hprof")
+        };
+        let missing = attach();
+        assert!(String::from_utf8_lossy(&missing.stderr).contains("name it with --agent"));
+        fs::copy(agent(), folder.path().join(library)).expect("a copy");
+        let found = attach();
+        assert!(found.status.success(), "{library}: {found:?}");
+        // The one that the program has needs no name.
+        let stop = Command::new(&command)
+            .args(["stop", &run.id().to_string()])
+            .output();
+        assert!(stop.expect("hprof").status.success());
+        go(&run, 1);
+        end(run);
+    }
+}
+
+#[test]
+fn the_list_names_the_program_and_whether_it_has_the_agent() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:1"]);
+        let entry = || {
+            let list = Command::new(cli()).arg("list").output().expect("hprof");
+            let list = String::from_utf8(list.stdout).expect("UTF-8");
+            let id = run.id().to_string();
+            let mut lines = list
+                .lines()
+                .map(|line| line.split_whitespace().map(str::to_owned));
+            let entry = lines
+                .find_map(|mut words| (words.next()? == id).then(|| words.collect::<Vec<_>>()));
+            entry.unwrap_or_else(|| panic!("{id} is missing: {list}"))
+        };
+        let before = entry();
+        let version = jvm.feature.to_string();
+        assert!(before[0].starts_with(&version), "{before:?}");
+        assert_eq!(before[1..], ["-", "Steps", "make:1"]);
+        run.hprof_well("attach", &["cpu=samples,file=x.txt"]);
+        assert_eq!(entry()[1..], ["yes", "Steps", "make:1"]);
+        go(&run, 1);
+        end(run);
+    }
+}

@@ -1,0 +1,198 @@
+//! What is refused is refused in one line that says why, and changes nothing.
+
+use std::fs;
+use std::process::Command;
+
+use super::{EXACT, end, go, made, profile, steps, without_warning};
+use crate::harness::{Running, agent, any_jvm, cli, jdks, jvms};
+
+/// What `hprof` says when it refuses.
+fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
+    let (content, text) = run.hprof(verb, rest);
+    assert!(!content, "{verb} {rest:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn commands_at_the_wrong_time_change_nothing() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:10", "make:20"]);
+        for verb in ["dump", "stop"] {
+            let nobody = format!(
+                "hprof: no profile is running in process {}, the agent is not there",
+                run.id()
+            );
+            assert_eq!(refusal(&run, verb, &[]), nobody);
+        }
+        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+        go(&run, 1);
+        let running = refusal(&run, "attach", &["cpu=samples,file=y.txt"]);
+        assert!(running.starts_with("hprof: profiling for "), "{running}");
+        assert!(
+            running.ends_with(" already; 'stop' comes first"),
+            "{running}"
+        );
+        go(&run, 2);
+        run.hprof_well("stop", &[]);
+        for verb in ["dump", "stop"] {
+            assert_eq!(refusal(&run, verb, &[]), "hprof: no profile is running");
+        }
+        let profile = profile(&run, "x.txt");
+        let run = end(run);
+        assert_eq!(
+            made(&profile, "Steps$Thing", "Steps.make"),
+            30,
+            "{}",
+            jvm.feature
+        );
+        assert!(!run.files().contains(&"y.txt".to_owned()));
+        assert_eq!(
+            without_warning(&run.stderr),
+            "",
+            "what was refused is told to who asked"
+        );
+    }
+}
+
+#[test]
+fn options_are_refused_and_the_program_goes_on() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:10"]);
+        let cases = [
+            ("cpu=fast", "option cpu=fast: must be "),
+            ("cpu=samples,file=/nowhere/x", "option file=/nowhere/x: "),
+            ("speed=9", "unknown option speed=9"),
+        ];
+        for (options, message) in cases {
+            let refused = refusal(&run, "attach", &[options]);
+            assert!(
+                refused.starts_with(&format!("hprof: {message}")),
+                "{refused}"
+            );
+        }
+        let long = format!("cpu=samples,file={}", "x".repeat(1100));
+        assert!(refusal(&run, "attach", &[&long]).contains("takes no more than 1024"));
+        // Nothing of it stands in the way of one that is right.
+        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+        go(&run, 1);
+        let run = end(run);
+        assert_eq!(run.files(), ["end", "go1", "x.txt"]);
+    }
+}
+
+#[test]
+fn who_is_no_jvm_is_named() {
+    let hprof = |pid: &str| {
+        let output = Command::new(cli())
+            .args(["attach", pid, "cpu=samples"])
+            .output()
+            .expect("hprof");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    assert_eq!(hprof("4194305"), "hprof: no process 4194305\n");
+    let own = std::process::id();
+    assert_eq!(
+        hprof(&own.to_string()),
+        format!("hprof: process {own} is not a JVM\n")
+    );
+}
+
+#[test]
+fn a_vm_that_lets_nobody_attach_is_left_alone() {
+    for jvm in jvms() {
+        let run = steps(jvm, &["-XX:+DisableAttachMechanism"], &["make:1"]);
+        let refused = refusal(&run, "attach", &["cpu=samples"]);
+        assert!(refused.contains("-XX:+DisableAttachMechanism"), "{refused}");
+        go(&run, 1);
+        let run = end(run);
+        assert_eq!(run.stdout, "ready\ndone 1\nend\n", "no thread dump");
+        assert_eq!(run.files(), ["end", "go1"]);
+    }
+}
+
+#[test]
+fn a_vm_that_does_not_listen_to_signals_listens_all_the_same() {
+    for jvm in jvms() {
+        let run = steps(jvm, &["-Xrs"], &["make:1"]);
+        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+        go(&run, 1);
+        end(run);
+    }
+}
+
+#[test]
+fn options_that_jcmd_has_cut_are_explained() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    let command = "JVMTI.agent_load ";
+    let said = run.jcmd(
+        jdks().next().expect("a JDK"),
+        &format!("{command}{} cpu=samples", agent().display()),
+    );
+    assert!(said.contains("return code: -1"), "{said}");
+    run.wait_for_stderr("quotes of their own");
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn a_vm_that_refuses_agents_says_so() {
+    for jvm in jvms() {
+        let run = steps(jvm, &["-XX:-EnableDynamicAgentLoading"], &["make:1"]);
+        let refused = refusal(&run, "attach", &["cpu=samples"]);
+        assert!(
+            refused.contains("ynamic agent loading is not enabled"),
+            "{}: {refused}",
+            jvm.feature
+        );
+        go(&run, 1);
+        end(run);
+    }
+}
+
+#[test]
+fn a_stopped_program_is_not_waited_for() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    run.send("STOP");
+    let status = format!("/proc/{}/status", run.id());
+    run.wait_until(|| {
+        fs::read_to_string(&status).is_ok_and(|status| status.contains("T (stopped)"))
+    });
+    assert!(refusal(&run, "attach", &["cpu=samples"]).contains("is stopped"));
+    run.send("CONT");
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    let hprof = |library: &str| {
+        let pid = run.id().to_string();
+        let arguments = ["attach", &pid, "cpu=samples", "--agent", library];
+        let output = Command::new(cli()).args(arguments).output().expect("hprof");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    assert!(hprof("/nowhere/libhprof.so").starts_with("hprof: /nowhere/libhprof.so: "));
+    // Not even a library.
+    let text = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    assert!(hprof(text).contains("did not load the agent: "));
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn an_old_reply_file_or_none_is_not_written_to() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    let kept = run.path("kept");
+    fs::write(&kept, "mine").expect("a file");
+    // As somebody would who speaks to the VM without the command.
+    let options = format!("status,reply={}", kept.display());
+    let said = run.jcmd_load(&options);
+    assert!(said.contains("return code: 0"), "{said}");
+    run.wait_for_stderr("hprof: no profile is running");
+    assert_eq!(fs::read_to_string(&kept).expect("it"), "mine");
+    go(&run, 1);
+    end(run);
+}

@@ -1,0 +1,328 @@
+//! The two dumpers describe the same graph.
+//!
+//! Both dump one program, in two runs of it, at the same point. From the static fields of the program's classes on the
+//! two graphs are compared step by step: every name, type, value, element and reference. Classes are compared by what
+//! they declare, all that both dumps have. Where the dumps may differ:
+//!
+//! - A class that is loaded and not linked does not tell JVMTI of its fields. It has no instances then.
+//! - `Throwable.backtrace` is hidden from JVMTI.
+//! - The VM's dumper writes every value that is not a number as the same one.
+//! - What the VM keeps beside the static fields, under names that no field has (`<resolved_references>`).
+//! - Fields that the collector writes when it likes (of references), and that say when something happened.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+
+use hprof_format::{BasicType, Value};
+
+use super::heap::{Class, Dump, File, Thing, id};
+use super::{DUMP, dump, program, read};
+use crate::harness::Jvm;
+use crate::sites::cells;
+
+/// Fields that two runs need not agree on.
+const UNSTEADY: [(&str, &str); 6] = [
+    ("java.lang.Throwable", "backtrace"),
+    ("java.lang.ref.Reference", "discovered"),
+    ("java.lang.ref.Reference", "next"),
+    ("java.lang.ref.Reference", "queue"),
+    ("java.lang.ref.SoftReference", "clock"),
+    ("java.lang.ref.SoftReference", "timestamp"),
+];
+
+/// A program's first dump.
+fn first_dump(jvm: &Jvm, vm_options: &[&str], name: &str, dumper: &str) -> Dump {
+    let options = format!("{DUMP},dumper={dumper},doe=n");
+    let run = program(jvm, &options, vm_options, name).start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}", run.stderr);
+    // Whether the VM's dump is whole is for other tests to say.
+    let mut file = match dumper {
+        "vm" => File::read(&run.path("x.hprof")),
+        _ => read(&run),
+    };
+    assert_eq!(file.dumps.len(), 1, "{}", run.stderr);
+    file.dumps.remove(0)
+}
+
+/// Two dumps, and which object of the one is which of the other.
+struct Pair<'d> {
+    vm: &'d Dump,
+    walk: &'d Dump,
+    /// By the name of the program.
+    program: &'d str,
+    same: HashMap<u64, u64>,
+    back: HashMap<u64, u64>,
+    waiting: Vec<(u64, u64, String)>,
+    differences: BTreeSet<String>,
+}
+
+impl<'d> Pair<'d> {
+    fn compare(vm: &'d Dump, walk: &'d Dump, program: &'d str) -> Self {
+        let mut pair = Self {
+            vm,
+            walk,
+            program,
+            same: HashMap::new(),
+            back: HashMap::new(),
+            waiting: Vec::new(),
+            differences: BTreeSet::new(),
+        };
+        pair.declarations();
+        let ours = vm
+            .classes
+            .values()
+            .filter(|class| is_ours(&class.name, program));
+        for class in ours {
+            // Classes of lambdas have names of their own in every run.
+            if steady(&class.name) == class.name {
+                pair.reference(class.id, walk.class(&class.name).id, &class.name);
+            }
+        }
+        while let Some((left, right, why)) = pair.waiting.pop() {
+            pair.objects(left, right, &why);
+        }
+        pair
+    }
+
+    fn differ(&mut self, difference: String) {
+        self.differences.insert(difference);
+    }
+
+    /// What all classes that both dumps have declare.
+    fn declarations(&mut self) {
+        let mut by_name: HashMap<&str, Vec<&Class>> = HashMap::new();
+        for class in self.walk.classes.values() {
+            by_name.entry(&class.name).or_default().push(class);
+        }
+        for left in self.vm.classes.values() {
+            // Two loaders may have classes of one name.
+            let Some(&[right]) = by_name.get(&*left.name).map(Vec::as_slice) else {
+                continue;
+            };
+            if declares_nothing(right) && !declares_nothing(left) {
+                let instances = self.walk.instances(&right.name).len();
+                if instances > 0 {
+                    self.differ(format!(
+                        "{instances} of {}, which is not described",
+                        right.name
+                    ));
+                }
+                continue;
+            }
+            self.declaration(left, right);
+        }
+    }
+
+    fn declaration(&mut self, left: &Class, right: &Class) {
+        let name = &left.name;
+        let fields = |class: &Class| {
+            let mut fields = class.fields.clone();
+            fields.sort_by(|left, right| left.0.cmp(&right.0));
+            // Hidden from JVMTI.
+            fields.retain(|field| (&*class.name, &*field.0) != UNSTEADY[0]);
+            fields
+        };
+        let statics = |class: &Class| {
+            let statics = class.statics.iter();
+            let mut statics: Vec<(String, BasicType)> = statics
+                .filter(|(name, _)| !name.starts_with('<'))
+                .map(|(name, value)| (name.clone(), value.basic_type()))
+                .collect();
+            statics.sort_by(|left, right| left.0.cmp(&right.0));
+            statics
+        };
+        let above = |dump: &Dump, class: &Class| {
+            dump.classes
+                .get(&class.super_class)
+                .map(|class| class.name.clone())
+        };
+        if fields(left) != fields(right) {
+            self.differ(format!(
+                "{name} declares {:?} and {:?}",
+                left.fields, right.fields
+            ));
+        }
+        if statics(left) != statics(right) {
+            self.differ(format!(
+                "{name} declares {:?} and {:?}",
+                statics(left),
+                statics(right)
+            ));
+        }
+        if above(self.vm, left) != above(self.walk, right) {
+            self.differ(format!("{name} has another superclass"));
+        }
+        if (left.loader == 0) != (right.loader == 0) {
+            self.differ(format!("{name} has another loader"));
+        }
+    }
+
+    fn reference(&mut self, left: u64, right: u64, why: &str) {
+        if left == 0 || right == 0 {
+            if left != right {
+                self.differ(format!("{why} is null in one"));
+            }
+            return;
+        }
+        let known = (self.same.get(&left), self.back.get(&right));
+        match known {
+            (None, None) => {
+                self.same.insert(left, right);
+                self.back.insert(right, left);
+                self.waiting.push((left, right, why.to_owned()));
+            }
+            (Some(&known), _) if known == right => {}
+            _ => self.differ(format!("{why} leads elsewhere")),
+        }
+    }
+
+    fn value(&mut self, left: Value, right: Value, why: &str) {
+        match (left, right) {
+            (Value::Object(left), Value::Object(right)) => self.reference(left.0, right.0, why),
+            (left, right) if bits(left) == bits(right) => {}
+            (left, right) => self.differ(format!("{why} is {left:?} and {right:?}")),
+        }
+    }
+
+    fn objects(&mut self, left: u64, right: u64, why: &str) {
+        let names = [(self.vm, left), (self.walk, right)].map(|(dump, object)| {
+            let class = dump.classes.get(&object);
+            class.map_or_else(
+                || steady(&dump.class_name(object)).to_owned(),
+                |class| format!("class {}", steady(&class.name)),
+            )
+        });
+        if names[0] != names[1] {
+            self.differ(format!("{why} is a {} and a {}", names[0], names[1]));
+            return;
+        }
+        let (vm, walk) = (self.vm, self.walk);
+        if let (Some(left), Some(right)) = (vm.classes.get(&left), walk.classes.get(&right)) {
+            self.classes(left, right);
+            return;
+        }
+        match (&vm.objects[&left], &walk.objects[&right]) {
+            (Thing::Instance { .. }, Thing::Instance { .. }) => {
+                // That of a primitive type, which the VM has filled in differently in another run.
+                if names[0] != "java.lang.Class" {
+                    self.instances(left, right);
+                }
+            }
+            (
+                Thing::Objects { elements: left, .. },
+                Thing::Objects {
+                    elements: right, ..
+                },
+            ) => {
+                if left.len() != right.len() {
+                    self.differ(format!("{why} has other lengths"));
+                }
+                for (&left, &right) in left.iter().zip(right) {
+                    self.reference(left, right, &format!("an element of {why}"));
+                }
+            }
+            (
+                Thing::Primitives {
+                    element: kind,
+                    elements: left,
+                    ..
+                },
+                Thing::Primitives {
+                    element: other,
+                    elements: right,
+                    ..
+                },
+            ) if kind == other && left == right => {}
+            _ => self.differ(format!("{why} has other elements")),
+        }
+    }
+
+    fn classes(&mut self, left: &Class, right: &Class) {
+        if !is_ours(&left.name, self.program) {
+            return;
+        }
+        for (name, value) in left
+            .statics
+            .iter()
+            .filter(|(name, _)| !name.starts_with('<'))
+        {
+            let other = right.statics.iter().find(|(other, _)| other == name);
+            if let Some(&(_, other)) = other {
+                self.value(*value, other, &format!("{}.{name}", left.name));
+            }
+        }
+    }
+
+    fn instances(&mut self, left: u64, right: u64) {
+        let (left, right) = (self.vm.fields(left), self.walk.fields(right));
+        for (class, name, value) in left {
+            if UNSTEADY.contains(&(class, name)) {
+                continue;
+            }
+            let other = right
+                .iter()
+                .find(|(other, field, _)| (steady(other), *field) == (steady(class), name));
+            match other {
+                Some(&(_, _, other)) => self.value(value, other, &format!("{class}.{name}")),
+                None => self.differ(format!("{class}.{name} is missing")),
+            }
+        }
+    }
+}
+
+fn declares_nothing(class: &Class) -> bool {
+    let statics = class.statics.iter();
+    class.fields.is_empty() && statics.filter(|(name, _)| !name.starts_with('<')).count() == 0
+}
+
+fn is_ours(class: &str, program: &str) -> bool {
+    let rest = class.strip_prefix(program);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+}
+
+/// A class's name without what changes from run to run.
+fn steady(name: &str) -> &str {
+    name.find("$$Lambda").map_or(name, |end| &name[..end + 8])
+}
+
+/// A value as it stands in the file; one that is not a number equals every other.
+fn bits(value: Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let value = match value {
+        Value::Float(float) if float.is_nan() => Value::Float(f32::NAN),
+        Value::Double(double) if double.is_nan() => Value::Double(f64::NAN),
+        value => value,
+    };
+    value.write(&mut bytes);
+    bytes
+}
+
+/// Both dumps of a program, compared; answers how many objects and classes were.
+fn compare(jvm: &Jvm, vm_options: &[&str], name: &str) -> (Dump, usize) {
+    let vm = first_dump(jvm, vm_options, name, "vm");
+    let walk = first_dump(jvm, vm_options, name, "jvmti");
+    let pair = Pair::compare(&vm, &walk, name);
+    let differences = &pair.differences;
+    assert!(differences.is_empty(), "{vm_options:?}: {differences:#?}");
+    let count = pair.same.len();
+    (walk, count)
+}
+
+#[test]
+fn both_dumpers_describe_the_same_graph() {
+    for cell in cells() {
+        let (walk, count) = compare(cell.jvm, &cell.vm_options(), "Shapes");
+        assert!(count > 45_000, "{cell}: {count}");
+        assert_eq!(walk.instances("Shapes$Node").len(), 20_000, "{cell}");
+        assert_eq!(
+            walk.elements(id(walk.stat("Shapes", "nodes"))).len(),
+            20_000
+        );
+        let (_, count) = compare(cell.jvm, &cell.vm_options(), "Graph");
+        assert!(count > 40, "{cell}: {count}");
+    }
+}

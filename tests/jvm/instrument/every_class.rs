@@ -1,0 +1,140 @@
+//! The verifier as the judge: each class of the JDKs and of real jars, rewritten, loads with the same outcome as
+//! untouched.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hprof_instrument::{Reason, round_trip};
+use tempfile::TempDir;
+
+use super::{class_files, compile, extract, rewrite_tree};
+use crate::harness::{Jvm, Program, jvms, programs};
+
+const TRACKER: &str = "java/lang/HprofTracker";
+
+/// One line for each class: its name and what became of it.
+fn load_all(jvm: &Jvm, vm_options: &[String], arguments: &[OsString]) -> Vec<String> {
+    let mut program = Program::bare_java(jvm, &["-Xverify:all", "--add-modules=ALL-SYSTEM"])
+        .vm_options(vm_options)
+        .program("instrument", "LoadAll");
+    for argument in arguments {
+        program = program.arg(argument);
+    }
+    let output = program.run_well().stdout;
+    output.lines().map(str::to_owned).collect()
+}
+
+/// Fails if there is a line that is not the same.
+fn assert_same(untouched: &[String], rewritten: &[String], what: &str) {
+    assert_eq!(untouched.len(), rewritten.len(), "classes of {what}");
+    let different: Vec<_> = untouched
+        .iter()
+        .zip(rewritten)
+        .filter(|(untouched, rewritten)| untouched != rewritten)
+        .take(10)
+        .collect();
+    assert!(different.is_empty(), "{what}: {different:#?}");
+    let fine = untouched
+        .iter()
+        .filter(|line| line.ends_with(" ok"))
+        .count();
+    assert!(
+        fine > untouched.len() / 2,
+        "{what}: only {fine} load at all"
+    );
+}
+
+/// Taken apart and put together again, every class is what it was.
+fn assert_round_trip(folder: &Path) {
+    for file in class_files(folder) {
+        let class = fs::read(&file).expect("a class file");
+        let copy = round_trip(&class).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert!(copy == class, "{} has changed", file.display());
+    }
+}
+
+#[test]
+fn every_class_of_the_jdks_loads_as_before() {
+    let tracker = TempDir::new().expect("a temporary folder");
+    let options = [
+        "-source",
+        "11",
+        "-target",
+        "11",
+        "--patch-module",
+        "java.base=boot",
+    ];
+    compile(&options, "boot/java/lang/HprofTracker.java", tracker.path());
+    for jvm in jvms() {
+        let what = format!("JDK {}", jvm.feature);
+        let folder = TempDir::new().expect("a temporary folder");
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        extract(jvm, "--jdk", &old);
+        assert_round_trip(&old);
+        let rewritten = rewrite_tree(&old, &new, TRACKER);
+        assert!(rewritten.methods.len() > 50_000, "{what}");
+        // What is in a JDK fits, even with the calls; and of these there are some.
+        for left_out in &rewritten.left_out {
+            let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
+            assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
+        }
+        let intrinsics = rewritten.left_out.iter();
+        assert!(
+            intrinsics
+                .filter(|one| one.reason == Reason::Intrinsic)
+                .count()
+                > 100
+        );
+
+        let untouched = load_all(jvm, &[], &["--jdk".into()]);
+        let patches = patches(&new, tracker.path());
+        assert_same(
+            &untouched,
+            &load_all(jvm, &patches, &["--jdk".into()]),
+            &what,
+        );
+    }
+}
+
+/// The VM's options that put each module's rewritten classes in the place of its own.
+fn patches(modules: &Path, tracker: &Path) -> Vec<String> {
+    let mut patches = Vec::new();
+    for entry in fs::read_dir(modules).expect("the modules") {
+        let path = entry.expect("a module").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        let path = path.display();
+        let patch = match &*name {
+            "java.base" => format!("--patch-module={name}={path}:{}", tracker.display()),
+            _ => format!("--patch-module={name}={path}"),
+        };
+        patches.push(patch);
+    }
+    patches
+}
+
+#[test]
+fn every_class_of_real_jars_loads_as_before() {
+    let mut jars = vec![programs().join("compiler.jar")];
+    if let Ok(entries) = fs::read_dir(programs().join("classes")) {
+        jars.extend(entries.map(|entry| entry.expect("a jar").path()));
+    }
+    // The oldest verifier and the newest.
+    let judges: Vec<&Jvm> = jvms().first().into_iter().chain(jvms().last()).collect();
+    for jar in jars.iter().filter(|jar| jar.exists()) {
+        let folder = TempDir::new().expect("a temporary folder");
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        extract(judges[0], &jar.to_string_lossy(), &old);
+        assert_round_trip(&old);
+        rewrite_tree(&old, &new, TRACKER);
+        for jvm in &judges {
+            let what = format!("{} on JDK {}", jar.display(), jvm.feature);
+            let load = |folder: &PathBuf| {
+                let mut places = vec![folder.clone().into_os_string()];
+                places.extend(jars.iter().map(|jar| jar.clone().into_os_string()));
+                load_all(jvm, &[], &places)
+            };
+            assert_same(&load(&old), &load(&new), &what);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The class-file rewriter, judged by the VM: what it makes must pass the verifier, and do what it says.
+//!
+//! No agent is in these VMs. Classes are rewritten beforehand, and stand-ins take the calls.
+
+mod counts;
+mod every_class;
+mod mutated;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hprof_instrument::{Hooks, LeftOut, instrument};
+
+use crate::harness::{Jvm, Program, javac};
+
+/// Hooks as the stand-ins have them.
+fn hooks(tracker: &str) -> Hooks<'_> {
+    Hooks {
+        tracker: tracker.as_bytes(),
+        enter: b"enter",
+        exit: b"exit",
+        unwind: b"unwind",
+    }
+}
+
+/// Every class file in a tree.
+fn class_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(class_files(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "class")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// What a rewritten tree holds.
+#[derive(Default)]
+struct Rewritten {
+    /// The methods by their numbers: `Calls.fib(I)I`.
+    methods: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+/// Rewrites all of `from` into `to`.
+fn rewrite_tree(from: &Path, to: &Path, tracker: &str) -> Rewritten {
+    let mut rewritten = Rewritten::default();
+    for file in class_files(from) {
+        let class = fs::read(&file).expect("a class file");
+        let methods = &mut rewritten.methods;
+        let outcome = instrument(&class, &hooks(tracker), &mut |class, method| {
+            let [class, name, descriptor] =
+                [class.name, method.name, method.descriptor].map(String::from_utf8_lossy);
+            methods.push(format!("{class}.{name}{descriptor}"));
+            u32::try_from(methods.len() - 1).ok()
+        });
+        let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        rewritten.left_out.extend(outcome.left_out);
+        let target = to.join(file.strip_prefix(from).expect("a file of the tree"));
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
+        fs::write(target, outcome.class.unwrap_or(class)).expect("a class file");
+    }
+    rewritten
+}
+
+/// Copies the classes of a jar, or those of the VM itself (`--jdk`), into `to`.
+fn extract(jvm: &Jvm, what: &str, to: &Path) {
+    Program::bare_java(jvm, &[])
+        .program("instrument", "Extract")
+        .arg(what)
+        .arg(to)
+        .run_well();
+}
+
+/// Compiles one of the sources that are not like the others.
+fn compile(options: &[&str], source: &str, to: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/instrument");
+    let output = Command::new(javac())
+        .args(["-nowarn", "-Xlint:-options"])
+        .args(options)
+        .arg("-d")
+        .arg(to)
+        .arg(source)
+        .current_dir(sources)
+        .output()
+        .expect("javac");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{source}: {errors}");
+}

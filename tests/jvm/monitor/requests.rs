@@ -1,0 +1,116 @@
+//! Requests for dumps at any time: none is lost, none mixed with another, and none holds up the program.
+
+use std::thread;
+use std::time::Duration;
+
+use super::program;
+use crate::harness::{Finished, Jvm, jvms};
+use crate::profile::Profile;
+
+const OPTIONS: &str = "cpu=samples,heap=sites,monitor=y,file=x.txt";
+
+/// The number of dumps, each of which has all its sections.
+fn dumps(run: &Finished, jvm: &Jvm) -> usize {
+    let profile = Profile::parse(&run.read("x.txt"));
+    let monitors = &profile.monitors;
+    let counts = [
+        profile.dumps.len(),
+        profile.sites.len(),
+        monitors.dumps.len(),
+        monitors.times.len(),
+    ];
+    assert_eq!(counts, [counts[0]; 4], "{}", jvm.feature);
+    let said = run.stderr.matches("Dumping").count();
+    assert_eq!(
+        (said, run.stderr.matches(" done.\n").count()),
+        (counts[0], counts[0])
+    );
+    counts[0]
+}
+
+/// How often the VM answered a request with its own dump of threads.
+fn answered(run: &Finished) -> usize {
+    run.stdout.matches("Full thread dump").count()
+}
+
+#[test]
+fn requests_from_the_first_moment_on() {
+    for jvm in jvms() {
+        // Until the VM listens, the signal would end it.
+        let run = program(jvm, OPTIONS, &[], "Storm")
+            .arg("500")
+            .after("trap '' QUIT; echo deaf >&2")
+            .start();
+        run.wait_for_stderr("deaf");
+        for _ in 0..300 {
+            run.try_send("QUIT");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let run = run.wait();
+        assert_eq!(
+            run.status.code(),
+            Some(0),
+            "{}: {}",
+            jvm.feature,
+            run.stderr
+        );
+        assert!(run.stderr.contains("storm 0\n"), "{}", run.stderr);
+        let (dumps, answered) = (dumps(&run, jvm), answered(&run));
+        println!(
+            "{}: {dumps} dumps, {answered} requests answered",
+            jvm.feature
+        );
+        // The VM answers some before it tells agents of any.
+        assert!(dumps >= 1 && dumps <= answered + 1, "{}", jvm.feature);
+    }
+}
+
+#[test]
+fn a_request_for_each_that_the_vm_tells_of() {
+    for jvm in jvms() {
+        let run = program(jvm, OPTIONS, &[], "Desk").start();
+        run.wait_for_output("ready");
+        // Two at once, and again as soon as the first is being answered.
+        for _ in 0..3 {
+            run.send("QUIT");
+            run.send("QUIT");
+            thread::sleep(Duration::from_millis(300));
+        }
+        std::fs::write(run.path("go"), "").expect("a file");
+        let run = run.wait();
+        assert!(run.status.success(), "{}: {}", jvm.feature, run.stderr);
+        let (dumps, answered) = (dumps(&run, jvm), answered(&run));
+        println!(
+            "{}: {dumps} dumps, {answered} requests answered",
+            jvm.feature
+        );
+        assert_eq!(dumps, answered + 1, "{}: and one at the end", jvm.feature);
+    }
+}
+
+#[test]
+fn requests_while_the_program_ends() {
+    for jvm in jvms() {
+        for round in 0..4 {
+            let run = program(jvm, OPTIONS, &[], "Desk").start();
+            run.wait_for_output("ready");
+            run.send("TERM");
+            for _ in 0..40 {
+                run.try_send("QUIT");
+                thread::sleep(Duration::from_millis(round));
+            }
+            let run = run.wait();
+            // A VM on its way out takes SIGQUIT for what it is to any process.
+            let (code, signal) = (run.status.code(), run.signal());
+            assert!(
+                code == Some(143) || signal == Some(3),
+                "{}: {}: {}",
+                jvm.feature,
+                run.status,
+                run.stderr
+            );
+            let dumps = dumps(&run, jvm);
+            assert!(dumps >= 1, "{}: {}", jvm.feature, run.stderr);
+        }
+    }
+}

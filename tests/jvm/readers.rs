@@ -1,0 +1,213 @@
+//! Other people's readers on the agent's heap dumps: each opens the dump, finds a known object with its values, and
+//! counts as many objects of each class as the others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use jvm_hprof::heap_dump::SubRecord;
+use jvm_hprof::{Id, RecordTag};
+
+use crate::harness::{Finished, Jvm, Program, compiler, jvms, reader};
+
+/// What `Known.java` keeps in its static field.
+const KNOWN: &str = "known number=4711 wide=1099511627776 half=0.5 yes=true text=the known text values=[1, 2, 3] items=1000";
+const DUMPERS: [&str; 2] = ["vm", "jvmti"];
+
+type Counts = BTreeMap<String, u64>;
+
+#[test]
+fn hprof_slurp_reads_heap_dumps() {
+    let Some(slurp) = reader("HPROF_SLURP") else {
+        return;
+    };
+    each_dump(|name, dump, counts| {
+        let output = Command::new(&slurp)
+            .arg(dump)
+            .args(["--top", "1000000"])
+            .output()
+            .expect("hprof-slurp");
+        assert!(output.status.success(), "{name}: {output:?}");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert_same(name, &slurp_counts(&text), counts);
+    });
+}
+
+#[test]
+fn shark_reads_heap_dumps() {
+    read_in_a_jvm("ReadShark.java", |jar| !jar.contains("hprof-heap"));
+}
+
+#[test]
+fn the_heap_library_of_netbeans_reads_heap_dumps() {
+    read_in_a_jvm("ReadHeapLibrary.java", |jar| !jar.contains("hprof-heap"));
+}
+
+#[test]
+fn the_heap_library_of_gridkit_reads_heap_dumps() {
+    read_in_a_jvm("ReadHeapLibrary.java", |jar| !jar.contains("netbeans"));
+}
+
+#[test]
+fn haha_reads_heap_dumps_and_shows_where_objects_were_made() {
+    let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {
+        return;
+    };
+    each_dump(|name, dump, counts| {
+        let said = run_reader("ReadHaha.java", &jars, dump);
+        assert!(said.contains(KNOWN), "{name}: {said}");
+        assert_same(name, &printed_counts(&said), counts);
+        let traces: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("trace "))
+            .collect();
+        let [known, item] = traces[..] else {
+            panic!("{name}: {said}");
+        };
+        assert!(known.contains("Known.<clinit>"), "{name}: {known}");
+        assert!(item.contains("Known.make"), "{name}: {item}");
+    });
+}
+
+/// Runs a reader that prints `class <name> <count>` for each class and the known object's line.
+fn read_in_a_jvm(program: &str, wanted: fn(&str) -> bool) {
+    let Some(jars) = jars(wanted) else {
+        return;
+    };
+    each_dump(|name, dump, counts| {
+        let said = run_reader(program, &jars, dump);
+        assert!(said.contains(KNOWN), "{name}: {said}");
+        assert_same(name, &printed_counts(&said), counts);
+    });
+}
+
+/// Dumps `Known.java` in every way and calls `read` with each dump and what `jvm-hprof` counts in it.
+fn each_dump(read: impl Fn(&str, &Path, &Counts)) {
+    for jvm in jvms() {
+        for dumper in DUMPERS {
+            let run = dump(jvm, dumper);
+            let path = run.path("known.hprof");
+            read(&format!("{} {dumper}", jvm.feature), &path, &counted(&path));
+        }
+    }
+}
+
+fn dump(jvm: &Jvm, dumper: &str) -> Finished {
+    let options = format!("heap=dump,format=b,dumper={dumper},file=known.hprof");
+    Program::java(jvm, &options, &["-XX:+UseSerialGC"])
+        .program("readers", "Known")
+        .run_well()
+}
+
+/// The jars of the readers that are wanted, as a class path.
+fn jars(wanted: fn(&str) -> bool) -> Option<String> {
+    let folder = reader("HPROF_READERS")?;
+    let jars: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the readers")
+        .map(|entry| entry.expect("a jar").path())
+        .filter(|jar| wanted(&jar.to_string_lossy()))
+        .collect();
+    let jars: Vec<_> = jars.iter().map(|jar| jar.to_string_lossy()).collect();
+    Some(jars.join(":"))
+}
+
+fn run_reader(program: &str, jars: &str, dump: &Path) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/readers")
+        .join(program);
+    let output = Command::new(compiler().join("bin/java"))
+        .args(["-cp", jars])
+        .arg(source)
+        .arg(dump)
+        .output()
+        .expect("java");
+    assert!(output.status.success(), "{program}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn printed_counts(said: &str) -> Counts {
+    let mut counts = Counts::new();
+    for line in said.lines() {
+        let Some((class, count)) = line
+            .strip_prefix("class ")
+            .and_then(|line| line.rsplit_once(' '))
+        else {
+            continue;
+        };
+        *counts.entry(class.to_owned()).or_default() += count.parse::<u64>().expect("a count");
+    }
+    counts
+}
+
+/// Of the table `| Total size | Instances | Largest | Class name |`.
+fn slurp_counts(said: &str) -> Counts {
+    let mut counts = Counts::new();
+    for line in said.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if let [_, _, count, _, class, _] = cells[..]
+            && let Ok(count) = count.parse::<u64>()
+        {
+            *counts.entry(class.to_owned()).or_default() += count;
+        }
+    }
+    counts
+}
+
+fn assert_same(name: &str, found: &Counts, counts: &Counts) {
+    for class in found.keys().chain(counts.keys()) {
+        assert_eq!(
+            found.get(class),
+            counts.get(class),
+            "{name}: objects of {class}"
+        );
+    }
+    assert_eq!(counts["Known$Item"], 1000, "{name}");
+}
+
+/// The objects of each class, as `jvm-hprof` sees them.
+fn counted(dump: &Path) -> Counts {
+    let bytes = std::fs::read(dump).expect("the dump");
+    let file = jvm_hprof::parse_hprof(&bytes).expect("a header");
+    let mut strings = HashMap::<Id, String>::new();
+    let mut classes = HashMap::<Id, Id>::new();
+    let mut objects = HashMap::<Id, u64>::new();
+    let mut counts = Counts::new();
+    for record in file.records_iter() {
+        let record = record.expect("a record");
+        match record.tag() {
+            RecordTag::Utf8 => {
+                let string = record.as_utf_8().expect("its tag").expect("its body");
+                let text = string.text_as_str().expect("UTF-8");
+                strings.insert(string.name_id(), text.to_owned());
+            }
+            RecordTag::LoadClass => {
+                let class = record.as_load_class().expect("its tag").expect("its body");
+                classes.insert(class.class_obj_id(), class.class_name_id());
+            }
+            RecordTag::HeapDump | RecordTag::HeapDumpSegment => {
+                let segment = record.as_heap_dump_segment().expect("its tag");
+                for record in segment.expect("its body").sub_records() {
+                    match record.expect("a heap record") {
+                        SubRecord::Instance(instance) => {
+                            *objects.entry(instance.class_obj_id()).or_default() += 1;
+                        }
+                        SubRecord::ObjectArray(array) => {
+                            *objects.entry(array.array_class_obj_id()).or_default() += 1;
+                        }
+                        SubRecord::PrimitiveArray(array) => {
+                            let name = format!("{}[]", array.primitive_type().java_type_name());
+                            *counts.entry(name).or_default() += 1;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for (class, count) in objects {
+        let name = strings[&classes[&class]].clone();
+        *counts.entry(name).or_default() += count;
+    }
+    counts
+}

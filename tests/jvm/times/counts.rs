@@ -1,0 +1,144 @@
+//! Every call counts.
+
+use super::{ALL, calls, one, profile, profile_of_same_output, program};
+use crate::harness::{any_jvm, jvms};
+use crate::profile::Profile;
+
+const CALLS: [(&str, u64); 7] = [
+    ("Calls.fib", 1973),
+    ("Calls.leaf", 300),
+    ("Calls.spin", 300),
+    ("Calls.middle", 100),
+    ("Calls.thrower", 220),
+    ("Calls.locked", 50),
+    ("Calls.main", 1),
+];
+
+#[test]
+fn each_call_is_counted() {
+    for jvm in jvms() {
+        for depth in ["", "depth=1", "depth=2", "depth=30"] {
+            let profile = profile_of_same_output(jvm, depth, "Calls");
+            for (method, count) in CALLS {
+                assert_eq!(
+                    calls(one(&profile), method),
+                    count,
+                    "{} {depth} {method}",
+                    jvm.feature
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn traces_are_as_deep_as_asked() {
+    for depth in [1, 3, 7] {
+        let profile = profile(any_jvm(), &format!("depth={depth}"), "Calls").0;
+        let deepest = profile
+            .traces
+            .values()
+            .map(|trace| trace.frames.len())
+            .max();
+        assert_eq!(deepest, Some(depth));
+    }
+}
+
+#[test]
+fn without_frames_nothing_is_timed() {
+    let run = program(any_jvm(), "cpu=times,depth=0,file=x.txt", "Calls").run_well();
+    assert!(Profile::parse(&run.read("x.txt")).times.is_empty());
+}
+
+#[test]
+fn frames_name_the_file_and_the_first_line() {
+    for jvm in jvms() {
+        let frames = |options| -> Vec<String> {
+            let profile = profile(jvm, options, "Names").0;
+            let times = one(&profile);
+            let row = times.rows.iter().find(|row| row.method == "Names.second");
+            let trace = row.expect("second").trace;
+            profile.traces[&trace].frames[..2].to_vec()
+        };
+        assert_eq!(
+            frames(""),
+            ["Names.second(Names.java:12)", "Names.first(Names.java:7)"]
+        );
+        assert_eq!(
+            frames("lineno=n"),
+            [
+                "Names.second(Names.java:Unknown line)",
+                "Names.first(Names.java:Unknown line)"
+            ]
+        );
+    }
+}
+
+#[test]
+fn only_the_classes_asked_for_are_timed() {
+    for jvm in jvms() {
+        let profile = profile_of_same_output(jvm, "include=Exits:Exits$La*|Exi*Base", "Exits");
+        let times = one(&profile);
+        let foreign = times
+            .rows
+            .iter()
+            .find(|row| !row.method.starts_with("Exits"));
+        assert!(foreign.is_none(), "{foreign:?}");
+        assert_eq!(calls(times, "Exits.deep"), 10_001);
+        assert_eq!(calls(times, "Exits$Lazy.<clinit>"), 1);
+        assert_eq!(calls(times, "Exits$Base.<init>"), 5);
+        assert_eq!(calls(times, "Exits$Fails.<init>"), 0);
+    }
+}
+
+#[test]
+fn classes_can_be_left_out() {
+    let profile = profile_of_same_output(any_jvm(), "exclude=java.*:Exits$*", "Exits");
+    let times = one(&profile);
+    assert_eq!(calls(times, "Exits.after"), 6);
+    for row in &times.rows {
+        let out = row.method.starts_with("java.") || row.method.starts_with("Exits$");
+        assert!(!out, "{row:?}");
+    }
+}
+
+#[test]
+fn what_is_not_timed_is_said() {
+    for jvm in jvms() {
+        let profile = profile(jvm, "", "Calls").0;
+        let notes = &one(&profile).not_timed;
+        for reason in ["native", "intrinsic of the VM", "hidden classes"] {
+            let note = notes.iter().find(|note| note.contains(reason));
+            let count = note.and_then(|note| note.split(' ').next());
+            let count = count.and_then(|count| count.parse::<u32>().ok());
+            assert!(count.is_some_and(|count| count > 0), "{reason}: {notes:?}");
+        }
+        let finalizer = |note: &String| note.contains("java.lang.Object.finalize()V");
+        assert!(notes.iter().any(finalizer), "few are named: {notes:?}");
+    }
+    let quiet = profile(any_jvm(), "verbose=n", "Calls").0;
+    assert_eq!(one(&quiet).not_timed, [""; 0]);
+}
+
+#[test]
+fn a_dump_on_request_starts_counting_anew() {
+    for jvm in jvms() {
+        let run = program(jvm, ALL, "Dumps").start();
+        run.wait_for_output("one");
+        run.send("QUIT");
+        let file = run.path("x.txt");
+        run.wait_until(|| {
+            std::fs::read_to_string(&file).is_ok_and(|text| text.contains("CPU TIME (ms) END"))
+        });
+        std::fs::write(run.path("go"), "").expect("a file");
+        let run = run.wait();
+        assert!(run.status.success(), "{}", run.stderr);
+        let profile = Profile::parse(&run.read("x.txt"));
+        let steps: Vec<u64> = profile
+            .times
+            .iter()
+            .map(|times| calls(times, "Dumps.step"))
+            .collect();
+        assert_eq!(steps, [100, 50], "{}", jvm.feature);
+    }
+}

@@ -1,0 +1,82 @@
+//! `cpu=times` and `cpu=old`: how often methods are called, from where, and what that costs. The programs stand in
+//! `java-tests/times`, their right answers in their first comments.
+
+mod contexts;
+mod costs;
+mod counts;
+mod old;
+mod programs;
+mod threads;
+
+use crate::harness::{Finished, Jvm, Program};
+use crate::profile::{CpuTimes, Profile, Time};
+
+/// Everything, whatever it cost.
+const ALL: &str = "cpu=times,cutoff=0,file=x.txt";
+
+/// Room for a recursion of 10,000 calls, which the interpreter has not without it.
+const STACK: &str = "-Xss8m";
+
+/// A program of `java-tests/times` with the agent.
+fn program(jvm: &Jvm, options: &str, name: &str) -> Program {
+    Program::java(jvm, options, &[STACK]).program("times", name)
+}
+
+/// Runs a program to its end, with these options beside [`ALL`], and reads its profile. What it prints must be what it prints
+/// without the agent.
+fn profile(jvm: &Jvm, options: &str, name: &str) -> (Profile, Finished) {
+    let options = format!("{ALL},{options}");
+    let run = program(jvm, options.trim_end_matches(','), name).run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    (profile, run)
+}
+
+/// As `profile`, for a program that always prints the same.
+fn profile_of_same_output(jvm: &Jvm, options: &str, name: &str) -> Profile {
+    let (profile, run) = profile(jvm, options, name);
+    let bare = Program::bare_java(jvm, &[STACK])
+        .program("times", name)
+        .run_well();
+    assert_eq!(run.stdout, bare.stdout, "{} {name}", jvm.feature);
+    profile
+}
+
+fn one(profile: &Profile) -> &CpuTimes {
+    assert_eq!(profile.times.len(), 1, "one dump");
+    &profile.times[0]
+}
+
+/// The methods of a trace, innermost first.
+fn methods(profile: &Profile, trace: u32) -> Vec<&str> {
+    let frames = profile.traces[&trace].frames.iter();
+    frames
+        .map(|frame| frame.split_once('(').expect("a frame").0)
+        .collect()
+}
+
+/// All calls of a method.
+fn calls(times: &CpuTimes, method: &str) -> u64 {
+    sum(times, |row| row.method == method)
+}
+
+/// The calls of the rows that are wanted.
+fn sum(times: &CpuTimes, wanted: impl Fn(&Time) -> bool) -> u64 {
+    let rows = times.rows.iter().filter(|row| wanted(row));
+    rows.map(|row| row.calls).sum()
+}
+
+/// Every way a method was called: the methods of the traces, and how often.
+fn ways<'a>(profile: &'a Profile, times: &'a CpuTimes, method: &str) -> Vec<(Vec<&'a str>, u64)> {
+    let rows = times.rows.iter().filter(|row| row.method == method);
+    let mut ways: Vec<_> = rows
+        .map(|row| (methods(profile, row.trace), row.calls))
+        .collect();
+    ways.sort();
+    ways
+}
+
+/// The time in a method itself, in milliseconds, as far as the percentages tell.
+fn own_millis(times: &CpuTimes, method: &str) -> f64 {
+    let rows = times.rows.iter().filter(|row| row.method == method);
+    rows.map(|row| row.own).sum::<f64>() / 100.0 * times.total as f64
+}
