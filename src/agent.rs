@@ -8,7 +8,7 @@ mod verify;
 
 use std::io;
 use std::panic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -176,7 +176,7 @@ fn wire(
         Format::Text => Box::new(TextEncoder::new()),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
-    let folder = output.folder();
+    let path = output.path();
     let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
     let tables = Arc::new(Tables::default());
     let settings = Settings {
@@ -192,7 +192,7 @@ fn wire(
         agent_threads,
         &tables,
         &journal,
-        &folder,
+        &path,
     );
     let checked = options.check_file && options.format == Format::Binary;
     let file = output.file.filter(|_| checked);
@@ -204,7 +204,7 @@ fn wire(
         plan: plan(options),
         about,
         // The text of a heap dump begins with its totals.
-        spool: (options.format == Format::Text).then_some(folder),
+        spool: (options.format == Format::Text).then(|| folder_of(&path)),
         collector: output.commands.map(|commands| Collector {
             commands,
             may_exit: options.net_exit,
@@ -220,6 +220,13 @@ fn wire(
     Ok(Handlers::new(run, engines))
 }
 
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
 fn plan(options: &Options) -> DumpPlan {
     DumpPlan {
         cutoff: options.cutoff,
@@ -232,6 +239,7 @@ fn plan(options: &Options) -> DumpPlan {
         sites: options.heap.is_some_and(Heap::has_sites),
         primitive_fields: options.primitive_fields,
         primitive_arrays: options.primitive_arrays,
+        constant_entries: options.format == Format::Text,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::options::{Clock, Cpu, Dumper, Heap, Options};
 use crate::snapshot::Journal;
 use crate::tables::Tables;
 
-/// Makes the engines that the options ask for; `folder` is where heap dumps put files aside.
+/// Makes the engines that the options ask for; `path` is that beside which heap dumps put files aside.
 pub(super) fn engines(
     env: Env,
     virtual_threads: Option<VirtualThreads>,
@@ -23,7 +23,7 @@ pub(super) fn engines(
     agent_threads: &Arc<AgentThreads>,
     tables: &Arc<Tables>,
     journal: &Arc<Journal>,
-    folder: &Path,
+    path: &Path,
 ) -> Engines {
     let shape = TraceShape {
         depth: usize::from(options.depth),
@@ -62,7 +62,7 @@ pub(super) fn engines(
     // A collector may ask for a heap dump in any run.
     let has_dump = options.heap.is_some_and(Heap::has_dump) || options.net.is_some();
     let dumpers = has_dump.then(|| {
-        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), folder);
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), path);
         let wanted = wanted_dumper(options.dumper);
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
         Dumpers::new(

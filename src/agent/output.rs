@@ -30,14 +30,11 @@ impl Output {
         }
     }
 
-    /// Where files that are put aside lie: beside the output, if it is a file.
-    pub(super) fn folder(&self) -> PathBuf {
+    /// The path beside which files are put aside: the output's own, if it is a file.
+    pub(super) fn path(&self) -> PathBuf {
         match &self.file {
-            None => std::env::temp_dir(),
-            Some(file) => match file.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-                _ => PathBuf::from("."),
-            },
+            Some(file) => file.clone(),
+            None => std::env::temp_dir().join("java.hprof"),
         }
     }
 }

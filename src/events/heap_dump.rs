@@ -46,6 +46,7 @@ impl Handlers {
             moment,
             primitive_fields: self.plan.primitive_fields,
             primitive_arrays: self.plan.primitive_arrays,
+            constant_entries: self.plan.constant_entries,
         };
         snapshot::heap_dump(&self.journal, self.spool.as_deref(), |output| {
             dumpers.dump(jni, moment, &subject, output)

@@ -52,6 +52,8 @@ pub struct DumpPlan {
     pub primitive_fields: bool,
     /// `primarrays=`.
     pub primitive_arrays: bool,
+    /// Whether a heap dump may have entries of constant pools.
+    pub constant_entries: bool,
 }
 
 /// What a run measures.

@@ -48,6 +48,10 @@ pub struct Subject<'a> {
     pub primitive_fields: bool,
     /// Whether the elements of primitive arrays are wanted (`primarrays=`); left out, the array has length 0.
     pub primitive_arrays: bool,
+    /// Whether the objects in a class's constant pool may be written as such; else they are static fields with names that
+    /// no field has. HotSpot's dumper never writes any constants, and readers of the binary format have come to rely on it
+    /// (`jvm-hprof` panics).
+    pub constant_entries: bool,
 }
 
 /// Objects and where they were allocated.

@@ -28,6 +28,8 @@ pub(super) struct Describer<'d, 'a> {
     /// The fields of `java.lang.Class` that a class's record has no place for, with names that no static field has.
     pub(super) hidden: Vec<(usize, StringId)>,
     pub(super) primitive_fields: bool,
+    /// Whether constants stand in the constant pool, and not among the static fields.
+    pub(super) constant_entries: bool,
 }
 
 impl<'a> Describer<'_, 'a> {
@@ -69,9 +71,21 @@ impl<'a> Describer<'_, 'a> {
         if statics.len() + self.hidden.len() <= MOST_FIELDS {
             self.hidden_fields(of_class, mirror, &mut statics)?;
         }
+        if !self.constant_entries {
+            let room = MOST_FIELDS - statics.len().min(MOST_FIELDS);
+            for &(index, tag) in found.constants.iter().take(room) {
+                let name = format!("<constant pool entry {index}>");
+                let value = Value::Object(self.numbers.object(tag));
+                statics.push((pieces.output.string(&name), value));
+            }
+        }
         let numbers = &*self.numbers;
         let id = |tag: Option<Tag>| tag.map_or(ObjectId(0), |tag| numbers.object(tag));
         let constant = |&(index, tag): &(u16, Tag)| (index, Value::Object(numbers.object(tag)));
+        let constants = match self.constant_entries {
+            true => found.constants.iter().map(constant).collect(),
+            false => Cow::default(),
+        };
         pieces.put(&HeapRecord::Class(ClassDump {
             class: numbers.object(candidate.tag),
             trace: numbers.trace(candidate.tag),
@@ -80,7 +94,7 @@ impl<'a> Describer<'_, 'a> {
             signers: id(found.signers),
             protection_domain: id(found.protection_domain),
             instance_size: class.kind.size(),
-            constants: found.constants.iter().map(constant).collect(),
+            constants,
             statics: Cow::Owned(statics),
             fields: Cow::Owned(instance_fields),
         }));

@@ -316,6 +316,7 @@ impl<'a> Dump<'_, '_, 'a> {
             held: Some(held),
             hidden,
             primitive_fields: self.subject.primitive_fields,
+            constant_entries: self.subject.constant_entries,
         };
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {

@@ -42,6 +42,7 @@ impl<'a> Dump<'_, '_, 'a> {
             held: None,
             hidden: Vec::new(),
             primitive_fields: self.subject.primitive_fields,
+            constant_entries: self.subject.constant_entries,
         };
         for (index, (candidate, fields)) in candidates.iter().zip(&fields).enumerate() {
             let (place, fields) = (first + index, fields.as_ref());
