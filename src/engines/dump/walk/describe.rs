@@ -30,6 +30,8 @@ pub(super) struct Describer<'d, 'a> {
     pub(super) primitive_fields: bool,
     /// Whether constants stand in the constant pool, and not among the static fields.
     pub(super) constant_entries: bool,
+    /// Objects of `java.lang.Class` that were referred to and are no class that was known.
+    pub(super) unknown_classes: Vec<Tag>,
 }
 
 impl<'a> Describer<'_, 'a> {
@@ -197,7 +199,18 @@ impl<'a> Describer<'_, 'a> {
         }
         let tag = self.numbers.add(0).ok_or(TOO_MANY)?;
         self.tags.set(object, tag.0)?;
+        if self.is_class(object)? {
+            self.unknown_classes.push(tag);
+        }
         Ok(tag)
+    }
+
+    fn is_class(&self, object: Object<'_>) -> Result<bool, DumpError> {
+        let (Some(place), Some(class)) = (self.classes.class, self.jni.class_of(object)) else {
+            return Ok(false);
+        };
+        let tag = Tag(self.tags.get(class.object())?);
+        Ok(tag.number() == self.classes.get(place).tag.number())
     }
 }
 

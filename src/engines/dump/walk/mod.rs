@@ -128,14 +128,15 @@ impl<'a> Dump<'_, '_, 'a> {
         let candidates = self.name_classes(loaded, &mut held)?;
         let mut classes = Classes::default();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
-        let primitive_types = self.primitive_types(&candidates, &fields)?;
+        let of_class = classes.class.and_then(|place| fields[place].as_ref());
+        let primitive_types = self.primitive_types(of_class, &candidates, &fields)?;
         let threads = self.threads()?;
         let own = env.current_thread(jni)?;
         let own = own.map_or(Ok(0), |own| self.tags.get(own.object()))?;
 
         let mut pause = Duration::ZERO;
         let found = self.survey(&classes, &mut pause)?;
-        self.describe(
+        let unknown_classes = self.describe(
             &classes,
             &candidates,
             &fields,
@@ -154,6 +155,7 @@ impl<'a> Dump<'_, '_, 'a> {
             Roots::new(&threads, Tag(own)),
             held.numbers(),
         );
+        recorder.strange_classes = unknown_classes;
         let wanted = WantedValues {
             fields: self.subject.primitive_fields,
             arrays: self.subject.primitive_arrays,
@@ -231,25 +233,25 @@ impl<'a> Dump<'_, '_, 'a> {
         self.used.insert(id).then_some(ObjectId(object.0))
     }
 
-    /// Tags the `java.lang.Class` objects of the primitive types, which no list of classes has.
+    /// Tags the `java.lang.Class` objects of the primitive types, which no list of classes has: arrays of them know them,
+    /// all but `void`.
     fn primitive_types(
         &mut self,
+        of_class: Option<&ClassFields<'_>>,
         candidates: &[Candidate<'_>],
         fields: &[Option<ClassFields<'_>>],
     ) -> Result<Vec<Local<'a>>, DumpError> {
         let mut types = Vec::new();
         for (candidate, fields) in candidates.iter().zip(fields) {
-            let Some(fields) = fields.as_ref().filter(|_| boxes(&candidate.name)) else {
-                continue;
+            let known = match &*candidate.name {
+                "java.lang.Void" => type_in(self.jni, fields.as_ref(), "TYPE", None),
+                array if holds_primitives(array) => {
+                    let array = Some(candidate.class.object());
+                    type_in(self.jni, of_class, "componentType", array)
+                }
+                _ => None,
             };
-            let all = fields.as_slice();
-            let Some(field) = all
-                .iter()
-                .position(|field| field.is_static && field.name == "TYPE")
-            else {
-                continue;
-            };
-            if let Some(FieldValue::Object(Some(class))) = fields.value(self.jni, field, None) {
+            if let Some(class) = known {
                 let old = Tag(self.tags.get(class.object())?);
                 let tag = self.special(Special::PrimitiveType, old, |own| own);
                 self.tags.set(class.object(), tag.0)?;
@@ -296,6 +298,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(survey.found)
     }
 
+    /// Writes the records of classes. Answers objects of `java.lang.Class` that they refer to and that are none of them.
     fn describe(
         &mut self,
         classes: &Classes,
@@ -304,7 +307,7 @@ impl<'a> Dump<'_, '_, 'a> {
         primitive_types: &[Local<'_>],
         found: &[Found],
         held: &mut Held,
-    ) -> Result<(), DumpError> {
+    ) -> Result<Vec<Tag>, DumpError> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let hidden = self.hidden(of_class);
         let mut describer = Describer {
@@ -317,6 +320,7 @@ impl<'a> Dump<'_, '_, 'a> {
             hidden,
             primitive_fields: self.subject.primitive_fields,
             constant_entries: self.subject.constant_entries,
+            unknown_classes: Vec::new(),
         };
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {
@@ -332,7 +336,7 @@ impl<'a> Dump<'_, '_, 'a> {
                 describer.primitive_type(&mut self.pieces, class.object(), of_class)?;
             }
         }
-        Ok(())
+        Ok(describer.unknown_classes)
     }
 
     /// The references in `java.lang.Class` objects that have no place in a class's record.
@@ -354,19 +358,32 @@ impl<'a> Dump<'_, '_, 'a> {
     }
 }
 
-fn boxes(class: &str) -> bool {
-    let boxes = [
-        "Boolean",
-        "Byte",
-        "Character",
-        "Short",
-        "Integer",
-        "Long",
-        "Float",
-        "Double",
-        "Void",
+/// What a field that holds a class holds: a static one, or one of `object`.
+fn type_in<'a>(
+    jni: Jni<'a>,
+    fields: Option<&ClassFields<'_>>,
+    name: &str,
+    object: Option<Object<'_>>,
+) -> Option<Local<'a>> {
+    let fields = fields?;
+    let mut all = fields.as_slice().iter();
+    let field = all.position(|field| field.is_static == object.is_none() && field.name == name)?;
+    match fields.value(jni, field, object) {
+        Some(FieldValue::Object(class)) => class,
+        _ => None,
+    }
+}
+
+fn holds_primitives(array: &str) -> bool {
+    let elements = [
+        "boolean[]",
+        "byte[]",
+        "char[]",
+        "short[]",
+        "int[]",
+        "long[]",
+        "float[]",
+        "double[]",
     ];
-    class
-        .strip_prefix("java.lang.")
-        .is_some_and(|name| boxes.contains(&name))
+    elements.contains(&array)
 }

@@ -43,6 +43,7 @@ impl<'a> Dump<'_, '_, 'a> {
             hidden: Vec::new(),
             primitive_fields: self.subject.primitive_fields,
             constant_entries: self.subject.constant_entries,
+            unknown_classes: Vec::new(),
         };
         for (index, (candidate, fields)) in candidates.iter().zip(&fields).enumerate() {
             let (place, fields) = (first + index, fields.as_ref());
