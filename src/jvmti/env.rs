@@ -3,10 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::callbacks;
 use super::error::JvmtiError;
 use super::flags::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
@@ -16,10 +13,10 @@ use super::virtual_threads::VirtualThreads;
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
 pub struct Env {
-    raw: NonNull<sys::jvmtiEnv>,
-    vm: Vm,
+    pub(super) raw: NonNull<sys::jvmtiEnv>,
+    pub(super) vm: Vm,
     /// Tells the marks on threads from those of earlier rounds.
-    round: u32,
+    pub(super) round: u32,
 }
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
@@ -131,67 +128,7 @@ pub struct GroupInfo<'a> {
     pub parent: Option<Local<'a>>,
 }
 
-/// The VM's environment for us, made by the first round and used by all.
-static SHARED: OnceLock<Env> = OnceLock::new();
-
-/// A second one, for marks and tags that must not be mixed up with those of the first.
-static ASIDE: OnceLock<Env> = OnceLock::new();
-
-/// The environment while a round uses it; dropping it gives capabilities back and switches events off.
-///
-/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One round in a
-/// hundred of `heap=sites` on a busy JDK 17 corrupted the VM's memory. Without capabilities and events it does nothing,
-/// and a copy that is used too late finds it alive.
-pub struct OwnEnv(Env);
-
-impl OwnEnv {
-    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
-    pub fn new(vm: Vm) -> Option<Self> {
-        static ROUNDS: AtomicU32 = AtomicU32::new(0);
-        let shared = Env::kept_in(&SHARED, vm)?;
-        let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
-        Some(Self(Env { round, ..shared }))
-    }
-
-    /// The environment.
-    pub fn env(&self) -> Env {
-        self.0
-    }
-}
-
-impl Drop for OwnEnv {
-    fn drop(&mut self) {
-        let env = self.0;
-        callbacks::silence(env);
-        let mut capabilities = sys::jvmtiCapabilities::default();
-        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses keeps
-        // them.
-        let _ = unsafe {
-            jvmti!(env, GetCapabilities, &mut capabilities)
-                .and_then(|()| jvmti!(env, RelinquishCapabilities, &capabilities))
-        };
-    }
-}
-
 impl Env {
-    fn kept_in(place: &OnceLock<Self>, vm: Vm) -> Option<Self> {
-        if let Some(&env) = place.get() {
-            return Some(env);
-        }
-        let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(*place.get_or_init(|| Self { raw, vm, round: 0 }))
-    }
-
-    /// The second environment, which has tags, marks and capabilities of its own; no events come from it. `None` where the VM
-    /// gives no more.
-    pub fn aside(self) -> Option<Self> {
-        let round = self.round;
-        Some(Self {
-            round,
-            ..Self::kept_in(&ASIDE, self.vm)?
-        })
-    }
-
     /// The environment that the VM passes to a callback, which is the one it was registered with; not for marks, as the round
     /// is not known.
     pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
@@ -340,32 +277,6 @@ impl Env {
         // SAFETY: `state` is where the answer goes.
         let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
         answer.is_ok() && state & sys::JVMTI_THREAD_STATE_ALIVE as sys::jint != 0
-    }
-
-    /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
-    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
-        let mut mark = ptr::null_mut();
-        let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
-        // SAFETY: null stands for the current thread; `mark` is where the answer goes.
-        unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut mark)? };
-        let mark = mark.addr() as u64;
-        // A mark of an earlier round is none.
-        let own = (mark >> 32) as u32 == self.round;
-        Ok(if own { mark as u32 } else { 0 })
-    }
-
-    /// Leaves a number on a live thread.
-    pub fn set_thread_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
-        let mark = (u64::from(self.round) << 32 | u64::from(mark)) as usize;
-        // SAFETY: the VM keeps the pointer and never follows it.
-        unsafe {
-            jvmti!(
-                self,
-                SetThreadLocalStorage,
-                thread.raw,
-                ptr::without_provenance(mark)
-            )
-        }
     }
 
     /// A method's name and signature.

@@ -15,7 +15,10 @@ use super::jni::Object;
 use super::sys;
 
 /// Numbers on objects, by which a walk knows them again. They are nobody else's, and go when this is dropped.
-pub struct Tags(Env);
+pub struct Tags {
+    env: Env,
+    is_fresh: bool,
+}
 
 /// What is told of the graph, in the VM's order: the roots first, then all references and values of one object after
 /// those of another. The roots in the stack of a virtual thread that is not mounted come before its object's references.
@@ -145,25 +148,30 @@ pub struct WantedValues {
 impl Tags {
     /// No object has a tag yet.
     pub fn new(env: Env) -> Result<Self, JvmtiError> {
-        let own = env.aside().ok_or(JvmtiError {
+        let is_fresh = damages_tags(env);
+        let own = match is_fresh {
+            true => env.fresh(),
+            false => env.aside(),
+        };
+        let own = own.ok_or(JvmtiError {
             function: "GetEnv",
             code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
         })?;
         own.request(&[Capability::HeapWalk])?;
-        Ok(Self(own))
+        Ok(Self { env: own, is_fresh })
     }
 
     /// An object's tag, 0 for none.
     pub fn get(&self, object: Object<'_>) -> Result<u64, JvmtiError> {
         let mut tag = 0;
         // SAFETY: the object's reference is valid; `tag` is where the answer goes.
-        unsafe { jvmti!(self.0, GetTag, object.raw, &mut tag)? };
+        unsafe { jvmti!(self.env, GetTag, object.raw, &mut tag)? };
         Ok(tag as u64)
     }
 
     /// Gives an object a tag; 0 takes it away.
     pub fn set(&self, object: Object<'_>, tag: u64) -> Result<(), JvmtiError> {
-        self.0.set_tag(object, tag as sys::jlong)
+        self.env.set_tag(object, tag as sys::jlong)
     }
 
     /// Stops the program and tells `visitor` of all references, from the roots on.
@@ -191,7 +199,7 @@ impl Tags {
         // argument; nobody else uses `walk` meanwhile. No filter; null for all classes, and for the roots.
         let answer = unsafe {
             jvmti!(
-                self.0,
+                self.env,
                 FollowReferences,
                 0,
                 ptr::null_mut(),
@@ -206,16 +214,9 @@ impl Tags {
         }
     }
 
-    /// Leaves the tags where they are, for a VM that is about to end: taking them off millions of objects takes seconds.
-    pub fn leave(self) {
-        std::mem::forget(self);
-    }
-}
-
-/// Takes all tags off. That stops the program for as long as a look at each object of the heap takes; to take them off one by
-/// one takes much longer, and to dispose of the environment is not safe (see [`super::OwnEnv`]).
-impl Drop for Tags {
-    fn drop(&mut self) {
+    /// Stops the program for as long as a look at each object of the heap takes. To take tags off one by one takes much
+    /// longer, and to dispose of an environment while the program runs is not to be had lightly (see [`super::OwnEnv`]).
+    fn untag(&self) {
         let callbacks = sys::jvmtiHeapCallbacks {
             heap_iteration_callback: Some(untag),
             ..Default::default()
@@ -223,7 +224,7 @@ impl Drop for Tags {
         // SAFETY: the VM calls `untag` during this call only; it needs no data. Null stands for all classes.
         let _ = unsafe {
             jvmti!(
-                self.0,
+                self.env,
                 IterateThroughHeap,
                 sys::JVMTI_HEAP_FILTER_UNTAGGED as sys::jint,
                 ptr::null_mut(),
@@ -231,7 +232,29 @@ impl Drop for Tags {
                 ptr::null()
             )
         };
+        self.env.relinquish();
     }
+
+    /// Leaves the tags where they are, for a VM that is about to end: taking them off millions of objects takes seconds.
+    pub fn leave(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// Takes all tags off.
+impl Drop for Tags {
+    fn drop(&mut self) {
+        if self.is_fresh {
+            return self.env.dispose();
+        }
+        self.untag();
+    }
+}
+
+/// ZGC was an experiment in JDK 11: to take tags off while it shows its objects corrupts the VM's memory.
+fn damages_tags(env: Env) -> bool {
+    env.vm_version().is_none_or(|version| version < 15)
+        && env.flags().is_none_or(|flags| flags.is_on(c"UseZGC"))
 }
 
 /// Runs while the VM stands still.

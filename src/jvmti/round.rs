@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::agent_thread::AgentThreads;
 use super::callbacks::{self, Events};
 use super::door::{Closed, Door};
-use super::env::OwnEnv;
+use super::environments::OwnEnv;
 use super::error::JvmtiError;
 use super::jni::Jni;
 

@@ -1,15 +1,18 @@
 //! Finds JVMs, compiles the Java programs once, and runs them with the agent.
 
+mod finished;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+pub use finished::Finished;
 
 /// A JVM to test on.
 pub struct Jvm {
@@ -466,80 +469,6 @@ impl Running {
             stderr,
             folder: self.folder,
         }
-    }
-}
-
-/// A program that has ended.
-pub struct Finished {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
-    folder: TempDir,
-}
-
-impl Finished {
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    pub fn signal(&self) -> Option<i32> {
-        self.status.signal()
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        let path = self.path(name);
-        fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.stderr))
-    }
-
-    /// The names of the files in the folder.
-    pub fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder.path()).expect("the folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .into_string()
-                    .expect("UTF-8")
-            })
-            .collect();
-        names.sort();
-        names
-    }
-
-    /// The number that the program printed behind `name`.
-    pub fn printed(&self, name: &str) -> f64 {
-        let line = self
-            .stdout
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|number| number.parse().ok())
-            .unwrap_or_else(|| panic!("no {name} in {}", self.stdout))
-    }
-
-    /// What `hprof <command>` says of a file, and whether it is content.
-    pub fn hprof(&self, command: &str, name: &str) -> (bool, String, String) {
-        let output = Command::new(cli())
-            .arg(command)
-            .arg(self.path(name))
-            .output()
-            .expect("hprof");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        (
-            output.status.success(),
-            text(output.stdout),
-            text(output.stderr),
-        )
-    }
-
-    /// The binary file as text; it must pass `hprof check`.
-    pub fn checked_text(&self, name: &str) -> String {
-        let (sound, _, fault) = self.hprof("check", name);
-        assert!(sound, "{fault}");
-        let (sound, text, fault) = self.hprof("text", name);
-        assert!(sound, "{fault}");
-        text
     }
 }
 
