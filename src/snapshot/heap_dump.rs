@@ -37,6 +37,7 @@ pub fn heap_dump(
         spooled: None,
         error: None,
         begun: false,
+        naming: true,
         segment: Vec::new(),
     };
     let answer = dump(&mut output).and_then(|done| output.finish(done));
@@ -57,6 +58,8 @@ struct Output<'a> {
     error: Option<io::Error>,
     /// Whether a segment has been written.
     begun: bool,
+    /// Whether segments wait for what they name.
+    naming: bool,
     segment: Vec<u8>,
 }
 
@@ -91,7 +94,15 @@ impl DumpOutput for Output<'_> {
         self.summary(objects, bytes);
     }
 
+    fn all_is_named(&mut self) {
+        self.naming = false;
+    }
+
     fn records(&mut self, content: &[u8]) -> bool {
+        if self.naming {
+            self.segment.extend_from_slice(content);
+            return true;
+        }
         let is_direct = content.len() >= DIRECT;
         let is_full = self.segment.len() + content.len() > SEGMENT;
         if !self.segment.is_empty() && (is_direct || is_full) {

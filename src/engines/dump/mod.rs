@@ -104,6 +104,11 @@ pub trait DumpOutput: Send {
     /// before the first [`DumpOutput::records`].
     fn totals(&mut self, objects: u64, bytes: u64);
 
+    /// Tells that everything which the dump names has been put out: classes, strings, traces. Until then heap records are
+    /// kept in memory, so that all of them stand together: some readers (NetBeans' heap library, so VisualVM) refuse a dump
+    /// with other records between its segments. What is named later all the same stands there.
+    fn all_is_named(&mut self);
+
     /// Appends whole heap records. `false` once the output has failed: there is no use in going on.
     fn records(&mut self, content: &[u8]) -> bool;
 }

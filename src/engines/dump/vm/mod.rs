@@ -160,9 +160,13 @@ impl HeapDumper for VmEngine {
         let (mut source, survey, meaning, pause) = self.dump_and_survey(jni, subject)?;
         let arrays = Arrays::find(&source, &survey)?;
         let mut known = Known::default();
-        let traces = arrays.read(&source, meaning, &mut known, output)?;
+        let made_at = arrays.read(&source, meaning, &mut known)?;
         let line_numbers = self.stacks.line_numbers();
+        // Classes get their ids in this dump before a trace names them: readers take the first that they see.
         let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
+        let mut serials = Serials::default();
+        let serial = |(id, trace)| (id, serials.get(trace, output));
+        let traces = Join::new(made_at.into_iter().map(serial).collect());
         let totals = survey.totals_without(arrays.ids());
         let dumped = Dumped {
             objects: totals.objects,
@@ -185,6 +189,7 @@ impl HeapDumper for VmEngine {
             dangling,
             primitive_fields: subject.primitive_fields,
             primitive_arrays: subject.primitive_arrays,
+            has_objects: false,
             names: Default::default(),
             primitives: Default::default(),
         })?;
@@ -227,21 +232,19 @@ impl Arrays {
         chunks.chain([self.outer])
     }
 
-    /// Reads what the elements are; the answer has the traces of objects, by id.
+    /// Reads what the elements are; the answer has the ids of objects and their traces.
     fn read(
         &self,
         source: &Source,
         meaning: Meaning,
         known: &mut Known,
-        output: &mut dyn DumpOutput,
-    ) -> Result<Join, DumpError> {
+    ) -> Result<Vec<(u64, TraceId)>, DumpError> {
         let Meaning {
             objects,
             classes,
             threads,
         } = meaning;
         let mut entries = Vec::with_capacity(objects.len());
-        let mut serials = Serials::default();
         let mut objects = objects.into_iter();
         let mut classes = classes.into_iter();
         let mut threads = threads.into_iter();
@@ -249,7 +252,7 @@ impl Arrays {
             let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
             for id in elements.chunks_exact(8).map(|id| u8(id, 0)) {
                 if let Some(trace) = objects.next() {
-                    entries.push((id, serials.get(trace, output)));
+                    entries.push((id, trace));
                 } else if let Some(class) = classes.next() {
                     known.classes.insert(id, class);
                 } else if let Some(thread) = threads.next() {
@@ -257,7 +260,7 @@ impl Arrays {
                 }
             }
         }
-        Ok(Join::new(entries))
+        Ok(entries)
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Rewriter<'a> {
     pub(super) dangling: Dangling,
     pub(super) primitive_fields: bool,
     pub(super) primitive_arrays: bool,
+    /// Whether an object has come.
+    pub(super) has_objects: bool,
     /// Names that have been put out.
     pub(super) names: Map<u64, u64>,
     /// Where instances of a class hold primitive values.
@@ -96,6 +98,10 @@ impl Visitor for Rewriter<'_> {
             at = end;
         }
         self.put(&block[kept..at])?;
+        if self.has_objects {
+            // The VM writes all classes before the first object.
+            self.output.all_is_named();
+        }
         Ok(Progress::Done(at as u64))
     }
 }
@@ -146,6 +152,7 @@ impl Rewriter<'_> {
 
     #[inline]
     fn put_trace(&mut self, record: &mut [u8]) {
+        self.has_objects = true;
         let trace = self.traces.find(u8(record, 1));
         put_u4(record, SERIAL, trace.unwrap_or(self.no_trace));
     }

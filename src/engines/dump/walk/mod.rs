@@ -26,7 +26,9 @@ use hprof_format::{ObjectId, TraceSerial};
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
 use crate::engines::alloc::Moment;
 use crate::engines::stack::Stacks;
-use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Local, Object, Tags, WantedValues};
+use crate::jvmti::{
+    ClassFields, ClassState, Env, FieldValue, Jni, Local, Object, Tags, WantedValues,
+};
 use crate::tables::Tables;
 use crate::tables::class::{ClassId, name_of_signature};
 use crate::tables::thread::ThreadSerial;
@@ -123,6 +125,8 @@ struct Dump<'d, 'o, 'a> {
 impl<'a> Dump<'_, '_, 'a> {
     fn run(mut self) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
+        self.link(&env.loaded_classes(jni)?);
+        // Linking loads some, arrays above all.
         let loaded = env.loaded_classes(jni)?;
         let mut held = Held::default();
         let candidates = self.name_classes(loaded, &mut held)?;
@@ -148,6 +152,8 @@ impl<'a> Dump<'_, '_, 'a> {
         drop((fields, primitive_types));
         drop(candidates);
 
+        self.pieces.flush();
+        self.pieces.output.all_is_named();
         let mut recorder = Recorder::new(
             &mut self.numbers,
             &classes,
@@ -219,6 +225,20 @@ impl<'a> Dump<'_, '_, 'a> {
             candidates.push(Candidate { class, tag, name });
         }
         Ok(candidates)
+    }
+
+    /// Links the VM's own classes that were only loaded: the VM maps objects of some from its archive, and tells of the
+    /// fields of linked classes alone. That changes nothing that a program could see. It is done for all, because what is
+    /// named after the walk has begun stands between the dump's segments.
+    fn link(&self, loaded: &[Local<'_>]) {
+        let env = self.engine.env;
+        for class in loaded {
+            let class = class.object();
+            let is_loaded_only = env.class_state(class) == Ok(ClassState::Loaded);
+            if is_loaded_only && matches!(env.class_loader(self.jni, class), Ok(None)) {
+                self.jni.link(class);
+            }
+        }
     }
 
     fn name_class(&self, class: Object<'_>) -> Result<(ClassId, String), DumpError> {

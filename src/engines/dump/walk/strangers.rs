@@ -1,8 +1,6 @@
 //! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
 //! fields.
 
-use foldhash::fast::FixedState;
-use hashbrown::HashSet;
 use hprof_format::HeapRecord;
 
 use super::classes::{Candidate, Classes, Kind};
@@ -29,7 +27,6 @@ impl<'a> Dump<'_, '_, 'a> {
         strangers: Strangers,
     ) -> Result<(), DumpError> {
         let candidates = self.undescribed(classes)?;
-        self.link(&strangers.objects, &candidates);
         let (env, jni) = (self.engine.env, self.jni);
         let first = classes.len();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
@@ -57,20 +54,6 @@ impl<'a> Dump<'_, '_, 'a> {
             self.dormant_class(classes, class);
         }
         Ok(())
-    }
-
-    /// Links the classes of objects that are there although their classes have not come so far: the VM maps some from
-    /// its archive. They are the VM's own classes, and linking them changes nothing that a program could see.
-    fn link(&self, objects: &[Stranger], classes: &[Candidate<'_>]) {
-        let wanted: HashSet<u64, FixedState> =
-            objects.iter().map(|object| object.class.number()).collect();
-        for candidate in classes {
-            let class = candidate.class.object();
-            let is_boot = matches!(self.engine.env.class_loader(self.jni, class), Ok(None));
-            if is_boot && wanted.contains(&candidate.tag.number()) {
-                self.jni.link(class);
-            }
-        }
     }
 
     /// The classes that have tags and no record.
