@@ -190,6 +190,7 @@ impl HeapDumper for VmEngine {
             primitive_fields: subject.primitive_fields,
             primitive_arrays: subject.primitive_arrays,
             has_objects: false,
+            all_is_named: false,
             names: Default::default(),
             primitives: Default::default(),
         })?;

@@ -2,7 +2,10 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use hprof_format::{BasicType, HeapError, HeapKind, HeapRecords, IdSize};
+use hprof_format::{
+    BasicType, ClassDump, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, ObjectId,
+    TraceSerial,
+};
 
 use super::bytes::{put_u4, u4, u8};
 use super::class_dump;
@@ -45,8 +48,9 @@ pub(super) struct Rewriter<'a> {
     pub(super) dangling: Dangling,
     pub(super) primitive_fields: bool,
     pub(super) primitive_arrays: bool,
-    /// Whether an object has come.
+    /// Whether an object has come, and whether the output knows.
     pub(super) has_objects: bool,
+    pub(super) all_is_named: bool,
     /// Names that have been put out.
     pub(super) names: Map<u64, u64>,
     /// Where instances of a class hold primitive values.
@@ -98,9 +102,11 @@ impl Visitor for Rewriter<'_> {
             at = end;
         }
         self.put(&block[kept..at])?;
-        if self.has_objects {
+        if self.has_objects && !self.all_is_named {
             // The VM writes all classes before the first object.
+            self.describe_the_rest()?;
             self.output.all_is_named();
+            self.all_is_named = true;
         }
         Ok(Progress::Done(at as u64))
     }
@@ -112,6 +118,21 @@ impl Rewriter<'_> {
             true => Ok(()),
             false => Err(DumpError::Output),
         }
+    }
+
+    /// Classes that are not linked have no objects, and the VM does not tell of their fields.
+    fn describe_the_rest(&mut self) -> Result<(), DumpError> {
+        let mut records = Vec::new();
+        for class in self.survey.undescribed() {
+            let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
+            let record = HeapRecord::Class(ClassDump {
+                class: ObjectId(class),
+                trace: TraceSerial(trace),
+                ..ClassDump::default()
+            });
+            record.write(&mut records);
+        }
+        self.put(&records)
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The first look at the VM's dump: everything that must be known before the first record of ours is written.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use hprof_format::{
     BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
@@ -38,6 +38,8 @@ pub(super) struct Survey {
     /// Traces by serial number: ids of frames.
     pub(super) traces: Map<u32, Vec<u64>>,
     pub(super) threads: Vec<Thread>,
+    /// The ids of classes that have a record in the dump.
+    described: HashSet<u64, FixedState>,
     /// By class id, where they are asked for.
     pub(super) layouts: Map<u64, Layout>,
     /// The object that the reference holds.
@@ -125,6 +127,7 @@ impl Survey {
             frames: Map::default(),
             traces: Map::default(),
             threads: Vec::new(),
+            described: HashSet::default(),
             layouts: Map::default(),
             list: None,
             globals: Vec::new(),
@@ -133,6 +136,14 @@ impl Survey {
             ids: NO_IDS,
             counter: HeapCounter::new(IdSize::Eight),
         }
+    }
+
+    /// The ids of classes that were loaded and have no record in the dump: the VM leaves out those that are not linked,
+    /// though roots and class loaders refer to them.
+    pub(super) fn undescribed(&self) -> Vec<u64> {
+        let all = self.classes.values().map(|class| class.object);
+        all.filter(|class| !self.described.contains(class))
+            .collect()
     }
 
     /// What the dump holds without those arrays.
@@ -217,6 +228,7 @@ impl Survey {
             && let Ok(class) = record.decode()
         {
             self.counter.record(&class);
+            self.described.insert(u8(record.bytes(), 1));
         }
         let record = record.bytes();
         match kind {
