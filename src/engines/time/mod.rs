@@ -35,6 +35,8 @@ use thread_clock::Timing;
 
 /// Classes that are defined anew together. The program stands still meanwhile.
 const BATCH: usize = 500;
+/// As above, on a VM that looks at all classes for each of them (before JDK 12).
+const SMALL_BATCH: usize = 8;
 
 /// What is to be timed, and how.
 pub struct TimerPlan {
@@ -230,7 +232,8 @@ impl MethodTimer {
                 .collect()
         };
         let classes: Vec<Object<'_>> = classes.iter().map(Global::object).collect();
-        for batch in classes.chunks(BATCH) {
+        let is_slow = self.env.vm_version().is_none_or(|version| version < 12);
+        for batch in classes.chunks(if is_slow { SMALL_BATCH } else { BATCH }) {
             self.retransform_batch(batch);
         }
         Ok(())
