@@ -148,8 +148,12 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, StartE
         need(heap.option(), &capabilities)?;
     }
     if options.monitors {
-        let capabilities = [Capability::MonitorEvents, Capability::MonitorStates];
-        need("monitor=y", &capabilities)?;
+        need("monitor=y", &[Capability::MonitorEvents])?;
+        if env.request(&[Capability::MonitorStates]).is_err() {
+            console::line(format_args!(
+                "monitor=y: a VM that runs already does not tell which monitors threads want; dumps have their states only"
+            ));
+        }
     }
     if options.net.is_some() {
         // A collector may ask for a HEAP SUMMARY in any run.

@@ -39,9 +39,9 @@ pub enum Capability {
     GarbageCollectionEvents,
     /// For [`Env::class_histogram`].
     HeapWalk,
-    /// For the events of monitors, [`super::Event::MonitorEnter`] and its kin.
+    /// For the events of monitors, [`super::Event::MonitorEnter`] and its kin, and [`Env::monitor_usage`].
     MonitorEvents,
-    /// For [`Env::monitor_usage`], [`Env::contended_monitor`] and [`Env::owned_monitors`].
+    /// For [`Env::contended_monitor`] and [`Env::owned_monitors`]. The VM gives it only when it starts.
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
@@ -404,9 +404,11 @@ impl Env {
                     wanted.set_can_generate_garbage_collection_events(1);
                 }
                 Capability::HeapWalk => wanted.set_can_tag_objects(1),
-                Capability::MonitorEvents => wanted.set_can_generate_monitor_events(1),
-                Capability::MonitorStates => {
+                Capability::MonitorEvents => {
+                    wanted.set_can_generate_monitor_events(1);
                     wanted.set_can_get_monitor_info(1);
+                }
+                Capability::MonitorStates => {
                     wanted.set_can_get_owned_monitor_info(1);
                     wanted.set_can_get_current_contended_monitor(1);
                 }
