@@ -480,7 +480,11 @@ fn recv_sends_what_it_is_told() {
             stderr.contains("hprof: no command 'no'; 'hprof recv --help' lists them"),
             "{stderr}"
         );
-        hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+        let summary = hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+        assert!(
+            summary.to_string().contains(" 1 HEAP DUMP END"),
+            "{summary}"
+        );
         let records = records(&bytes);
         let count = |is_wanted: fn(&Record) -> bool| {
             records.iter().filter(|record| is_wanted(record)).count()
@@ -492,7 +496,8 @@ fn recv_sends_what_it_is_told() {
         );
         assert_eq!(
             count(|record| matches!(record, Record::HeapSummary { .. })),
-            3
+            4,
+            "and one before the heap dump"
         );
         assert_eq!(
             count(|record| matches!(record, Record::CpuSamples { .. })),

@@ -123,10 +123,10 @@ fn a_compressed_file_is_verified_too() {
 
 #[test]
 fn a_full_disk_leaves_a_readable_part() {
-    // 16 KB of file; 64 KB of records take less than that each time, but not all together.
+    // 48 KB of file; 64 KB of records take less than that, but not all together.
     let options = "cpu=samples,format=b,depth=40,interval=1,file=x.hprof.gz";
     let run = Program::new(any_jvm(), options, "ShortThreads")
-        .after("ulimit -f 16")
+        .after("ulimit -f 48")
         .run_well();
     assert!(
         run.stderr.contains("x.hprof.gz: File too large"),
