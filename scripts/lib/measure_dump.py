@@ -99,6 +99,9 @@ def measure(options, folder: pathlib.Path, bare: Vm, agent: Vm) -> list[float]:
         before = agent_file.stat().st_size
         rounds.append((bare.measure(by_jmap), agent.measure(by_agent)))
         sizes.append((bare_file.stat().st_size, agent_file.stat().st_size - before))
+        # What has been written must not keep the disk busy in the next round; the file keeps its length.
+        os.truncate(agent_file, 0)
+        os.truncate(agent_file, before + sizes[-1][1])
     figures = []
     for index in (0, 1):
         pairs = [(theirs[index], ours[index]) for theirs, ours in rounds]

@@ -8,8 +8,7 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::callbacks::Events;
-use super::door::Door;
+use super::callbacks::with_thread;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Local, Object};
@@ -68,7 +67,7 @@ impl VirtualThreads {
         jni.is_virtual(thread)
     }
 
-    /// Switches on the events [`Events::virtual_thread_mounted`] and [`Events::virtual_thread_unmounted`].
+    /// Switches on the events [`super::Events::virtual_thread_mounted`] and [`super::Events::virtual_thread_unmounted`].
     pub fn tell_of_mounts(self) -> Result<(), JvmtiError> {
         self.watch_mounts(true)
     }
@@ -123,7 +122,7 @@ unsafe extern "C" fn on_mounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_virtual_thread("VirtualThreadMount", jni, thread, |events, jni, thread| {
+        with_thread("VirtualThreadMount", jni, thread, |events, jni, thread| {
             events.virtual_thread_mounted(jni, thread)
         })
     }
@@ -136,30 +135,13 @@ unsafe extern "C" fn on_unmounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_virtual_thread(
+        with_thread(
             "VirtualThreadUnmount",
             jni,
             thread,
             |events, jni, thread| events.virtual_thread_unmounted(jni, thread),
         )
     }
-}
-
-/// # Safety
-/// `jni` and `thread` must be what the VM passed to a callback on this thread.
-unsafe fn with_virtual_thread(
-    event: &'static str,
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
-) {
-    let Some(door) = Door::get() else { return };
-    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let (Some(jni), Some(thread)) = (unsafe { (Jni::from_raw(jni), Object::from_raw(thread)) })
-    else {
-        return;
-    };
-    door.run(event, |events| body(events, jni, thread));
 }
 
 /// The number of an extension event.
