@@ -8,7 +8,7 @@ use crate::engines::cpu_samples::{CpuSampler, PortableSampler};
 use crate::engines::cpu_times::{self, ClassFilter, MethodTimer, TimerPlan};
 use crate::engines::heap_dump::{Dumpers, VmEngine, WalkEngine, Wanted};
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{AgentThreads, Env, Interval, VirtualThreads};
+use crate::jvmti::{AgentThreads, Env, Interval, ThreadMarks, VirtualThreads};
 use crate::names::Tables;
 use crate::options::{Clock, Cpu, Dumper, Heap, Options};
 use crate::output::Journal;
@@ -30,6 +30,7 @@ pub(super) fn engines(
         line_numbers: options.line_numbers,
         threads: options.threads,
     };
+    let marks = Arc::new(ThreadMarks::new(env));
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
@@ -49,6 +50,7 @@ pub(super) fn engines(
         AllocationTracker::new(
             env,
             agent_threads.clone(),
+            marks.clone(),
             stacks.clone(),
             Box::new(VmTopFrames(env)),
             tables.clone(),
@@ -57,7 +59,14 @@ pub(super) fn engines(
     });
     let timer = cpu.filter(|cpu| cpu.times_methods()).map(|cpu| {
         let plan = timer_plan(options, cpu, shape);
-        MethodTimer::new(env, virtual_threads, stacks.clone(), tables.clone(), plan)
+        MethodTimer::new(
+            env,
+            virtual_threads,
+            marks.clone(),
+            stacks.clone(),
+            tables.clone(),
+            plan,
+        )
     });
     // A collector may ask for a heap dump in any run.
     let has_dump = options.heap.is_some_and(Heap::has_dump) || options.net.is_some();
@@ -88,6 +97,7 @@ pub(super) fn engines(
         timer,
         dumpers,
         monitors,
+        marks,
         stacks,
     }
 }

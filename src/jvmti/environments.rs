@@ -90,8 +90,9 @@ impl Env {
         let _ = unsafe { jvmti!(self, DisposeEnvironment) };
     }
 
-    /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
-    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
+    /// The number that [`Env::set_own_mark`] left on the current thread, 0 if there is none. A virtual thread that is changing
+    /// carriers is given by name. For any other thread ask [`super::ThreadMarks`], which says why.
+    pub fn own_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
         let mut mark = ptr::null_mut();
         let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
         // SAFETY: null stands for the current thread; `mark` is where the answer goes.
@@ -102,8 +103,8 @@ impl Env {
         Ok(if own { mark as u32 } else { 0 })
     }
 
-    /// Leaves a number on a live thread.
-    pub fn set_thread_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
+    /// Leaves a number on the current thread.
+    pub fn set_own_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
         let mark = (u64::from(self.round) << 32 | u64::from(mark)) as usize;
         // SAFETY: the VM keeps the pointer and never follows it.
         unsafe {

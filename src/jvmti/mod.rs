@@ -25,6 +25,7 @@ mod monitors;
 mod object_list;
 mod session;
 mod sys;
+mod thread_marks;
 mod virtual_threads;
 
 pub use agent_thread::AgentThreads;
@@ -48,4 +49,5 @@ pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
 pub use session::Rounds;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
+pub use thread_marks::{ThreadMark, ThreadMarks, Unmarked};
 pub use virtual_threads::VirtualThreads;

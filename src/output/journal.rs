@@ -107,7 +107,7 @@ impl Journal {
 
     /// A thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
-        self.event(move |entry| {
+        self.happened(move |entry| {
             let object = entry.thread_started(serial, &names);
             entry.tables.threads.announced(serial, object);
         });
@@ -115,7 +115,7 @@ impl Journal {
 
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
-        self.event(move |entry| {
+        self.happened(move |entry| {
             entry.tables.threads.ended(serial);
             entry.records.write(&Record::EndThread {
                 serial: serials::thread(serial),
@@ -125,15 +125,15 @@ impl Journal {
 
     /// A class has been unloaded.
     pub fn class_unloaded(&self, class: ClassId) {
-        self.event(move |entry| {
+        self.happened(move |entry| {
             if entry.written.classes.contains(class.index() as usize) {
                 entry.unloaded(class);
             }
         });
     }
 
-    /// Writes what has happened, after the heap dump if there is one.
-    fn event(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+    /// Writes what has happened, after the heap dump if there is one: then it does not stand before what happened earlier.
+    pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
         let mut held = self.held.lock();
         self.released.wait_while(&mut held, |held| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)

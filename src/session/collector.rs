@@ -166,6 +166,8 @@ impl Handlers {
             Command::HeapSummary => self.report_heap(jni),
             Command::Exit => self.exit(jni, listener),
             Command::DumpTraces => {
+                // Not in the middle of a heap dump, which holds back the beginnings of threads.
+                let _dumping = self.dumping.lock();
                 output::traces(&self.journal);
                 Ok(())
             }

@@ -38,7 +38,7 @@ impl Handlers {
         dumpers: &Dumpers,
         moment: Moment,
     ) -> Result<Done, DumpError> {
-        let threads = dumpers.live_threads(jni)?;
+        let threads = dumpers.live_threads(jni, |thread| self.announced(jni, thread))?;
         let tracked = self.tracker.as_ref();
         let subject = Subject {
             tracked: tracked.map_or(&Untracked as &dyn TrackedObjects, |tracker| tracker),

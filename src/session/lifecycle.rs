@@ -170,6 +170,7 @@ impl Handlers {
         if let Some(monitors) = &self.monitors {
             monitors.forget();
         }
+        self.marks.clear();
     }
 
     /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The

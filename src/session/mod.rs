@@ -19,7 +19,9 @@ use crate::engines::cpu_samples::CpuSampler;
 use crate::engines::cpu_times::MethodTimer;
 use crate::engines::heap_dump::Dumpers;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{AgentThreads, Allocation, ClassFile, Env, Events, Jni, JvmtiError, Object};
+use crate::jvmti::{
+    AgentThreads, Allocation, ClassFile, Env, Events, Jni, JvmtiError, Object, ThreadMarks,
+};
 use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
@@ -68,6 +70,8 @@ pub struct Engines {
     pub dumpers: Option<Dumpers>,
     /// `None` where monitors are not asked for.
     pub monitors: Option<MonitorWatch>,
+    /// The numbers of threads.
+    pub marks: Arc<ThreadMarks>,
     /// What they name stacks with.
     pub stacks: Arc<Stacks>,
 }
@@ -107,6 +111,7 @@ pub struct Handlers {
     tracker: Option<AllocationTracker>,
     dumpers: Option<Dumpers>,
     monitors: Option<MonitorWatch>,
+    marks: Arc<ThreadMarks>,
     stacks: Arc<Stacks>,
     timer: Option<MethodTimer>,
     plan: DumpPlan,
@@ -134,6 +139,7 @@ impl Handlers {
             timer: engines.timer,
             dumpers: engines.dumpers,
             monitors: engines.monitors,
+            marks: engines.marks,
             stacks: engines.stacks,
             plan: run.plan,
             spool: run.spool,
@@ -185,9 +191,9 @@ impl Events for Handlers {
         }
     }
 
-    fn thread_end(&self, _jni: Jni<'_>, thread: Object<'_>) {
+    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
         if !self.is_quiet() {
-            self.on_thread_end(thread);
+            self.on_thread_end(jni, thread);
         }
     }
 

@@ -1,7 +1,6 @@
 //! Threads contend for monitors, and wait in them.
 
 use super::Handlers;
-use super::threads::serial_of;
 use crate::console;
 use crate::engines::monitors::MonitorWatch;
 use crate::engines::monitors::report;
@@ -34,7 +33,7 @@ impl Handlers {
         let Ok(signature) = monitors.signature(jni, monitor) else {
             return;
         };
-        report::waiting(&self.journal, &signature, timeout, serial);
+        report::waiting(&self.journal, signature, timeout, serial);
         // The time begins last: the thread may have waited for the disk.
         monitors.waiting(jni, serial, monitor);
     }
@@ -49,7 +48,7 @@ impl Handlers {
         };
         if let Ok(signature) = monitors.signature(jni, monitor) {
             let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-            report::waited(&self.journal, &signature, millis, serial);
+            report::waited(&self.journal, signature, millis, serial);
         }
     }
 
@@ -57,10 +56,13 @@ impl Handlers {
     fn watched(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<(&MonitorWatch, ThreadSerial)> {
         let monitors = self.monitors.as_ref()?;
         // Cheaper than to ask for a thread by name.
-        let serial = match self.env.thread_mark(None) {
-            Ok(mark) if mark != 0 => serial_of(mark),
-            _ => self.number(jni, monitors, thread)?,
-        };
+        if let Some(serial) = self.marks.remembered() {
+            return Some((monitors, ThreadSerial(serial)));
+        }
+        let serial = self.number(jni, monitors, thread)?;
+        if serial != ThreadSerial::UNKNOWN {
+            self.marks.remember_own(thread, serial.0);
+        }
         Some((monitors, serial))
     }
 
@@ -72,10 +74,8 @@ impl Handlers {
         monitors: &MonitorWatch,
         thread: Object<'_>,
     ) -> Option<ThreadSerial> {
-        if let Ok(mark) = self.env.thread_mark(Some(thread))
-            && mark != 0
-        {
-            return Some(serial_of(mark));
+        if let Some(serial) = self.announced(jni, thread) {
+            return Some(serial);
         }
         if self.agent_threads.contains(jni, thread) {
             return None;
@@ -84,11 +84,8 @@ impl Handlers {
             true => self.register_virtual(jni, monitors, thread),
             false => self.register(jni, thread),
         };
-        let serial = new.or_else(|| {
-            // Another thread has been faster.
-            let mark = self.env.thread_mark(Some(thread)).ok()?;
-            (mark != 0).then(|| serial_of(mark))
-        });
+        // Another thread may have been faster.
+        let serial = new.or_else(|| self.announced(jni, thread));
         Some(serial.unwrap_or(ThreadSerial::UNKNOWN))
     }
 

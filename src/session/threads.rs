@@ -2,27 +2,26 @@
 
 use super::Handlers;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Jni, JvmtiError, Local, Object};
+use crate::jvmti::{Jni, JvmtiError, Local, Object, ThreadMark};
 use crate::names::thread::ThreadSerial;
 use crate::output::ThreadNames;
 
-/// The mark of a thread that has ended without a number.
-const ENDED: u32 = u32::MAX;
-
-/// The number that a mark other than 0 stands for.
-pub(super) fn serial_of(mark: u32) -> ThreadSerial {
-    match mark {
-        ENDED => ThreadSerial::UNKNOWN,
-        serial => ThreadSerial(serial),
-    }
-}
-
 impl Handlers {
     pub(super) fn on_thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
-        if let Some(serial) = self.register(jni, thread)
-            && let Some(tracker) = &self.tracker
-        {
+        let Some(serial) = self.register(jni, thread) else {
+            return;
+        };
+        self.marks.remember_own(thread, serial.0);
+        if let Some(tracker) = &self.tracker {
             tracker.thread_started(serial);
+        }
+    }
+
+    /// The number of a thread that has been announced and not ended. START THREAD stands before all that names it.
+    pub(super) fn announced(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        match self.marks.of(jni, thread) {
+            ThreadMark::Number(serial) => Some(ThreadSerial(serial)),
+            ThreadMark::None | ThreadMark::Ended => None,
         }
     }
 
@@ -33,15 +32,7 @@ impl Handlers {
             return None;
         }
         let _registering = self.registering.lock();
-        // A thread that has ended meanwhile cannot be marked, and need not be known.
-        if self.env.thread_mark(Some(thread)) != Ok(0) {
-            return None;
-        }
-        let serial = self.tables.threads.add();
-        if self.env.set_thread_mark(thread, serial.0).is_err() {
-            return None;
-        }
-        self.announce(jni, thread, serial);
+        let serial = self.announce_new(jni, thread)?;
         if let Some(sampler) = &self.sampler {
             sampler.thread_started(jni, thread, serial);
         }
@@ -56,23 +47,26 @@ impl Handlers {
         thread: Object<'_>,
     ) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        if self.env.thread_mark(Some(thread)) != Ok(0) {
-            return None;
-        }
-        let serial = self.tables.threads.add();
-        if self.env.set_thread_mark(thread, serial.0).is_err() {
-            return None;
-        }
-        self.announce(jni, thread, serial);
+        let serial = self.announce_new(jni, thread)?;
         monitors.virtual_thread_known(jni, thread, serial);
         Some(serial)
     }
 
-    pub(super) fn on_thread_end(&self, thread: Object<'_>) {
+    /// Called with `registering` held. The mark comes after the record: who finds the one may name the thread, which must
+    /// stand in the output by then.
+    fn announce_new(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        let unmarked = self.marks.unmarked(jni, thread)?;
+        let serial = self.tables.threads.add();
+        self.announce(jni, thread, serial);
+        self.marks.mark(jni, unmarked, serial.0);
+        Some(serial)
+    }
+
+    pub(super) fn on_thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
         if let Some(timer) = &self.timer {
             timer.thread_ended();
         }
-        let Some(serial) = self.final_mark(thread) else {
+        let Some(serial) = self.final_number(jni, thread) else {
             return;
         };
         if let Some(sampler) = &self.sampler {
@@ -86,14 +80,12 @@ impl Handlers {
 
     /// The number of a thread that is ending. One that was there before the agent may not have been announced yet, and must
     /// not be any more; one that is being announced has to be waited for.
-    fn final_mark(&self, thread: Object<'_>) -> Option<ThreadSerial> {
+    fn final_number(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        let mark = self.env.thread_mark(None).ok()?;
-        if mark == 0 {
-            // Threads of ours come here too, and do not mind.
-            let _ = self.env.set_thread_mark(thread, ENDED);
+        match self.marks.end(jni, thread) {
+            ThreadMark::Number(serial) => Some(ThreadSerial(serial)),
+            ThreadMark::None | ThreadMark::Ended => None,
         }
-        (mark != 0 && mark != ENDED).then_some(ThreadSerial(mark))
     }
 
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {

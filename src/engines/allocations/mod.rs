@@ -21,7 +21,8 @@ use parking_lot::Mutex;
 use crate::engines::heap_dump::TrackedObjects;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, Allocation, Env, Event, Interval, Jni, JvmtiError, Object, VmFlags,
+    AgentThreads, Allocation, Env, Event, Interval, Jni, JvmtiError, Object, ThreadMarks,
+    VmFlags,
 };
 use crate::names::Tables;
 use crate::names::class::ClassId;
@@ -54,6 +55,7 @@ pub struct AllocationTracker {
 /// What the events and the sweeper share.
 struct Shared {
     env: Env,
+    marks: Arc<ThreadMarks>,
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
     top_frames: Box<dyn TopFrames>,
@@ -110,6 +112,7 @@ impl AllocationTracker {
     pub fn new(
         env: Env,
         agent_threads: Arc<AgentThreads>,
+        marks: Arc<ThreadMarks>,
         stacks: Arc<Stacks>,
         top_frames: Box<dyn TopFrames>,
         tables: Arc<Tables>,
@@ -118,6 +121,7 @@ impl AllocationTracker {
         let sweeper = Worker::default();
         let shared = Shared {
             env,
+            marks,
             tables,
             stacks,
             top_frames,

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::live_objects::Nursery;
-use crate::jvmti::{Allocation, Frame, Jni, Object, Weak};
+use crate::jvmti::{Allocation, Frame, Jni, Object, ThreadMark, Weak};
 use crate::names::site::{SiteId, SiteKey};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -205,7 +205,7 @@ fn new_site(
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
-            let serial = own_serial.or_else(|| serial(shared, allocation.thread));
+            let serial = own_serial.or_else(|| current_thread(shared, jni));
             *own_serial = serial;
             let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
             shared.stacks.trace(jni, serial, frames)
@@ -222,8 +222,10 @@ fn new_site(
     )
 }
 
-/// The number of the platform thread that this is.
-fn serial(shared: &Shared, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
-    let mark = shared.env.thread_mark(Some(thread?)).ok()?;
-    (mark != 0).then_some(ThreadSerial(mark))
+/// The number of the thread that this is.
+fn current_thread(shared: &Shared, jni: Jni<'_>) -> Option<ThreadSerial> {
+    match shared.marks.own(jni) {
+        ThreadMark::Number(serial) => Some(ThreadSerial(serial)),
+        ThreadMark::None | ThreadMark::Ended => None,
+    }
 }

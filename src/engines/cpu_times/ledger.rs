@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
-use crate::jvmti::Env;
+use crate::jvmti::{Env, ThreadMark, ThreadMarks};
 use crate::names::Tables;
 use crate::names::cost::{Cost, TraceCost};
 use crate::names::thread::ThreadSerial;
@@ -31,6 +31,7 @@ pub(super) struct Record {
 /// Lock order: `books`, then what a thread has published.
 pub(super) struct Ledger {
     env: Env,
+    marks: Arc<ThreadMarks>,
     tables: Arc<Tables>,
     shape: TraceShape,
     timing: Timing,
@@ -71,6 +72,7 @@ impl Ledger {
     /// `overhead` is what a hook costs at the least, in ticks.
     pub(super) fn new(
         env: Env,
+        marks: Arc<ThreadMarks>,
         tables: Arc<Tables>,
         shape: TraceShape,
         timing: Timing,
@@ -78,6 +80,7 @@ impl Ledger {
     ) -> Self {
         Self {
             env,
+            marks,
             tables,
             shape,
             timing,
@@ -102,8 +105,9 @@ impl Ledger {
     }
 
     fn current_thread(&self) -> ThreadSerial {
-        match self.env.thread_mark(None) {
-            Ok(mark) if mark != 0 => ThreadSerial(mark),
+        let mark = self.env.current_jni().map(|jni| self.marks.own(jni));
+        match mark {
+            Some(ThreadMark::Number(serial)) => ThreadSerial(serial),
             _ => ThreadSerial::UNKNOWN,
         }
     }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::jvmti::{
-    ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, TickClock, TickStart,
-    VirtualThreads, define_hooks,
+    ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, ThreadMarks, TickClock,
+    TickStart, VirtualThreads, define_hooks,
 };
 use crate::names::Tables;
 use crate::names::cost::TraceCost;
@@ -54,6 +54,7 @@ pub struct MethodTimer {
     env: Env,
     /// Virtual threads that are parked have a mark here, which is not their number.
     marks: Env,
+    threads: Arc<ThreadMarks>,
     virtual_threads: Option<VirtualThreads>,
     tables: Arc<Tables>,
     plan: TimerPlan,
@@ -68,6 +69,7 @@ impl MethodTimer {
     pub fn new(
         env: Env,
         virtual_threads: Option<VirtualThreads>,
+        threads: Arc<ThreadMarks>,
         stacks: Arc<Stacks>,
         tables: Arc<Tables>,
         plan: TimerPlan,
@@ -82,6 +84,7 @@ impl MethodTimer {
             env,
             // Where there is only one environment, they are those of threads that have a number.
             marks: env.aside().unwrap_or(env),
+            threads,
             virtual_threads,
             tables,
             plan,
@@ -140,10 +143,10 @@ impl MethodTimer {
 
     /// The current thread begins to carry a virtual thread.
     pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
-        let mark = self.marks.thread_mark(Some(thread)).unwrap_or(0);
+        let mark = self.marks.own_mark(Some(thread)).unwrap_or(0);
         let calls = self.parked.take(mark);
         if mark != 0 {
-            let _ = self.marks.set_thread_mark(thread, 0);
+            let _ = self.marks.set_own_mark(thread, 0);
         }
         thread_calls::with(|local| local.mount(calls));
     }
@@ -153,7 +156,7 @@ impl MethodTimer {
         let calls = thread_calls::with(thread_calls::Local::unmount).unwrap_or_default();
         if !calls.is_empty() {
             let mark = self.parked.keep(calls);
-            if self.marks.set_thread_mark(thread, mark).is_err() {
+            if self.marks.set_own_mark(thread, mark).is_err() {
                 self.parked.take(mark);
             }
         }
@@ -193,6 +196,7 @@ impl MethodTimer {
         let tables = self.tables.clone();
         Arc::new(Ledger::new(
             self.env,
+            self.threads.clone(),
             tables,
             self.plan.shape,
             timing,

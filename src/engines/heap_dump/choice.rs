@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::allocations::{Moment, collects_concurrently};
-use crate::jvmti::{Env, Jni, JvmtiError};
+use crate::jvmti::{Env, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
@@ -60,21 +60,23 @@ impl Dumpers {
         }
     }
 
-    /// The threads that are alive, with their stacks.
-    pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
+    /// The threads that are alive, with their stacks; `number` answers the number of those that have been announced.
+    pub fn live_threads<'a>(
+        &self,
+        jni: Jni<'a>,
+        number: impl Fn(Object<'_>) -> Option<ThreadSerial>,
+    ) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
         let threads = self.env.all_threads(jni)?;
         Ok(threads
             .into_iter()
             .map(|object| {
-                let mark = self.env.thread_mark(Some(object.object())).unwrap_or(0);
-                let serial = ThreadSerial(mark);
-                match mark {
-                    1.. => LiveThread {
+                match number(object.object()) {
+                    Some(serial) => LiveThread {
                         trace: self.stacks.thread_trace(jni, serial, object.object()),
                         object,
                         serial,
                     },
-                    0 => LiveThread {
+                    None => LiveThread {
                         object,
                         serial: ThreadSerial::UNKNOWN,
                         trace: TraceId::EMPTY,

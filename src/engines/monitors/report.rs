@@ -13,23 +13,23 @@ use crate::output::serials;
 
 /// A thread begins to wait in a monitor of the class with this signature, for so many milliseconds at the most (0: for
 /// ever).
-pub fn waiting(journal: &Journal, signature: &str, timeout: u64, thread: ThreadSerial) {
+pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Wait {
-        signature: Cow::Borrowed(signature),
+        signature: Cow::Owned(signature),
         timeout,
         thread: serials::thread(thread),
     };
-    journal.entry(|entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.records.write_monitor(&record));
 }
 
 /// It waits no more, after so many milliseconds.
-pub fn waited(journal: &Journal, signature: &str, time_waited: u64, thread: ThreadSerial) {
+pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Waited {
-        signature: Cow::Borrowed(signature),
+        signature: Cow::Owned(signature),
         time_waited,
         thread: serials::thread(thread),
     };
-    journal.entry(|entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.records.write_monitor(&record));
 }
 
 /// Writes the state of all monitors.
