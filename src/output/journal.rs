@@ -37,8 +37,12 @@ pub struct Journal {
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
+    starting: Mutex<Starting>,
     written: Mutex<Written>,
 }
+
+/// Threads that have started and are not written yet. Its lock is the innermost.
+type Starting = HashMap<ThreadSerial, ThreadNames, FixedState>;
 
 /// Writes what happened.
 type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
@@ -91,6 +95,7 @@ impl Journal {
             held: Mutex::new(None),
             released: Condvar::new(),
             segments: AtomicU64::new(0),
+            starting: Mutex::default(),
             written: Mutex::default(),
         };
         journal.entry(|entry| {
@@ -107,10 +112,8 @@ impl Journal {
 
     /// A thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
-        self.happened(move |entry| {
-            let object = entry.thread_started(serial, &names);
-            entry.tables.threads.announced(serial, object);
-        });
+        self.starting.lock().insert(serial, names);
+        self.happened(move |entry| entry.thread(serial));
     }
 
     /// A thread has ended.
@@ -166,6 +169,7 @@ impl Journal {
         let mut records = self.writer.records();
         write(&mut Entry {
             tables: &self.tables,
+            starting: &self.starting,
             written: &mut written,
             records: &mut records,
         })
@@ -207,17 +211,21 @@ pub struct Entry<'a> {
     pub tables: &'a Tables,
     /// The encoder's side of the output.
     pub records: &'a mut Records,
+    starting: &'a Mutex<Starting>,
     written: &'a mut Written,
 }
 
 impl Entry<'_> {
-    /// A trace, preceded by its frames.
+    /// A trace, preceded by its thread and its frames.
     pub fn trace(&mut self, id: TraceId) {
         if !is_new(&mut self.written.traces, id.index()) {
             return;
         }
         let tables = self.tables;
         let trace = tables.traces.get(id);
+        if let Some(thread) = trace.thread {
+            self.thread(thread);
+        }
         let frames: Vec<FormatFrameId> = trace
             .frames
             .iter()
@@ -303,6 +311,16 @@ impl Entry<'_> {
             trace: serials::trace(TraceId::EMPTY),
             name,
         });
+    }
+
+    /// A thread that has started, unless it is written already. Within a heap dump, which holds back its beginning, it stands
+    /// before the first trace that names it.
+    fn thread(&mut self, serial: ThreadSerial) {
+        let starting = self.starting.lock().remove(&serial);
+        if let Some(names) = starting {
+            let object = self.thread_started(serial, &names);
+            self.tables.threads.announced(serial, object);
+        }
     }
 
     /// A thread, preceded by its names. Answers the id of its object.

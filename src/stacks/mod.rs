@@ -125,6 +125,11 @@ impl Stacks {
         self.depth.store(depth, Ordering::Relaxed);
     }
 
+    /// How much of a stack a trace keeps; its depth is the one at first.
+    pub fn shape(&self) -> TraceShape {
+        self.shape
+    }
+
     /// Whether threads keep their traces apart.
     pub fn by_thread(&self) -> bool {
         self.shape.threads

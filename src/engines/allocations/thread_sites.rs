@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::live_objects::Nursery;
-use crate::jvmti::{Allocation, Frame, Jni, Object, ThreadMark, Weak};
-use crate::names::site::{SiteId, SiteKey};
+use crate::engines::allocations::sites::{SiteId, SiteKey};
+use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, Weak};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 
@@ -30,8 +30,8 @@ thread_local! {
 
 /// The cache and the nursery of one thread of the system. A virtual thread uses those of whichever carries it.
 pub(super) struct Local {
-    /// The tracker that this belongs to. A thread may find that of an earlier one, which is over.
-    tracker: u64,
+    /// A thread may find what it kept for an earlier session, which is over.
+    session: SessionId,
     frames: Vec<Frame>,
     cache: Arc<Mutex<Cache>>,
     nursery: Arc<Nursery>,
@@ -78,7 +78,7 @@ impl Local {
             if let Ok(mut local) = local.try_borrow_mut()
                 && let Some(body) = body.take()
             {
-                local.take_if(|local| local.tracker != shared.number);
+                local.take_if(|local| local.session != shared.session);
                 body(local.get_or_insert_with(|| Local::new(shared)));
             }
         });
@@ -95,7 +95,7 @@ impl Local {
         }));
         shared.caches.lock().push(Arc::downgrade(&cache));
         Self {
-            tracker: shared.number,
+            session: shared.session,
             frames: vec![Frame::default(); shared.stacks.depth()],
             cache,
             nursery: shared.live.new_nursery(),
@@ -123,7 +123,6 @@ impl Local {
         let count = shared.top_frames.top_frames(&mut self.frames);
         let site = self.site(shared, jni, allocation, count);
         shared
-            .tables
             .sites
             .get(site)
             .add_allocated(shared.scale.weight(allocation.size));
@@ -205,7 +204,7 @@ fn new_site(
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
-            let serial = own_serial.or_else(|| current_thread(shared, jni));
+            let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
             *own_serial = serial;
             let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
             shared.stacks.trace(jni, serial, frames)
@@ -216,16 +215,18 @@ fn new_site(
         .stacks
         .class_and_reference(jni, allocation.class)
         .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
-    (
-        shared.tables.sites.intern(SiteKey { class, trace }),
-        reference,
-    )
+    (shared.sites.intern(SiteKey { class, trace }), reference)
 }
 
-/// The number of the thread that this is.
-fn current_thread(shared: &Shared, jni: Jni<'_>) -> Option<ThreadSerial> {
-    match shared.marks.own(jni) {
-        ThreadMark::Number(serial) => Some(ThreadSerial(serial)),
-        ThreadMark::None | ThreadMark::Ended => None,
-    }
+/// The serial number of the thread that allocates, which is the current one.
+fn current_serial(
+    shared: &Shared,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+) -> Option<ThreadSerial> {
+    let registered = &shared.registered;
+    let serial = registered
+        .remembered()
+        .or_else(|| registered.serial(jni, allocation.thread?));
+    serial.map(ThreadSerial)
 }

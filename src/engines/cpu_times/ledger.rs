@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
-use crate::jvmti::{Env, ThreadMark, ThreadMarks};
+use crate::engines::cpu_times::cost::{Cost, TraceCost};
+use crate::jvmti::{Env, RegisteredThreads};
 use crate::names::Tables;
-use crate::names::cost::{Cost, TraceCost};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::TraceShape;
@@ -31,7 +31,7 @@ pub(super) struct Record {
 /// Lock order: `books`, then what a thread has published.
 pub(super) struct Ledger {
     env: Env,
-    marks: Arc<ThreadMarks>,
+    registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     shape: TraceShape,
     timing: Timing,
@@ -72,7 +72,7 @@ impl Ledger {
     /// `overhead` is what a hook costs at the least, in ticks.
     pub(super) fn new(
         env: Env,
-        marks: Arc<ThreadMarks>,
+        registered: Arc<RegisteredThreads>,
         tables: Arc<Tables>,
         shape: TraceShape,
         timing: Timing,
@@ -80,7 +80,7 @@ impl Ledger {
     ) -> Self {
         Self {
             env,
-            marks,
+            registered,
             tables,
             shape,
             timing,
@@ -105,11 +105,9 @@ impl Ledger {
     }
 
     fn current_thread(&self) -> ThreadSerial {
-        let mark = self.env.current_jni().map(|jni| self.marks.own(jni));
-        match mark {
-            Some(ThreadMark::Number(serial)) => ThreadSerial(serial),
-            _ => ThreadSerial::UNKNOWN,
-        }
+        let jni = self.env.current_jni();
+        let serial = jni.and_then(|jni| self.registered.current(jni));
+        serial.map_or(ThreadSerial::UNKNOWN, ThreadSerial)
     }
 
     /// The current thread begins to measure.
