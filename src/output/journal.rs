@@ -383,3 +383,81 @@ fn is_new(set: &mut FixedBitSet, index: u32) -> bool {
     set.grow(set.len().max(index + 1));
     !set.put(index)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+
+    use hprof_format::{Millis, TextEncoder};
+
+    use super::*;
+    use crate::names::trace::TraceKey;
+    use crate::output::Sink;
+
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Sink for Memory {
+        fn name(&self) -> String {
+            "memory".to_owned()
+        }
+
+        fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
+            self.0.lock().extend_from_slice(piece);
+            Ok(())
+        }
+
+        fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of a text profile to which `write` wrote.
+    pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Box::new(Memory(bytes.clone()));
+        let writer =
+            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+        let settings = Settings {
+            allocations: false,
+            cpu_samples: false,
+            depth: 4,
+        };
+        let journal = Journal::start(Arc::default(), writer, settings);
+        write(&journal);
+        assert!(journal.close());
+        let text = String::from_utf8(bytes.lock().clone()).expect("UTF-8");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Where the only line is that begins so.
+    pub(crate) fn place(lines: &[String], start: &str) -> usize {
+        let mut places = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.starts_with(start));
+        let (place, _) = places
+            .next()
+            .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
+        assert_eq!(places.next(), None, "{start} in {lines:#?}");
+        place
+    }
+
+    #[test]
+    fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
+        let lines = lines(|journal| {
+            let thread = journal.tables.threads.add();
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            let trace = journal.tables.traces.intern(TraceKey {
+                thread: Some(thread),
+                frames: &[],
+            });
+            journal.entry(|entry| entry.trace(trace));
+            drop(dump);
+        });
+        let start = place(&lines, "THREAD START");
+        let trace = place(&lines, "TRACE 300001: (thread=200001)");
+        assert!(start < trace, "{lines:#?}");
+    }
+}

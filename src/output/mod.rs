@@ -16,3 +16,6 @@ pub use sink::Sink;
 pub use socket::SocketSink;
 pub use traces::traces;
 pub use writer::{Records, Writer};
+
+#[cfg(test)]
+pub(crate) use journal::tests;

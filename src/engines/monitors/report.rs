@@ -147,3 +147,26 @@ mod tests {
         assert_eq!(take_rows(&contentions, 0.0), (0, vec![]));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::ThreadNames;
+    use crate::output::tests::{lines, place};
+
+    #[test]
+    fn a_thread_that_starts_and_waits_within_a_heap_dump_starts_before_it_waits() {
+        let lines = lines(|journal| {
+            let thread = ThreadSerial(200_001);
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            waiting(journal, "Ljava/lang/Object;".to_owned(), 0, thread);
+            waited(journal, "Ljava/lang/Object;".to_owned(), 1, thread);
+            journal.thread_ended(thread);
+            drop(dump);
+        });
+        let places =
+            ["THREAD START", "WAIT: ", "WAITED: ", "THREAD END"].map(|start| place(&lines, start));
+        assert!(places.is_sorted(), "{lines:#?}");
+    }
+}
