@@ -115,6 +115,8 @@ mod tests {
     use super::*;
     use crate::names::Tables;
     use crate::names::trace::TraceKey;
+    use crate::output::ThreadNames;
+    use crate::output::tests::{lines, place};
 
     #[test]
     fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {
@@ -146,13 +148,6 @@ mod tests {
         assert_eq!(rows, expected);
         assert_eq!(take_rows(&contentions, 0.0), (0, vec![]));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::output::ThreadNames;
-    use crate::output::tests::{lines, place};
 
     #[test]
     fn a_thread_that_starts_and_waits_within_a_heap_dump_starts_before_it_waits() {
