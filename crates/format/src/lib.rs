@@ -26,7 +26,7 @@ mod timing;
 mod window;
 
 pub use binary::BinaryEncoder;
-pub use check::{Summary, check};
+pub use check::{Occurrences, Summary, Warning, check, check_tolerantly};
 pub use command::*;
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};

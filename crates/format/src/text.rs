@@ -145,6 +145,10 @@ impl Encoder for TextEncoder {
             } => {
                 writeln!(out, "({})", printable(text)).expect("a Vec takes every write");
             }
+            Record::String {
+                id: StringId::BROKE_OFF,
+                ref text,
+            } => self.heap_broke_off(text, out),
             Record::String { id, ref text } => {
                 self.strings.insert(id, printable(text).into());
             }
