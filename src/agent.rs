@@ -16,13 +16,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::alloc;
-use crate::events::{About, Collector, DumpPlan, Handlers, Run};
+use crate::engines::allocations;
 use crate::jvmti::{AgentThreads, Capability, Env, JvmtiError, OwnEnv, Rounds, VirtualThreads, Vm};
+use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request};
-use crate::snapshot::{Journal, Settings};
-use crate::tables::Tables;
-use crate::writer::Writer;
+use crate::output::{Journal, Settings, Writer};
+use crate::session::{About, Collector, DumpPlan, Handlers, Run};
 
 use engines::{allocation_interval, engines};
 use output::Output;
@@ -159,7 +158,7 @@ fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, StartE
         // A collector may ask for a HEAP SUMMARY in any run.
         need("net", &[Capability::HeapWalk])?;
     }
-    if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
+    if options.heap.is_some() && !allocations::prepare(env, allocation_interval(options))? {
         console::line(format_args!(
             "this VM cannot be made to tell of all allocations; some will be missing"
         ));

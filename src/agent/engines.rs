@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engines::alloc::AllocationTracker;
-use crate::engines::dump::{Dumpers, VmEngine, WalkEngine, Wanted};
-use crate::engines::monitor::MonitorWatch;
-use crate::engines::sample::{CpuSampler, PortableSampler};
-use crate::engines::stack::{Stacks, TraceShape, VmTopFrames};
-use crate::engines::time::{self, ClassFilter, MethodTimer, TimerPlan};
-use crate::events::Engines;
+use crate::engines::allocations::AllocationTracker;
+use crate::engines::cpu_samples::{CpuSampler, PortableSampler};
+use crate::engines::cpu_times::{self, ClassFilter, MethodTimer, TimerPlan};
+use crate::engines::heap_dump::{Dumpers, VmEngine, WalkEngine, Wanted};
+use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{AgentThreads, Env, Interval, VirtualThreads};
+use crate::names::Tables;
 use crate::options::{Clock, Cpu, Dumper, Heap, Options};
-use crate::snapshot::Journal;
-use crate::tables::Tables;
+use crate::output::Journal;
+use crate::session::Engines;
+use crate::stacks::{Stacks, TraceShape, VmTopFrames};
 
 /// Makes the engines that the options ask for; `path` is that beside which heap dumps put files aside.
 pub(super) fn engines(
@@ -100,8 +100,8 @@ fn timer_plan(options: &Options, cpu: Cpu, shape: TraceShape) -> TimerPlan {
     };
     TimerPlan {
         clock: match options.clock {
-            Clock::Cpu => time::Clock::Cpu,
-            Clock::Wall => time::Clock::Wall,
+            Clock::Cpu => cpu_times::Clock::Cpu,
+            Clock::Wall => cpu_times::Clock::Wall,
         },
         filter: ClassFilter {
             include: options.include.clone(),

@@ -1,12 +1,11 @@
-//! How things are measured. `sample` is `cpu=samples`, `time` is `cpu=times|old`, `alloc` is `heap=sites`, `dump` is
-//! `heap=dump`, `monitor` is `monitor=y`; `heap` counts, `stack` names what the VM shows of a stack, `worker` is a thread
-//! of ours inside the VM.
+//! One folder per measurement: `cpu_samples` is `cpu=samples`, `cpu_times` is `cpu=times|old`, `allocations` is `heap=sites`,
+//! `heap_dump` is `heap=dump`, `monitors` is `monitor=y`. Each holds the engine, its counters and the records it reports.
+//! `heap` counts the heap, `worker` is an agent thread inside the VM.
 
-pub mod alloc;
-pub mod dump;
+pub mod allocations;
+pub mod cpu_samples;
+pub mod cpu_times;
 pub mod heap;
-pub mod monitor;
-pub mod sample;
-pub mod stack;
-pub mod time;
+pub mod heap_dump;
+pub mod monitors;
 mod worker;

@@ -1,12 +1,12 @@
 //! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
 
 use super::classes::{ClassFile, on_class_file_load_hook};
-use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
+use super::gate::Door;
 use super::jni::{Jni, Object};
 use super::monitor_callbacks;
-use super::round::Rounds;
+use super::session::Rounds;
 use super::sys;
 
 /// What happens on each event. The only way from the VM up into the agent.

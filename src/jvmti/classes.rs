@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
+use super::gate::Door;
 use super::jni::{Jni, Object};
 use super::sys;
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use super::error::JvmtiError;
-use super::flags::VmFlags;
+use super::hotspot::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
 use super::sys;
 use super::virtual_threads::VirtualThreads;
