@@ -5,14 +5,16 @@
 //! type, ..., data's offset. Only strings are read. A VM that runs without the file (-XX:-UsePerfData) tells nothing.
 
 use std::collections::HashMap;
-use std::fs;
+use std::io::Read;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::process::Process;
 
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN: u8 = 1;
-/// The largest file that is read; the VM's own limit for what has a fixed size is 32 KB, names and paths come on top.
+/// The most bytes that are read; the VM's own limit for what has a fixed size is 32 KB, names and paths come on top.
 const LARGEST: u64 = 16 << 20;
 
 /// All names with a text.
@@ -21,27 +23,16 @@ pub fn of(process: &Process) -> HashMap<String, String> {
 }
 
 fn read(process: &Process) -> Option<HashMap<String, String>> {
-    let folders = fs::read_dir(process.path(Path::new("/tmp"))).ok()?;
-    let (owner, _) = process.owner();
-    for folder in folders.flatten() {
-        if !folder
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(b"hsperfdata_")
-        {
-            continue;
-        }
-        let path = folder.path().join(process.own_pid().to_string());
+    let temporary = process.view().folder(Path::new("/tmp")).ok()?;
+    let name = process.own_pid().to_string();
+    let file = temporary.names("hsperfdata_").iter().find_map(|folder| {
         // Somebody else's file of that name is a leftover, or a trap.
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        let owned = std::os::unix::fs::MetadataExt::uid(&metadata) == owner;
-        if owned && metadata.is_file() && metadata.len() <= LARGEST {
-            return parse(&fs::read(path).ok()?);
-        }
-    }
-    None
+        let folder = temporary.folder(folder).ok()?;
+        folder.open(&name, process.owner(), OFlags::RDONLY).ok()
+    });
+    let mut bytes = Vec::new();
+    file?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    parse(&bytes)
 }
 
 fn parse(file: &[u8]) -> Option<HashMap<String, String>> {
