@@ -212,3 +212,101 @@ impl Folder {
 fn path_of(place: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", place.as_raw_fd()).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A root with the files `file` and `folder/file`, and links.
+    fn root(links: &[(&str, &str)]) -> (TempDir, View) {
+        let folder = TempDir::new().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("folder")).expect("a folder");
+        for file in ["file", "folder/file"] {
+            fs::write(path(file), file).expect("a file");
+        }
+        for (link, target) in links {
+            symlink(target, path(link)).expect("a link");
+        }
+        let root = File::open(folder.path()).expect("it is there").into();
+        (folder, View { root })
+    }
+
+    fn read(found: io::Result<Found>) -> Option<String> {
+        let found = found.ok()?;
+        assert_ne!(found.kind(), FileType::Symlink);
+        Some(fs::read_to_string(found.path()).expect("it can be read"))
+    }
+
+    #[test]
+    fn a_path_ends_below_the_root_on_old_kernels_too() {
+        let (_folder, view) = root(&[
+            ("whole", "/folder"),
+            ("part", "folder/../folder"),
+            ("folder/up", "../../../../file"),
+            ("far", "whole/up"),
+            ("out", "/etc/passwd"),
+            ("circle", "circle"),
+            ("nowhere", "none"),
+        ]);
+        let cases = [
+            ("/file", Some("file")),
+            ("file", Some("file")),
+            ("/../../file", Some("file")),
+            ("/folder/./file", Some("folder/file")),
+            ("/whole/file", Some("folder/file")),
+            ("/part/file", Some("folder/file")),
+            ("/folder/up", Some("file")),
+            ("/far", Some("file")),
+            ("/out", None),
+            ("/circle", None),
+            ("/nowhere", None),
+            ("/file/file", None),
+            ("/etc/passwd", None),
+        ];
+        for (path, content) in cases {
+            let content = content.map(str::to_owned);
+            assert_eq!(read(view.find(path.as_ref())), content, "{path}");
+            assert_eq!(read(view.walk(path.as_ref())), content, "{path}");
+        }
+        let top = view.walk("/".as_ref()).expect("the root");
+        assert!(top.is(&view.find("/".as_ref()).expect("the root")));
+    }
+
+    #[test]
+    fn links_of_proc_lead_nowhere() {
+        let root = File::open("/").expect("it is there").into();
+        let view = View { root };
+        let path: PathBuf = "/proc/self/cwd".into();
+        assert!(view.find(&path).is_err());
+    }
+
+    #[test]
+    fn a_file_in_a_folder_is_no_link_no_pipe_and_nobody_elses() {
+        let (folder, view) = root(&[("link", "file"), ("folder/self", "../folder")]);
+        let own = rustix::process::geteuid().as_raw();
+        let top = view.folder("/".as_ref()).expect("the root");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        assert!(top.open("file", own, OFlags::RDONLY).is_ok());
+        assert!(top.open("file", own + 1, OFlags::RDONLY).is_err());
+        for name in ["link", "pipe", "folder", "none"] {
+            assert!(top.open(name, own, OFlags::RDONLY).is_err(), "{name}");
+        }
+        assert!(top.folder("folder").is_ok());
+        let inner = top.folder("folder").expect("it is there");
+        assert!(inner.folder("self").is_err());
+        let link = top.find("link").expect("it is there").expect("it");
+        assert_eq!(link.kind(), FileType::Symlink);
+        for name in ["file", "link", "pipe"] {
+            assert!(top.create(name).is_err(), "{name}");
+        }
+        assert!(view.folder("/file".as_ref()).is_err());
+    }
+}
