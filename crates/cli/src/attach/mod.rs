@@ -212,7 +212,7 @@ impl List {
     /// Runs the command.
     pub fn run(&self) -> Result<(), Failure> {
         let mut lines = Vec::new();
-        for process in process::ids().into_iter().map(Process::find).flatten() {
+        for process in process::ids().into_iter().flat_map(Process::find) {
             let facts = perf_data::of(&process);
             let version = facts.get("java.property.java.version");
             let command = facts.get("sun.rt.javaCommand").cloned();
