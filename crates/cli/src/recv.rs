@@ -87,6 +87,10 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
         return Err(Failure::about(path, "is no name for a file"));
     };
+    // It would be replaced: /dev/null, too.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::about(path, "is there and is no plain file"));
+    }
     let mut prefix = OsString::from(".");
     prefix.push(name);
     // Created with mode 0600.

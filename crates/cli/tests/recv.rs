@@ -306,6 +306,24 @@ fn what_cannot_work_is_said_at_once() {
 }
 
 #[test]
+fn what_is_no_plain_file_is_not_replaced() {
+    let directory = directory("pipe");
+    let made = Command::new("mkfifo")
+        .arg(directory.join("x.hprof"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let child = hprof(&directory)
+        .args(["-o", "x.hprof"])
+        .spawn()
+        .expect("the tool starts");
+    let (status, said) = end(child);
+    assert_eq!(
+        (status, &*said),
+        (Some(1), "hprof: x.hprof: is there and is no plain file\n")
+    );
+}
+
+#[test]
 fn compressed_files_are_read_as_they_are() {
     let directory = directory("gzip");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());

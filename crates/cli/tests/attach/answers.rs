@@ -1,5 +1,7 @@
 //! What is made of the answers.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
 use super::fake::{Fake, Says};
@@ -41,6 +43,15 @@ fn no_name_in_the_list_is_an_escape_sequence() {
         .find(|line| line.trim_start().starts_with(&id))
         .unwrap_or_else(|| panic!("{id} is missing: {list}"));
     assert!(line.ends_with(" ?]0;mine??no line?31m"), "{line}");
+}
+
+#[test]
+fn a_file_whose_name_is_not_utf_8_hides_no_program() {
+    let fake = Fake::within(
+        OsStr::from_bytes(b"\xff\x1b[31m"),
+        Says::Replies("done\nfine"),
+    );
+    assert_eq!(fake.hprof("status"), (true, "fine\n".to_owned()));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! A program that says it is a JVM.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -126,6 +128,20 @@ impl Fake {
         let program = program(folder.path());
         let command = Command::new(&program);
         Self::start(command, says, arguments, folder)
+    }
+
+    /// With its executable in a folder of this name.
+    pub fn within(name: &OsStr, says: Says) -> Self {
+        let folder = folder();
+        let inner = folder.path().join(name);
+        fs::create_dir(&inner).expect("a folder");
+        let program = program(&inner);
+        let mut command = Command::new(&program);
+        // The test harness takes no other words than UTF-8.
+        command.arg0("program");
+        let mut fake = Self::start(command, says, &[], folder);
+        fake.library = program;
+        fake
     }
 
     /// Below a shell that runs `script`, with the program in `$@`; the shell itself is started by `runner`.
