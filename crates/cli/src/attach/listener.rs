@@ -143,7 +143,7 @@ fn failed(process: &Process, error: io::Error) -> Error {
 fn wake(process: &Process, folder: &Folder) -> Result<Found, Error> {
     let pid = process.pid();
     // To such a VM SIGQUIT would be no request, but a thread dump.
-    let capabilities = perf_data::of(process).remove("sun.rt.jvmCapabilities");
+    let capabilities = perf_data::of(process).remove(perf_data::CAPABILITIES);
     let is_told = process
         .command_line()
         .contains("-XX:+DisableAttachMechanism");

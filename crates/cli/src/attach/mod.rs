@@ -61,6 +61,8 @@ enum Error {
         uid: u32,
         error: io::Error,
     },
+    #[error("process {pid} cannot be sent a signal: {error}")]
+    NoSignal { pid: u32, error: io::Error },
     #[error("{} of process {pid} is no socket: somebody has put it there; nothing was sent", socket.display())]
     NoSocket { pid: u32, socket: PathBuf },
     #[error(
@@ -214,8 +216,8 @@ impl List {
         let mut lines = Vec::new();
         for process in process::ids().into_iter().flat_map(Process::find) {
             let facts = perf_data::of(&process);
-            let version = facts.get("java.property.java.version");
-            let command = facts.get("sun.rt.javaCommand").cloned();
+            let version = facts.get(perf_data::VERSION);
+            let command = facts.get(perf_data::COMMAND).cloned();
             lines.push(format!(
                 "{:>8} {:<10} {:<6} {}",
                 process.pid(),

@@ -167,14 +167,20 @@ impl Process {
     pub fn quit(&self) -> Result<(), Error> {
         let pid = self.status.pid;
         let sent = match pidfd_send_signal(&self.folder, Signal::QUIT) {
-            // A kernel before 5.1.
-            Err(Errno::NOSYS) => {
+            // A kernel before 5.1, or a container whose rules are older than the call.
+            Err(Errno::NOSYS | Errno::PERM) => {
                 let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
                 target.map_or(Err(Errno::SRCH), |pid| kill_process(pid, Signal::QUIT))
             }
             sent => sent,
         };
-        sent.map_err(|_| Error::Ended(pid))
+        sent.map_err(|error| match error {
+            Errno::SRCH => Error::Ended(pid),
+            error => Error::NoSignal {
+                pid,
+                error: error.into(),
+            },
+        })
     }
 
     /// Whether it has ended.
