@@ -105,9 +105,10 @@ impl Ledger {
     }
 
     fn current_thread(&self) -> ThreadSerial {
-        let jni = self.env.current_jni();
-        let serial = jni.and_then(|jni| self.registered.current(jni));
-        serial.map_or(ThreadSerial::UNKNOWN, ThreadSerial)
+        let serial = self
+            .env
+            .with_current_jni(|jni| self.registered.current(jni));
+        serial.flatten().map_or(ThreadSerial::UNKNOWN, ThreadSerial)
     }
 
     /// The current thread begins to measure.
