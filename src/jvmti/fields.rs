@@ -246,7 +246,7 @@ impl ClassFields<'_> {
 
 /// Declares a function that reads a field by its type.
 macro_rules! reader {
-    ($name:ident: $object:ident $($kind:ident $function:ident)*) => {
+    ($name:ident: $object:ident $boolean:ident $($kind:ident $function:ident)*) => {
         /// # Safety
         /// `holder` must have the field.
         unsafe fn $name<'a>(jni: Jni<'a>, holder: Object<'_>, field: &Field) -> FieldValue<'a> {
@@ -254,6 +254,11 @@ macro_rules! reader {
             unsafe {
                 match field.kind {
                     None => FieldValue::Object(Local::new(jni, jni!(jni, $object, holder.raw, field.id))),
+                    Some(Primitive::Boolean) => {
+                        let function = (**jni.as_raw()).v1_6.$boolean;
+                        let value = as_byte(function)(jni.as_raw(), holder.raw, field.id);
+                        FieldValue::Primitive(Primitive::Boolean, value.low_bits())
+                    }
                     $(Some(Primitive::$kind) => {
                         let value = jni!(jni, $function, holder.raw, field.id);
                         FieldValue::Primitive(Primitive::$kind, value.low_bits())
@@ -264,13 +269,23 @@ macro_rules! reader {
     };
 }
 
-reader! { static_value: GetStaticObjectField
-    Boolean GetStaticBooleanField Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
+reader! { static_value: GetStaticObjectField GetStaticBooleanField
+    Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
     Int GetStaticIntField Long GetStaticLongField Float GetStaticFloatField Double GetStaticDoubleField
 }
-reader! { instance_value: GetObjectField
-    Boolean GetBooleanField Byte GetByteField Char GetCharField Short GetShortField
+reader! { instance_value: GetObjectField GetBooleanField
+    Byte GetByteField Char GetCharField Short GetShortField
     Int GetIntField Long GetLongField Float GetFloatField Double GetDoubleField
+}
+
+/// A function that reads a boolean field, `Answer` being a boolean as the bindings have it or the byte that it is.
+type ReadBoolean<Answer> =
+    unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> Answer;
+
+/// Has a function answer the byte that a field holds. `Unsafe` may have put any number there, of which `bool` knows two.
+fn as_byte(function: ReadBoolean<sys::jboolean>) -> ReadBoolean<u8> {
+    // SAFETY: a `jboolean` is a byte without a sign to JNI, so the types differ in what Rust takes for granted alone.
+    unsafe { std::mem::transmute(function) }
 }
 
 /// The bits of a value, in the low bytes.
@@ -291,7 +306,7 @@ macro_rules! low_bits {
 }
 
 low_bits! {
-    bool, u8, value => u8::from(value);
+    u8, u8, value => value;
     i8, u8, value => value as u8;
     u16, u16, value => value;
     i16, u16, value => value as u16;

@@ -14,7 +14,7 @@ use crate::jvmti::{Frame, Jni, Object, Weak};
 use crate::names::monitor::{ContentionId, ContentionKey};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::TopFrames;
+use crate::stacks::{StackBuffer, TopFrames};
 
 /// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
 const REMEMBERED: usize = 1_000;
@@ -33,7 +33,7 @@ pub(super) struct Places {
 /// What one thread of the system has seen, whichever virtual threads it carried.
 struct Cache {
     run: u64,
-    frames: Vec<Frame>,
+    stack: StackBuffer,
     /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
     /// program apart.
     places: HashMap<u64, Cached, FixedState>,
@@ -73,7 +73,7 @@ impl MonitorWatch {
             .ok()
             .flatten()
             .filter(|cache| cache.run == self.places.run)
-            .unwrap_or_else(|| Cache::new(self.places.run, self.stacks.depth()));
+            .unwrap_or_else(|| Cache::new(self.places.run));
         let place = cache.place(self, jni, serial, monitor);
         let _ = CACHE.try_with(|own| {
             if let Ok(mut own) = own.try_borrow_mut() {
@@ -118,10 +118,10 @@ impl MonitorWatch {
 }
 
 impl Cache {
-    fn new(run: u64, depth: usize) -> Self {
+    fn new(run: u64) -> Self {
         Self {
             run,
-            frames: vec![Frame::default(); depth],
+            stack: StackBuffer::default(),
             places: HashMap::default(),
         }
     }
@@ -133,8 +133,10 @@ impl Cache {
         serial: ThreadSerial,
         monitor: Object<'_>,
     ) -> Option<ContentionId> {
-        let count = watch.places.top_frames.top_frames(&mut self.frames);
-        let frames = &self.frames[..count];
+        let top_frames = &watch.places.top_frames;
+        self.stack
+            .take(watch.stacks.depth(), |frames| top_frames.top_frames(frames));
+        let frames = self.stack.frames();
         let class = jni.class_of(monitor)?;
         let class = class.object();
         let identity = watch.env.identity_hash(class).unwrap_or(0);
