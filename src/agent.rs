@@ -2,6 +2,7 @@
 
 mod attach;
 mod engines;
+mod head;
 mod output;
 mod reply;
 mod verify;
@@ -19,8 +20,8 @@ use crate::console;
 use crate::engines::allocations;
 use crate::jvmti::{AgentThreads, Capability, Env, JvmtiError, OwnEnv, Rounds, VirtualThreads, Vm};
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request};
-use crate::output::{Journal, Settings, Writer};
+use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request, Sort};
+use crate::output::{FileError, Journal, Settings, Writer};
 use crate::session::{About, Collector, DumpPlan, Handlers, Run};
 
 use engines::{allocation_interval, engines};
@@ -55,12 +56,12 @@ pub enum StartError {
         error: JvmtiError,
     },
     /// The output cannot be written.
-    #[error("option file={}: {error}; must be a file that can be written", path.display())]
+    #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        error: io::Error,
+        /// Why not.
+        error: FileError,
     },
     /// The collector cannot be reached.
     #[error("option net={address}: {error}; a collector must be listening there")]
@@ -96,7 +97,12 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
     if Rounds::is_running() {
         return Err(StartError::LoadedTwice);
     }
-    begin(vm, &options, command_line)?;
+    let given: Vec<&str> = [command_line]
+        .into_iter()
+        .chain(environment.as_deref())
+        .filter(|options| !options.is_empty())
+        .collect();
+    begin(vm, &options, &given.join(","))?;
     Ok(Started::Running)
 }
 
@@ -176,7 +182,7 @@ fn wire(
 ) -> Result<Handlers, StartError> {
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-        Format::Text => Box::new(TextEncoder::new()),
+        Format::Text => Box::new(TextEncoder::of_run(head::facts(env, &about.options))),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
     let path = output.path();
@@ -240,6 +246,7 @@ fn plan(options: &Options) -> DumpPlan {
         sampled: options.sample,
         heap_dump: options.heap.is_some_and(Heap::has_dump),
         sites: options.heap.is_some_and(Heap::has_sites),
+        by_allocation: options.sort == Sort::Allocated,
         primitive_fields: options.primitive_fields,
         primitive_arrays: options.primitive_arrays,
         constant_entries: options.format == Format::Text,

@@ -91,7 +91,7 @@ fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
             Request::Profile(options) => start(vm, jni, &options, command.options),
         },
         Verb::Dump => Rounds::run("dump", |events| {
-            events.data_dump_request();
+            events.dump_so_far();
             Told::Done(format!("dumped; {}", events.status()))
         })
         .ok_or(Refused::NotRunning),

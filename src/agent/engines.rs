@@ -33,9 +33,7 @@ pub(super) fn engines(
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     let stacks = Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded));
-    // Without frames there is nothing to charge.
-    let cpu = options.cpu.filter(|_| shape.depth > 0);
-    let sampler = (cpu == Some(Cpu::Samples)).then(|| {
+    let sampler = (options.cpu == Some(Cpu::Samples)).then(|| {
         Box::new(PortableSampler::new(
             env,
             agent_threads.clone(),
@@ -55,7 +53,7 @@ pub(super) fn engines(
             allocation_interval(options),
         )
     });
-    let timer = cpu.filter(|cpu| cpu.times_methods()).map(|cpu| {
+    let timer = options.cpu.filter(|cpu| cpu.times_methods()).map(|cpu| {
         let plan = timer_plan(options, cpu, shape);
         MethodTimer::new(env, virtual_threads, stacks.clone(), tables.clone(), plan)
     });

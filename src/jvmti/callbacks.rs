@@ -65,8 +65,11 @@ pub trait Events: Send + Sync {
     /// The current thread is about to carry the virtual thread no longer.
     fn virtual_thread_unmounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
 
-    /// The user asked for a dump (SIGQUIT).
+    /// The user asked for a dump (SIGQUIT): what has been counted is written, and counting starts anew.
     fn data_dump_request(&self);
+
+    /// A command asks for what has been counted so far; counting goes on.
+    fn dump_so_far(&self);
 
     /// A thread of the agent has something to be done for somebody outside the VM: [`super::Door::request`].
     fn requested(&self, jni: Jni<'_>);

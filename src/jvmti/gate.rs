@@ -232,6 +232,7 @@ mod tests {
         fn data_dump_request(&self) {
             self.0.dumps.fetch_add(1, Ordering::SeqCst);
         }
+        fn dump_so_far(&self) {}
         fn requested(&self, _: Jni<'_>) {}
         fn panicked(&self, event: &'static str) {
             assert_eq!(event, "DataDumpRequest");

@@ -44,7 +44,7 @@ pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, de
 pub use hotspot::{Countdowns, VmDumper, VmFlags};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
-pub use monitors::{MonitorUsage, ThreadState};
+pub use monitors::{MonitorUsage, ThreadStack, ThreadState};
 pub use object_list::ObjectList;
 pub use session::Rounds;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::Equivalent;
 
 use super::class::ClassId;
+use super::cost::Totals;
 use super::intern::Interner;
 use super::thread::ThreadSerial;
 use super::trace::TraceId;
@@ -80,16 +81,16 @@ impl Contentions {
         entry.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes what has been added since the last time; places where there was nothing are left out.
-    pub fn take(&self) -> Vec<(ContentionKey, Contended)> {
-        let taken = self.0.iter().map(|(_, entry)| {
+    /// What has been added since it was reset; places where there was nothing are left out.
+    pub fn costs(&self, totals: Totals) -> Vec<(ContentionKey, Contended)> {
+        let costs = self.0.iter().map(|(_, entry)| {
             let contended = Contended {
-                count: entry.count.swap(0, Ordering::Relaxed),
-                nanos: entry.nanos.swap(0, Ordering::Relaxed),
+                count: totals.read(&entry.count),
+                nanos: totals.read(&entry.nanos),
             };
             (entry.key, contended)
         });
-        taken
+        costs
             .filter(|(_, contended)| *contended != Contended::default())
             .collect()
     }
@@ -105,10 +106,12 @@ pub struct MonitorStates {
 }
 
 /// A thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadState {
     /// The thread.
     pub thread: ThreadSerial,
+    /// Its name; empty where it has none.
+    pub name: String,
     /// What it is at.
     pub trace: TraceId,
     /// Whether it runs.
@@ -172,11 +175,15 @@ mod tests {
         contentions.add(first, 6);
         let contended = |count, nanos| Contended { count, nanos };
         assert_eq!(
-            contentions.take(),
+            contentions.costs(Totals::Kept),
             [(key(1), contended(2, 11)), (key(2), contended(1, 7))]
         );
-        assert_eq!(contentions.take(), []);
+        assert_eq!(contentions.costs(Totals::Reset).len(), 2);
+        assert_eq!(contentions.costs(Totals::Reset), []);
         contentions.add(second, 1);
-        assert_eq!(contentions.take(), [(key(2), contended(1, 1))]);
+        assert_eq!(
+            contentions.costs(Totals::Reset),
+            [(key(2), contended(1, 1))]
+        );
     }
 }

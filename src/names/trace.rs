@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::Equivalent;
 
+use super::cost::Totals;
 use super::frame::FrameId;
 use super::intern::{Interner, table_ids};
 use super::thread::ThreadSerial;
@@ -53,14 +54,9 @@ impl Trace {
         }
     }
 
-    /// The samples counted since they were taken last.
-    pub fn samples(&self) -> u64 {
-        self.samples.load(Ordering::Relaxed)
-    }
-
-    /// Takes the samples counted since they were taken last.
-    pub fn take_samples(&self) -> u64 {
-        self.samples.swap(0, Ordering::Relaxed)
+    /// The samples counted since they were reset.
+    pub fn samples(&self, totals: Totals) -> u64 {
+        totals.read(&self.samples)
     }
 }
 
@@ -163,11 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn samples_add_up_and_are_taken_once() {
+    fn samples_add_up_until_they_are_reset() {
         let traces = Traces::default();
         traces.add_samples(TraceId::EMPTY, 2);
         traces.add_samples(TraceId::EMPTY, 3);
-        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 5);
-        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 0);
+        for (totals, samples) in [(Totals::Kept, 5), (Totals::Reset, 5), (Totals::Kept, 0)] {
+            assert_eq!(traces.get(TraceId::EMPTY).samples(totals), samples);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort};
 
 /// One option.
 pub(super) struct Row {
@@ -181,6 +181,21 @@ const ROWS: &[Row] = &[
                 Ok(())
             }
             _ => Err(Refusal::NotAllowed),
+        }),
+    },
+    Row {
+        name: "sort",
+        values: "live|alloc",
+        allowed: None,
+        default: "live",
+        description: "bytes that sites are ordered by",
+        setter: Setter::Value(|settings, value| {
+            settings.options.sort = match value {
+                "live" => Sort::Live,
+                "alloc" => Sort::Allocated,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
         }),
     },
     Row {

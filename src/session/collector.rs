@@ -23,6 +23,7 @@ use crate::engines::allocations::{AllocationTracker, Moment};
 use crate::engines::heap;
 use crate::engines::{allocations, cpu_samples};
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError, Rounds};
+use crate::names::cost::Totals;
 use crate::names::object::ObjectId;
 use crate::names::site::Amount;
 use crate::output;
@@ -196,6 +197,7 @@ impl Handlers {
             let nothing = HeapState {
                 collected: false,
                 unseen: &[],
+                unseen_last: false,
                 note: None,
             };
             allocations::report::sites(&self.journal, request, nothing);
@@ -224,7 +226,7 @@ impl Handlers {
 
     fn report_samples(&self, cutoff: f32) -> Result<(), Refusal> {
         let _dumping = self.dumping.lock();
-        cpu_samples::report::cpu_samples_so_far(&self.journal, f64::from(cutoff));
+        cpu_samples::report::cpu_samples(&self.journal, f64::from(cutoff), Totals::Kept);
         match self.sampler {
             Some(_) => Ok(()),
             None => Err(Refusal::NotSampled),
@@ -262,7 +264,7 @@ impl Handlers {
             Control::StopSamples(threads) => self.switch_samples(threads, false),
             Control::ClearSamples => {
                 for (_, trace) in self.tables.traces.iter() {
-                    trace.take_samples();
+                    trace.samples(Totals::Reset);
                 }
                 Ok(())
             }

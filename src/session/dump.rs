@@ -7,48 +7,71 @@ use crate::engines::allocations::{AllocationTracker, Moment};
 use crate::engines::cpu_times::MethodTimer;
 use crate::engines::{allocations, cpu_samples, cpu_times};
 use crate::jvmti::Jni;
+use crate::names::cost::Totals;
 
 impl Handlers {
     /// Called with `dumping` held: dumps stand one after the other.
-    pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        let measures_cpu = self.sampler.is_some() || self.timer.is_some();
-        if self.tracker.is_none() && self.monitors.is_none() && !measures_cpu {
+    ///
+    /// The words are the original's, which scripts look for. They are said twice, whole: in pieces they would mix with what
+    /// the program says meanwhile.
+    pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
+        let sections = self.sections();
+        if sections.is_empty() {
             return;
         }
-        self.say("Dumping");
+        let dumping = format!("Dumping {} ...", sections.join(" ... "));
+        self.say(&dumping);
         if let Some(monitors) = &self.monitors {
-            self.say(" contended monitor usage ...");
-            self.dump_monitors(jni, monitors);
+            self.dump_monitors(jni, monitors, totals);
         }
         if let Some(tracker) = &self.tracker {
             self.dump_objects(jni, tracker, moment);
         }
         if self.sampler.is_some() {
-            self.say(" CPU usage by sampling running threads ...");
-            cpu_samples::report::cpu_samples(&self.journal, self.plan.cutoff);
+            cpu_samples::report::cpu_samples(&self.journal, self.plan.cutoff, totals);
         }
         if let Some(timer) = &self.timer {
-            self.dump_times(jni, timer);
+            self.dump_times(jni, timer, totals);
         }
-        self.say(" done.\n");
+        self.say(&format!("{dumping} done."));
     }
 
-    fn dump_times(&self, jni: Jni<'_>, timer: &MethodTimer) {
-        let costs = timer.take_costs();
+    /// What a dump of this run has, in the order of the file.
+    fn sections(&self) -> Vec<&'static str> {
+        let tracks = self.tracker.is_some();
+        let heap_dump = tracks && self.plan.heap_dump && self.dumpers.is_some();
+        let times = match self.plan.old_prof {
+            true => "CPU usage in old prof format",
+            false => "CPU usage by timing methods",
+        };
+        let sections = [
+            (self.monitors.is_some(), "contended monitor usage"),
+            (heap_dump, "Java heap"),
+            (tracks && self.plan.sites, "allocation sites"),
+            (
+                self.sampler.is_some(),
+                "CPU usage by sampling running threads",
+            ),
+            (self.timer.is_some(), times),
+        ];
+        let wanted = sections.into_iter().filter(|&(is_wanted, _)| is_wanted);
+        wanted.map(|(_, section)| section).collect()
+    }
+
+    fn dump_times(&self, jni: Jni<'_>, timer: &MethodTimer, totals: Totals) {
+        let costs = timer.costs(totals);
         let notes = match self.plan.verbose {
             true => timer.left_out(jni),
             false => Vec::new(),
         };
         if !self.plan.old_prof {
-            self.say(" CPU usage by timing methods ...");
             cpu_times::report::cpu_times(&self.journal, costs, self.plan.cutoff, &notes);
             return;
         }
-        self.say(" CPU usage in old prof format ...");
         cpu_times::report::old_prof(&self.journal, &costs);
         // That format has no place for them.
         for note in notes {
-            self.say(&format!(" ({note})"));
+            self.say(&format!("({note})"));
         }
     }
 
@@ -57,7 +80,6 @@ impl Handlers {
         if self.plan.heap_dump
             && let Some(dumpers) = &self.dumpers
         {
-            self.say(" Java heap ...");
             self.dump_heap(jni, dumpers, moment);
             // A dump takes its time: the program has gone on meanwhile, unless it has ended.
             if self.plan.sites && moment == Moment::Running {
@@ -65,10 +87,10 @@ impl Handlers {
             }
         }
         if self.plan.sites {
-            self.say(" allocation sites ...");
             let request = SitesRequest {
                 cutoff: self.plan.cutoff,
-                ..SitesRequest::default()
+                by_allocation: self.plan.by_allocation,
+                incremental: false,
             };
             self.dump_sites(jni, tracker, request, collected);
         }
@@ -117,14 +139,17 @@ impl Handlers {
         let state = HeapState {
             collected,
             unseen: &unseen,
+            // Traces without frames tell nothing apart.
+            unseen_last: tracker.is_late() && self.stacks.depth() > 0,
             note: note.as_deref(),
         };
         allocations::report::sites(&self.journal, request, state);
     }
 
+    /// Says a line.
     pub(super) fn say(&self, text: &str) {
         if self.plan.verbose {
-            console::plain(format_args!("{text}"));
+            console::plain(text);
         }
     }
 }

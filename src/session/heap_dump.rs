@@ -20,13 +20,12 @@ impl Handlers {
                 let millis = done.dumped.pause.as_millis();
                 let Done { dumper, reason, .. } = done;
                 self.say(&format!(
-                    " (by {dumper}: {reason}; the program stood still for {millis} ms)"
+                    "Java heap (by {dumper}: {reason}; the program stood still for {millis} ms)"
                 ));
             }
             // The writer has said what happened.
             Err(DumpError::Output) => {}
             Err(error) => {
-                self.say("\n");
                 console::line(format_args!("no heap dump: {error}; the program goes on"));
             }
         }

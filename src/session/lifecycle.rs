@@ -9,6 +9,7 @@ use super::Handlers;
 use crate::console;
 use crate::engines::allocations::Moment;
 use crate::jvmti::{Event, Jni, JvmtiError, Object};
+use crate::names::cost::Totals;
 
 /// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,7 +21,7 @@ pub(super) enum Beginning {
     #[default]
     Ahead,
     /// As above, and one has been asked for.
-    DumpAsked,
+    DumpAsked(Totals),
     /// Dumps are made at once.
     Done,
 }
@@ -47,8 +48,8 @@ impl Handlers {
     /// From here on dumps are made when they are asked for.
     fn begun(&self, jni: Jni<'_>) {
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
-        if before == Beginning::DumpAsked {
-            self.dump_on_request(jni);
+        if let Beginning::DumpAsked(totals) = before {
+            self.dump_on_request(jni, totals);
         }
     }
 
@@ -84,29 +85,30 @@ impl Handlers {
         }
         if let Some(listener) = &self.listener {
             listener.start(&self.agent_threads, self.env, jni)?;
-            // The collector sees that somebody is there.
-            self.journal.flush();
         }
+        // Whoever looks sees that somebody is there, and no longer what the file held before.
+        self.journal.flush();
         Ok(())
     }
 
-    pub(super) fn on_data_dump_request(&self) {
+    /// A dump is asked for while the program runs.
+    pub(super) fn on_dump_request(&self, totals: Totals) {
         let Some(jni) = self.env.current_jni() else {
             return;
         };
         {
             let mut beginning = self.beginning.lock();
             if *beginning != Beginning::Done {
-                *beginning = Beginning::DumpAsked;
+                *beginning = Beginning::DumpAsked(totals);
                 return;
             }
         }
-        self.dump_on_request(jni);
+        self.dump_on_request(jni, totals);
     }
 
-    fn dump_on_request(&self, jni: Jni<'_>) {
+    fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
         let _dumping = self.dumping.lock();
-        self.dump(jni, Moment::Running);
+        self.dump(jni, Moment::Running, totals);
         self.journal.flush();
     }
 
@@ -123,7 +125,7 @@ impl Handlers {
         self.end(jni);
         if !self.is_quiet() {
             let _dumping = self.dumping.lock();
-            self.dump(jni, Moment::Running);
+            self.dump(jni, Moment::Running, Totals::Kept);
         }
         let is_sound = self.close();
         self.give_back(jni);
@@ -149,6 +151,7 @@ impl Handlers {
 
     /// Closes the output; `false` if not all could be written.
     fn close(&self) -> bool {
+        self.journal.ended_after(self.about.since.elapsed());
         let is_sound = self.journal.close();
         if let Some(listener) = &self.listener {
             listener.finish();
@@ -184,7 +187,7 @@ impl Handlers {
             }
             return;
         };
-        self.dump(jni, Moment::Death);
+        self.dump(jni, Moment::Death, Totals::Kept);
     }
 
     /// The end of the program waits only for a dump that gets on.

@@ -21,6 +21,7 @@ use crate::engines::heap_dump::Dumpers;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{AgentThreads, Allocation, ClassFile, Env, Events, Jni, JvmtiError, Object};
 use crate::names::Tables;
+use crate::names::cost::Totals;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 
@@ -48,6 +49,8 @@ pub struct DumpPlan {
     pub heap_dump: bool,
     /// `heap=`: whether sites are reported.
     pub sites: bool,
+    /// `sort=`: whether they go by what was allocated.
+    pub by_allocation: bool,
     /// `primfields=`.
     pub primitive_fields: bool,
     /// `primarrays=`.
@@ -58,7 +61,7 @@ pub struct DumpPlan {
 
 /// What a run measures.
 pub struct Engines {
-    /// `None` where no samples are asked for, or traces have no frames (`depth=0`): then there is nothing to charge.
+    /// `None` where no samples are asked for.
     pub sampler: Option<Box<dyn CpuSampler>>,
     /// `None` where the heap is not asked for.
     pub tracker: Option<AllocationTracker>,
@@ -248,7 +251,13 @@ impl Events for Handlers {
 
     fn data_dump_request(&self) {
         if !self.is_quiet() {
-            self.on_data_dump_request();
+            self.on_dump_request(Totals::Reset);
+        }
+    }
+
+    fn dump_so_far(&self) {
+        if !self.is_quiet() {
+            self.on_dump_request(Totals::Kept);
         }
     }
 

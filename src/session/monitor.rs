@@ -6,6 +6,7 @@ use crate::console;
 use crate::engines::monitors::MonitorWatch;
 use crate::engines::monitors::report;
 use crate::jvmti::{Jni, Object};
+use crate::names::cost::Totals;
 use crate::names::thread::ThreadSerial;
 
 impl Handlers {
@@ -92,12 +93,12 @@ impl Handlers {
         Some(serial.unwrap_or(ThreadSerial::UNKNOWN))
     }
 
-    pub(super) fn dump_monitors(&self, jni: Jni<'_>, monitors: &MonitorWatch) {
+    pub(super) fn dump_monitors(&self, jni: Jni<'_>, monitors: &MonitorWatch, totals: Totals) {
         let number = |thread: Object<'_>| self.number(jni, monitors, thread);
         match monitors.survey(jni, &number) {
             Ok(states) => report::monitor_dump(&self.journal, &states),
             Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
         }
-        report::monitor_time(&self.journal, self.plan.cutoff);
+        report::monitor_time(&self.journal, self.plan.cutoff, totals);
     }
 }

@@ -156,6 +156,11 @@ impl AllocationTracker {
         Ok(true)
     }
 
+    /// Whether the VM was up before the tracker.
+    pub fn is_late(&self) -> bool {
+        self.shared.late.is_some()
+    }
+
     /// The current thread has been given its number.
     pub fn thread_started(&self, serial: ThreadSerial) {
         Local::with(&self.shared, |local| local.set_serial(serial));

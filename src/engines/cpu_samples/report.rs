@@ -4,24 +4,15 @@ use std::borrow::Cow;
 
 use hprof_format::{CpuSample, Record};
 
-use crate::names::trace::{Trace, TraceId, Traces};
+use crate::names::cost::Totals;
+use crate::names::trace::{TraceId, Traces};
 use crate::output::Journal;
 use crate::output::serials;
 
-/// Writes the samples taken since the last time, and starts counting anew. Rows below `cutoff`, a share of all samples,
-/// are left out.
-pub fn cpu_samples(journal: &Journal, cutoff: f64) {
-    write(journal, cutoff, Trace::take_samples);
-}
-
-/// As [`cpu_samples`], and goes on counting.
-pub fn cpu_samples_so_far(journal: &Journal, cutoff: f64) {
-    write(journal, cutoff, Trace::samples);
-}
-
-fn write(journal: &Journal, cutoff: f64, samples: fn(&Trace) -> u64) {
+/// Writes the samples. Rows below `cutoff`, a share of all samples, are left out.
+pub fn cpu_samples(journal: &Journal, cutoff: f64, totals: Totals) {
     journal.entry(|entry| {
-        let (total, rows) = rows(&entry.tables.traces, cutoff, samples);
+        let (total, rows) = rows(&entry.tables.traces, cutoff, totals);
         for &(trace, _) in &rows {
             entry.trace(trace);
         }
@@ -37,10 +28,10 @@ fn write(journal: &Journal, cutoff: f64, samples: fn(&Trace) -> u64) {
 }
 
 /// All samples, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn rows(traces: &Traces, cutoff: f64, samples: fn(&Trace) -> u64) -> (u64, Vec<(TraceId, u64)>) {
+fn rows(traces: &Traces, cutoff: f64, totals: Totals) -> (u64, Vec<(TraceId, u64)>) {
     let mut rows: Vec<(TraceId, u64)> = traces
         .iter()
-        .map(|(id, trace)| (id, samples(trace)))
+        .map(|(id, trace)| (id, trace.samples(totals)))
         .filter(|&(_, count)| count > 0)
         .collect();
     let total: u64 = rows.iter().map(|&(_, count)| count).sum();
@@ -79,17 +70,17 @@ mod tests {
     #[test]
     fn rows_go_by_cost_and_are_cut_at_the_first_below_the_cutoff() {
         let (tables, ids) = traces(&[10, 0, 70, 10, 9, 1]);
-        let (total, rows) = rows(&tables.traces, 0.1, Trace::take_samples);
+        let (total, rows) = rows(&tables.traces, 0.1, Totals::Reset);
         assert_eq!(total, 100, "what is cut off counts");
         assert_eq!(rows, [(ids[2], 70), (ids[0], 10), (ids[3], 10)]);
     }
 
     #[test]
-    fn a_second_dump_counts_from_nothing() {
+    fn a_dump_after_a_reset_counts_from_nothing() {
         let (tables, ids) = traces(&[5]);
         let five = (5, vec![(ids[0], 5)]);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::samples), five);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), five);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), (0, vec![]));
+        assert_eq!(rows(&tables.traces, 0.0, Totals::Kept), five);
+        assert_eq!(rows(&tables.traces, 0.0, Totals::Reset), five);
+        assert_eq!(rows(&tables.traces, 0.0, Totals::Reset), (0, vec![]));
     }
 }

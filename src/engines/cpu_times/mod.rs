@@ -23,7 +23,7 @@ use crate::jvmti::{
     VirtualThreads, define_hooks,
 };
 use crate::names::Tables;
-use crate::names::cost::TraceCost;
+use crate::names::cost::{Totals, TraceCost};
 use crate::stacks::{Stacks, TraceShape};
 
 pub use filter::ClassFilter;
@@ -159,10 +159,12 @@ impl MethodTimer {
         }
     }
 
-    /// What calls have cost since this was asked last.
-    pub fn take_costs(&self) -> Vec<TraceCost> {
+    /// What calls have cost since it was reset.
+    pub fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let ledger = self.ledger.lock().clone();
-        ledger.map(|ledger| ledger.take()).unwrap_or_default()
+        ledger
+            .map(|ledger| ledger.costs(totals))
+            .unwrap_or_default()
     }
 
     /// What is not timed, in words: one line for each reason.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use hprof_format::{self as format, MonitorRecord};
 
+use crate::names::cost::Totals;
 use crate::names::monitor::{
     Contended, ContentionKey, Contentions, MonitorState, MonitorStates, ThreadState, ThreadStatus,
 };
@@ -45,11 +46,10 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     });
 }
 
-/// Writes what contention has cost since the last time, and starts counting anew. Rows below `cutoff`, a share of the
-/// whole time, are left out.
-pub fn monitor_time(journal: &Journal, cutoff: f64) {
+/// Writes what contention has cost. Rows below `cutoff`, a share of the whole time, are left out.
+pub fn monitor_time(journal: &Journal, cutoff: f64, totals: Totals) {
     journal.entry(|entry| {
-        let (total, rows) = take_rows(&entry.tables.contentions, cutoff);
+        let (total, rows) = rows(&entry.tables.contentions, cutoff, totals);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
@@ -68,8 +68,12 @@ pub fn monitor_time(journal: &Journal, cutoff: f64) {
 }
 
 /// The time of all places, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn take_rows(contentions: &Contentions, cutoff: f64) -> (u64, Vec<(ContentionKey, Contended)>) {
-    let mut rows = contentions.take();
+fn rows(
+    contentions: &Contentions,
+    cutoff: f64,
+    totals: Totals,
+) -> (u64, Vec<(ContentionKey, Contended)>) {
+    let mut rows = contentions.costs(totals);
     let total = rows
         .iter()
         .fold(0_u64, |sum, (_, row)| sum.saturating_add(row.nanos));
@@ -83,6 +87,7 @@ fn take_rows(contentions: &Contentions, cutoff: f64) -> (u64, Vec<(ContentionKey
 fn thread_state(state: &ThreadState) -> format::ThreadState {
     format::ThreadState {
         thread: serials::thread(state.thread),
+        name: state.name.clone(),
         trace: serials::trace(state.trace),
         status: match state.status {
             ThreadStatus::Runnable => format::ThreadStatus::Runnable,
@@ -139,11 +144,14 @@ mod tests {
                 key
             })
             .collect();
-        let (total, rows) = take_rows(&tables.contentions, 0.1);
+        let (total, rows) = super::rows(&tables.contentions, 0.1, Totals::Reset);
         assert_eq!(total, 100, "what is cut off counts");
         let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
         let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(take_rows(&tables.contentions, 0.0), (0, vec![]));
+        assert_eq!(
+            super::rows(&tables.contentions, 0.0, Totals::Reset),
+            (0, vec![])
+        );
     }
 }
