@@ -1,11 +1,9 @@
-//! Traces: frames from the innermost on, with what they cost.
+//! Traces: frames from the innermost on.
 
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::Equivalent;
 
-use super::cost::Totals;
 use super::frame::FrameId;
 use super::intern::{Interner, table_ids};
 use super::thread::ThreadSerial;
@@ -26,7 +24,6 @@ pub struct Trace {
     pub thread: Option<ThreadSerial>,
     /// The frames, innermost first.
     pub frames: Box<[FrameId]>,
-    samples: AtomicU64,
 }
 
 /// What makes a trace the same as another.
@@ -43,7 +40,6 @@ impl Trace {
         Self {
             thread: key.thread,
             frames: key.frames.into(),
-            samples: AtomicU64::new(0),
         }
     }
 
@@ -52,11 +48,6 @@ impl Trace {
             thread: self.thread,
             frames: &self.frames,
         }
-    }
-
-    /// The samples counted since they were reset.
-    pub fn samples(&self, totals: Totals) -> u64 {
-        totals.read(&self.samples)
     }
 }
 
@@ -105,11 +96,6 @@ impl Traces {
         TraceId(self.0.intern(&key, || Trace::new(key)))
     }
 
-    /// Charges samples to a trace.
-    pub fn add_samples(&self, id: TraceId, count: u64) {
-        self.get(id).samples.fetch_add(count, Ordering::Relaxed);
-    }
-
     /// The trace.
     pub fn get(&self, id: TraceId) -> &Trace {
         self.0.get(id.0)
@@ -156,15 +142,5 @@ mod tests {
             }),
             TraceId::EMPTY
         );
-    }
-
-    #[test]
-    fn samples_add_up_until_they_are_reset() {
-        let traces = Traces::default();
-        traces.add_samples(TraceId::EMPTY, 2);
-        traces.add_samples(TraceId::EMPTY, 3);
-        for (totals, samples) in [(Totals::Kept, 5), (Totals::Reset, 5), (Totals::Kept, 0)] {
-            assert_eq!(traces.get(TraceId::EMPTY).samples(totals), samples);
-        }
     }
 }

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 
 use hprof_format::{self as format, MonitorRecord};
 
-use crate::names::cost::Totals;
-use crate::names::monitor::{
-    Contended, ContentionKey, Contentions, MonitorState, MonitorStates, ThreadState, ThreadStatus,
-};
+use super::contentions::{Contended, ContentionKey};
+use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 use crate::output::serials;
@@ -46,10 +44,10 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     });
 }
 
-/// Writes what contention has cost. Rows below `cutoff`, a share of the whole time, are left out.
-pub fn monitor_time(journal: &Journal, cutoff: f64, totals: Totals) {
+/// Writes what contention has cost, place by place. Rows below `cutoff`, a share of the whole time, are left out.
+pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, cutoff: f64) {
     journal.entry(|entry| {
-        let (total, rows) = rows(&entry.tables.contentions, cutoff, totals);
+        let (total, rows) = rows(costs, cutoff);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
@@ -69,11 +67,9 @@ pub fn monitor_time(journal: &Journal, cutoff: f64, totals: Totals) {
 
 /// The time of all places, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
 fn rows(
-    contentions: &Contentions,
+    mut rows: Vec<(ContentionKey, Contended)>,
     cutoff: f64,
-    totals: Totals,
 ) -> (u64, Vec<(ContentionKey, Contended)>) {
-    let mut rows = contentions.costs(totals);
     let total = rows
         .iter()
         .fold(0_u64, |sum, (_, row)| sum.saturating_add(row.nanos));
@@ -118,13 +114,16 @@ fn monitor_state(state: &MonitorState) -> format::MonitorState {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contentions::Contentions;
     use super::*;
+    use crate::engines::Totals;
     use crate::names::Tables;
     use crate::names::trace::TraceKey;
 
     #[test]
     fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {
         let tables = Tables::default();
+        let contentions = Contentions::default();
         let name = tables.strings.intern("a");
         let loader = tables.loaders.add();
         let class = tables
@@ -139,19 +138,16 @@ mod tests {
                     frames: &[],
                 });
                 let key = ContentionKey { trace, class };
-                let id = tables.contentions.intern(key);
-                tables.contentions.add(id, nanos);
+                let id = contentions.intern(key);
+                contentions.add(id, nanos);
                 key
             })
             .collect();
-        let (total, rows) = super::rows(&tables.contentions, 0.1, Totals::Reset);
+        let (total, rows) = rows(contentions.costs(Totals::Kept), 0.1);
         assert_eq!(total, 100, "what is cut off counts");
         let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
         let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(
-            super::rows(&tables.contentions, 0.0, Totals::Reset),
-            (0, vec![])
-        );
+        assert_eq!(super::rows(vec![], 0.0), (0, vec![]));
     }
 }

@@ -7,8 +7,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::MonitorWatch;
+use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadStack, ThreadState};
-use crate::names::monitor::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::StackBuffer;
@@ -27,7 +27,7 @@ struct Survey<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
     number: Number<'f>,
-    threads: Vec<monitor::ThreadState>,
+    threads: Vec<states::ThreadState>,
     virtual_threads: Vec<(ThreadSerial, Local<'j>)>,
     wanted: Vec<Wanted<'j>>,
     /// Where monitors of one hash are in `wanted`.
@@ -154,7 +154,7 @@ impl<'j> Survey<'_, 'j, '_> {
         };
         // One that is ending has none any more.
         let info = self.watch.env.thread_info(self.jni, thread);
-        self.threads.push(monitor::ThreadState {
+        self.threads.push(states::ThreadState {
             thread: serial,
             name: info.map(|info| info.name).unwrap_or_default(),
             trace,

@@ -1,28 +1,7 @@
 //! What calls have cost.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::frame::FrameId;
-use super::trace::TraceId;
-
-/// What becomes of costs that are reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Totals {
-    /// They go on.
-    Kept,
-    /// Counting starts anew.
-    Reset,
-}
-
-impl Totals {
-    /// The value of a counter.
-    pub fn read(self, counter: &AtomicU64) -> u64 {
-        match self {
-            Self::Kept => counter.load(Ordering::Relaxed),
-            Self::Reset => counter.swap(0, Ordering::Relaxed),
-        }
-    }
-}
+use crate::names::frame::FrameId;
+use crate::names::trace::TraceId;
 
 /// What the calls of one trace have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
