@@ -478,6 +478,9 @@ In file=, %p stands for the process id, %t for the time of the start, %h for
 the host, %{NAME} for an environment variable. Options in the environment
 variable _JAVA_HPROF_OPTIONS come after those of the command line.
 
+A dump while the program runs: 'hprof dump <pid>', after which counting goes
+on, or SIGQUIT, after which CPU samples, times and contention start anew.
+
 Example: every object that is alive, for MAT or VisualVM
   java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
 Example: what is alive, and where it was made, 8 frames a trace
