@@ -1,16 +1,16 @@
 //! What the head of a text profile says of the run.
 
-use crate::jvmti::Env;
+use crate::jvmti::{BoolFlag, Env};
 
 /// The collectors of HotSpot by the flags that choose them.
-const COLLECTORS: [(&std::ffi::CStr, &str); 7] = [
-    (c"UseG1GC", "G1"),
-    (c"UseParallelGC", "Parallel"),
-    (c"UseSerialGC", "Serial"),
-    (c"UseZGC", "Z"),
-    (c"UseShenandoahGC", "Shenandoah"),
-    (c"UseEpsilonGC", "Epsilon"),
-    (c"UseConcMarkSweepGC", "CMS"),
+const COLLECTORS: [(BoolFlag, &str); 7] = [
+    (BoolFlag::UseG1Gc, "G1"),
+    (BoolFlag::UseParallelGc, "Parallel"),
+    (BoolFlag::UseSerialGc, "Serial"),
+    (BoolFlag::UseZgc, "Z"),
+    (BoolFlag::UseShenandoahGc, "Shenandoah"),
+    (BoolFlag::UseEpsilonGc, "Epsilon"),
+    (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
 /// What is known when the profile begins; how long it took is known at its end. `options` are those that were given.
@@ -39,6 +39,6 @@ fn jdk(env: Env) -> String {
 fn collector(env: Env) -> &'static str {
     let flags = env.flags();
     let is_used = |flag| flags.as_ref().is_some_and(|flags| flags.is_on(flag));
-    let mut used = COLLECTORS.iter().filter(|(flag, _)| is_used(flag));
+    let mut used = COLLECTORS.iter().filter(|(flag, _)| is_used(*flag));
     used.next().map_or("?", |(_, name)| name)
 }

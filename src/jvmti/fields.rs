@@ -1,6 +1,7 @@
 //! What classes are made of, and the values in their fields.
 
 use std::ffi::c_char;
+use std::mem;
 use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
@@ -255,9 +256,9 @@ macro_rules! reader {
                 match field.kind {
                     None => FieldValue::Object(Local::new(jni, jni!(jni, $object, holder.raw, field.id))),
                     Some(Primitive::Boolean) => {
-                        let function = (**jni.as_raw()).v1_6.$boolean;
-                        let value = as_byte(function)(jni.as_raw(), holder.raw, field.id);
-                        FieldValue::Primitive(Primitive::Boolean, value.low_bits())
+                        let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
+                        let value = read(jni.as_raw(), holder.raw, field.id);
+                        FieldValue::Primitive(Primitive::Boolean, value.into())
                     }
                     $(Some(Primitive::$kind) => {
                         let value = jni!(jni, $function, holder.raw, field.id);
@@ -278,14 +279,16 @@ reader! { instance_value: GetObjectField GetBooleanField
     Int GetIntField Long GetLongField Float GetFloatField Double GetDoubleField
 }
 
-/// A function that reads a boolean field, `Answer` being a boolean as the bindings have it or the byte that it is.
-type ReadBoolean<Answer> =
-    unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> Answer;
+/// Reads a field of one byte.
+type ByteReader = unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> u8;
 
-/// Has a function answer the byte that a field holds. `Unsafe` may have put any number there, of which `bool` knows two.
-fn as_byte(function: ReadBoolean<sys::jboolean>) -> ReadBoolean<u8> {
-    // SAFETY: a `jboolean` is a byte without a sign to JNI, so the types differ in what Rust takes for granted alone.
-    unsafe { std::mem::transmute(function) }
+/// A function that reads a `boolean`, for whatever the byte holds: a program can put 2 there, which no `bool` may be.
+fn byte_reader(
+    read: unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> sys::jboolean,
+) -> ByteReader {
+    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is returned
+    // the same way as a bool and may have any value.
+    unsafe { mem::transmute(read) }
 }
 
 /// The bits of a value, in the low bytes.
@@ -306,7 +309,6 @@ macro_rules! low_bits {
 }
 
 low_bits! {
-    u8, u8, value => value;
     i8, u8, value => value as u8;
     u16, u16, value => value;
     i16, u16, value => value as u16;

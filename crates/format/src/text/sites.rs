@@ -37,7 +37,7 @@ impl TextEncoder {
         time: Micros,
         order: &SitesOrder,
         sites: &[AllocSite],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         writeln!(
             out,
