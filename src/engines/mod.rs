@@ -28,7 +28,7 @@ use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
 
-pub use engine::{Engine, Moment, Report, ThreadSerials};
+pub use engine::{Engine, Moment, Report, ThreadSerials, Totals};
 
 /// What the options need of the VM.
 pub struct Requirement {
@@ -65,7 +65,7 @@ pub struct Context<'a> {
 pub struct Engines {
     /// `heap=`.
     pub allocations: Option<Arc<AllocationTracker>>,
-    /// `cpu=samples`. `None` also where traces have no frames (`depth=0`): then there is nothing to charge.
+    /// `cpu=samples`.
     pub cpu_samples: Option<Arc<CpuSamples>>,
     /// `cpu=times|old`.
     pub cpu_times: Option<Arc<MethodTimer>>,

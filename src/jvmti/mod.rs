@@ -50,7 +50,7 @@ pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, de
 pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
-pub use monitors::{MonitorUsage, ThreadState};
+pub use monitors::{MonitorUsage, ThreadStack, ThreadState};
 pub use object_list::ObjectList;
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
@@ -175,6 +176,14 @@ impl Journal {
         })
     }
 
+    /// Tells how long the profile took, in the file. A heap dump that never came to its end has the file to itself.
+    pub fn ended_after(&self, length: Duration) {
+        if self.held.lock().is_none() {
+            let note = format!("end of the profile, after {:.3} s", length.as_secs_f64());
+            self.entry(|entry| entry.note(&note));
+        }
+    }
+
     /// The program is ending: nobody who takes the profile is waited for as long as before.
     pub fn hurry(&self) {
         self.writer.hurry();
@@ -265,7 +274,7 @@ impl Entry<'_> {
         number
     }
 
-    /// A line for people about the record behind it.
+    /// A line for people, about the record behind it or the file.
     pub fn note(&mut self, text: &str) {
         let text = Cow::Borrowed(text.as_bytes());
         self.records.write(&Record::String {

@@ -20,7 +20,7 @@ use super::Session;
 use super::lifecycle::GATE;
 use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
-use crate::engines::{Moment, cpu_samples};
+use crate::engines::{Moment, Totals, cpu_samples};
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use crate::names::object::ObjectId;
 use crate::output;
@@ -175,7 +175,7 @@ impl Session {
         if let Some(tracker) = &self.engines.allocations {
             tracker.settle_with(jni, Moment::Running, true);
         }
-        heap_dump.dump(jni, &self.report(Moment::Running));
+        heap_dump.dump(jni, &self.report(Moment::Running, Totals::Kept));
         Ok(())
     }
 

@@ -32,7 +32,7 @@ use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::options::Options;
+use crate::options::{Options, Sort};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames, VmTopFrames};
 
@@ -67,6 +67,8 @@ struct ReportPlan {
     sites: bool,
     /// `cutoff=`.
     cutoff: f64,
+    /// `sort=`: whether sites go by what was allocated.
+    by_allocation: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
     collect: bool,
     /// `sample=`: the bytes between two allocations that are seen, where not all are.
@@ -166,6 +168,7 @@ impl AllocationTracker {
             plan: ReportPlan {
                 sites: heap.has_sites(),
                 cutoff: options.cutoff,
+                by_allocation: options.sort == Sort::Allocated,
                 collect: options.collect,
                 sampled: options.sample,
             },
@@ -288,6 +291,8 @@ impl AllocationTracker {
         let state = HeapState {
             collected,
             unseen: &unseen,
+            // Traces without frames tell nothing apart.
+            unseen_last: self.shared.late.is_some() && self.shared.stacks.depth() > 0,
             note: note.as_deref(),
         };
         report::sites(journal, &self.shared.sites, request, state);
@@ -331,6 +336,7 @@ pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     let nothing = HeapState {
         collected: false,
         unseen: &[],
+        unseen_last: false,
         note: None,
     };
     report::sites(journal, &Sites::default(), request, nothing);
@@ -379,17 +385,17 @@ impl Engine for AllocationTracker {
         Local::with(&self.shared, |local| local.set_serial(serial));
     }
 
-    fn has_report(&self) -> bool {
-        self.plan.sites
+    fn section(&self) -> Option<&'static str> {
+        self.plan.sites.then_some("allocation sites")
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         // A heap dump before it takes its time: the program has gone on meanwhile, unless it has ended.
         let collected = self.settle(jni, report.moment);
-        report.say(" allocation sites ...");
         let request = SitesRequest {
             cutoff: self.plan.cutoff,
-            ..SitesRequest::default()
+            by_allocation: self.plan.by_allocation,
+            incremental: false,
         };
         self.report_sites(jni, report.journal, request, collected);
     }

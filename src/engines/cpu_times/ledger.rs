@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
+use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
 use crate::names::Tables;
@@ -42,7 +43,7 @@ struct Books {
     threads: Vec<Arc<Record>>,
     /// The costs of threads that have ended.
     ended: Costs,
-    /// What has been reported already.
+    /// What had been measured when it was reset.
     reported: Costs,
     /// What measuring a piece of time costs, in ticks, as far as it has been seen.
     overhead: u64,
@@ -133,8 +134,8 @@ impl Ledger {
         record.contexts.each(|trace, sums| ended.add(trace, sums));
     }
 
-    /// What has been measured since this was asked last, by trace, without traces that have no cost.
-    pub(super) fn take(&self) -> Vec<TraceCost> {
+    /// What has been measured since it was reset, by trace, without traces that have no cost.
+    pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let mut books = self.books.lock();
         let mut now = books.ended.clone();
         for record in &books.threads {
@@ -152,7 +153,9 @@ impl Ledger {
                 costs.push(TraceCost { trace, cost });
             }
         }
-        books.reported = now;
+        if totals == Totals::Reset {
+            books.reported = now;
+        }
         costs
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Context, Engine, Report, Requirement};
+use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
     Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, RegisteredThreads,
@@ -71,14 +71,11 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl MethodTimer {
-    /// `None` where calls are not to be timed, or where traces have no frames to charge.
+    /// `None` where calls are not to be timed.
     pub(super) fn new(context: &Context<'_>) -> Option<Self> {
         let options = context.options;
         let shape = context.stacks.shape();
         let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
-        if shape.depth == 0 {
-            return None;
-        }
         let old_prof = cpu == Cpu::Old;
         let filter = ClassFilter {
             include: options.include.clone(),
@@ -137,10 +134,12 @@ impl MethodTimer {
         }
     }
 
-    /// What calls have cost since this was asked last.
-    fn take_costs(&self) -> Vec<TraceCost> {
+    /// What calls have cost since it was reset.
+    fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let ledger = self.ledger.lock().clone();
-        ledger.map(|ledger| ledger.take()).unwrap_or_default()
+        ledger
+            .map(|ledger| ledger.costs(totals))
+            .unwrap_or_default()
     }
 
     /// What is not timed, in words: one line for each reason.
@@ -273,22 +272,27 @@ impl Engine for MethodTimer {
         thread_calls::finish();
     }
 
+    fn section(&self) -> Option<&'static str> {
+        Some(match self.old_prof {
+            true => "CPU usage in old prof format",
+            false => "CPU usage by timing methods",
+        })
+    }
+
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        let costs = self.take_costs();
+        let costs = self.costs(report.totals);
         let notes = match report.verbose {
             true => self.left_out(jni),
             false => Vec::new(),
         };
         if !self.old_prof {
-            report.say(" CPU usage by timing methods ...");
             report::cpu_times(report.journal, costs, self.cutoff, &notes);
             return;
         }
-        report.say(" CPU usage in old prof format ...");
         report::old_prof(report.journal, &costs);
         // That format has no place for them.
         for note in notes {
-            report.say(&format!(" ({note})"));
+            report.say(&format!("({note})"));
         }
     }
 

@@ -95,13 +95,12 @@ impl HeapDumps {
                 let millis = done.dumped.pause.as_millis();
                 let Done { dumper, reason, .. } = done;
                 report.say(&format!(
-                    " (by {dumper}: {reason}; the program stood still for {millis} ms)"
+                    "Java heap (by {dumper}: {reason}; the program stood still for {millis} ms)"
                 ));
             }
             // The writer has said what happened.
             Err(DumpError::Output) => {}
             Err(error) => {
-                report.say("\n");
                 console::line(format_args!("no heap dump: {error}; the program goes on"));
             }
         }
@@ -136,15 +135,14 @@ impl Engine for HeapDumps {
 
     fn stop(&self, _jni: Jni<'_>) {}
 
-    fn has_report(&self) -> bool {
-        self.in_reports
+    fn section(&self) -> Option<&'static str> {
+        self.in_reports.then_some("Java heap")
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
             tracker.settle(jni, report.moment);
         }
-        report.say(" Java heap ...");
         self.dump(jni, report);
     }
 

@@ -180,15 +180,19 @@ impl Engine for MonitorWatch {
         }
     }
 
+    fn section(&self) -> Option<&'static str> {
+        Some("contended monitor usage")
+    }
+
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        report.say(" contended monitor usage ...");
         self.stacks.sweep(jni);
         let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
         match snapshot::survey(self, jni, &serial) {
             Ok(states) => report::monitor_dump(report.journal, &states),
             Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
         }
-        report::monitor_time(report.journal, &self.contentions, self.cutoff);
+        let costs = self.contentions.costs(report.totals);
+        report::monitor_time(report.journal, costs, self.cutoff);
     }
 
     fn give_back(&self, _jni: Jni<'_>) {

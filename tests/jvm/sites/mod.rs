@@ -7,6 +7,7 @@ mod exact;
 mod heap;
 mod layout;
 mod options;
+mod order;
 mod pressure;
 mod programs;
 mod sampled;
