@@ -23,6 +23,7 @@ mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
+mod own_objects;
 mod session;
 mod sys;
 mod virtual_threads;
@@ -41,11 +42,12 @@ pub use heap_walk::{
     WantedValues,
 };
 pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
-pub use hotspot::{Countdowns, VmDumper, VmFlags};
+pub use hotspot::{Countdowns, VmDumper, VmFlags, characters};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
+pub use own_objects::OwnObjects;
 pub use session::Rounds;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

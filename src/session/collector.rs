@@ -203,7 +203,8 @@ impl Handlers {
         };
         let collect = flags & COMMAND_SITES_FORCE_GC != 0;
         let collected = self.settle(jni, tracker, Moment::Running, collect);
-        self.dump_sites(jni, tracker, request, collected);
+        let unseen = self.unseen(jni, tracker);
+        self.dump_sites(request, collected, &unseen);
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use crate::engines::allocations::{AllocationTracker, Moment};
 use crate::engines::cpu_times::MethodTimer;
 use crate::engines::{allocations, cpu_samples, cpu_times};
 use crate::jvmti::Jni;
+use crate::names::class::ClassId;
+use crate::names::site::Amount;
 
 impl Handlers {
     /// Called with `dumping` held: dumps stand one after the other.
@@ -54,6 +56,8 @@ impl Handlers {
 
     fn dump_objects(&self, jni: Jni<'_>, tracker: &AllocationTracker, moment: Moment) {
         let mut collected = self.settle(jni, tracker, moment, self.plan.collect);
+        // Before the heap dump: that leaves garbage and fillers behind, which are nobody's.
+        let unseen = self.plan.sites.then(|| self.unseen(jni, tracker));
         if self.plan.heap_dump
             && let Some(dumpers) = &self.dumpers
         {
@@ -64,13 +68,13 @@ impl Handlers {
                 collected = self.settle(jni, tracker, moment, self.plan.collect);
             }
         }
-        if self.plan.sites {
+        if let Some(unseen) = unseen {
             self.say(" allocation sites ...");
             let request = SitesRequest {
                 cutoff: self.plan.cutoff,
                 ..SitesRequest::default()
             };
-            self.dump_sites(jni, tracker, request, collected);
+            self.dump_sites(request, collected, &unseen);
         }
     }
 
@@ -92,20 +96,27 @@ impl Handlers {
         })
     }
 
-    /// Reports the sites as they are; `collected` is what [`Handlers::settle`] answered.
-    pub(super) fn dump_sites(
+    /// What is in the heap and was made before the agent could see it, by class.
+    pub(super) fn unseen(
         &self,
         jni: Jni<'_>,
         tracker: &AllocationTracker,
-        request: SitesRequest,
-        collected: bool,
-    ) {
-        let unseen = tracker.unseen(jni).unwrap_or_else(|error| {
+    ) -> Vec<(ClassId, Amount)> {
+        tracker.unseen(jni).unwrap_or_else(|error| {
             console::line(format_args!(
                 "{error}; objects that nobody saw being made are left out"
             ));
             Vec::new()
-        });
+        })
+    }
+
+    /// Reports the sites as they are; `collected` is what [`Handlers::settle`] answered.
+    pub(super) fn dump_sites(
+        &self,
+        request: SitesRequest,
+        collected: bool,
+        unseen: &[(ClassId, Amount)],
+    ) {
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
@@ -116,7 +127,7 @@ impl Handlers {
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         let state = HeapState {
             collected,
-            unseen: &unseen,
+            unseen,
             note: note.as_deref(),
         };
         allocations::report::sites(&self.journal, request, state);

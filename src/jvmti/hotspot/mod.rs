@@ -6,4 +6,4 @@ mod heap_dumper;
 
 pub use bytes_until_sample::Countdowns;
 pub use flags::VmFlags;
-pub use heap_dumper::VmDumper;
+pub use heap_dumper::{VmDumper, characters};

@@ -7,9 +7,9 @@ use hprof_format::{
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
 };
 
+use super::blocks::Block;
 use super::bytes::{u4, u8};
 use super::class_dump;
-use super::dangling::Block;
 use super::source::{Progress, Visitor};
 use crate::engines::heap_dump::DumpError;
 
@@ -51,7 +51,7 @@ pub(super) struct Survey {
     arrays: Map<u64, Array>,
     /// The lowest and the highest id of the objects in the block that is being looked at.
     ids: (u64, u64),
-    pub(super) counter: HeapCounter,
+    counter: HeapCounter,
 }
 
 /// A LOAD CLASS record.
@@ -146,20 +146,15 @@ impl Survey {
             .collect()
     }
 
-    /// What the dump holds without those arrays.
-    pub(super) fn totals_without(&self, arrays: impl Iterator<Item = u64>) -> HeapTotals {
-        let mut ours = HeapCounter::new(IdSize::Eight);
-        for array in arrays.filter_map(|id| self.array(id)) {
-            ours.item(&HeapItem::Head {
-                record: list_head(ObjectId(0)),
-                length: u64::from(array.length) * 8,
-            });
-        }
-        let (all, ours) = (self.counter.totals(), ours.totals());
-        HeapTotals {
-            objects: all.objects - ours.objects,
-            bytes: all.bytes - ours.bytes,
-        }
+    /// Counts an object no longer; `record` has the start of its record, which has that length.
+    pub(super) fn leave_out(&mut self, kind: HeapKind, record: &[u8], length: u64) {
+        let (record, length) = self.shape(kind, record, length);
+        self.counter.remove(&HeapItem::Head { record, length });
+    }
+
+    /// What the dump holds without what is left out.
+    pub(super) fn totals(&self) -> HeapTotals {
+        self.counter.totals()
     }
 
     /// Where the elements of one of the arrays are that were looked for.
