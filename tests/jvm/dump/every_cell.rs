@@ -1,10 +1,14 @@
 //! What holds with every collector of every JVM, whether garbage was collected before the dump or not.
 
-use hprof_format::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+
+use hprof_format::{BasicType, Value};
 
 use super::heap::{Dump, File, Thing, id};
-use super::{DUMP, program, read};
+use super::{DUMP, dump, program, read};
 use crate::cells::Cell;
+use crate::profile::Profile;
 
 /// The dump at a program's end, which `hprof check` has nothing to say against.
 fn dumped(cell: &Cell, options: &str, vm_options: &[&str], name: &str) -> File {
@@ -83,5 +87,130 @@ on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump: |cell| {
     }
     if cell.ends_with_a_gc() {
         assert_reflected(cell, &dumped(cell, "dumper=vm", &vm_options, "Reflected"));
+    }
+});
+
+/// Live objects of each class.
+type Counts = BTreeMap<String, u64>;
+
+/// What the sites of a run say, and its dump, where it has one.
+fn counts(cell: &Cell, options: &str) -> (Counts, Counts) {
+    let options = format!("{options},cutoff=0,file=x.txt");
+    let run = program(cell.jvm, &options, &cell.vm_options(), "Replaced").run_well();
+    let text = run.read("x.txt");
+    let mut live = Counts::new();
+    for row in &Profile::parse(&without_dump(&text)).sites[0].rows {
+        *live.entry(row.class.clone()).or_default() += row.live;
+    }
+    let mut dumped = Counts::new();
+    for line in text.lines() {
+        let class = match line.split_once(' ') {
+            Some(("OBJ", rest)) => rest.split_once("class="),
+            Some(("ARR", rest)) => rest.split_once("elem type="),
+            _ => None,
+        };
+        if let Some((_, class)) = class {
+            let class = class.split(['@', ')']).next().expect("the class");
+            *dumped.entry(class.to_owned()).or_default() += 1;
+        }
+    }
+    live.retain(|_, count| *count > 0);
+    (live, dumped)
+}
+
+fn without_dump(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("HEAP DUMP BEGIN") else {
+        return text.to_owned();
+    };
+    let (_, after) = rest.split_once("HEAP DUMP END\n").expect("its end");
+    format!("{before}{after}")
+}
+
+/// Objects of the JDK that one run has and another has not: threads of the VM run beside the program.
+const COME_AND_GO: u64 = 10;
+
+fn assert_agree(cell: &Cell, collect: &str) {
+    let (with_dump, dumped) = counts(cell, &format!("heap=all,{collect}"));
+    let (without, _) = counts(cell, &format!("heap=sites,{collect}"));
+    for class in with_dump.keys().chain(without.keys()) {
+        let [with, without] =
+            [&with_dump, &without].map(|counts| counts.get(class).copied().unwrap_or(0));
+        assert!(
+            with.abs_diff(without) <= COME_AND_GO,
+            "{cell} {collect}: {class}: {with} live, {without} without a dump"
+        );
+    }
+    let arrays = "java.lang.Object[]";
+    assert_eq!(
+        with_dump[arrays], without[arrays],
+        "{cell} {collect}: {arrays}"
+    );
+    for (class, &live) in &with_dump {
+        let dumped = dumped.get(class).copied().unwrap_or(0);
+        // The VM has some that no reader could reach (`int[]`), and classes are no instances.
+        let agrees = match &**class {
+            "int[]" => dumped <= live,
+            "java.lang.Class" => true,
+            // Where nothing can be collected at the end the walk finds what is reached, and no garbage.
+            _ if !cell.ends_with_a_gc() => dumped <= live + COME_AND_GO,
+            _ => dumped == live,
+        };
+        assert!(
+            agrees,
+            "{cell} {collect}: {class}: {live} live, {dumped} in the dump"
+        );
+    }
+}
+
+on_every_cell!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump: |cell| {
+    assert_agree(cell, "gc=y");
+    assert_agree(cell, "gc=n");
+});
+
+/// Arrays of `int` that nobody saw being made and nothing refers to.
+fn fillers(dump: &Dump) -> Vec<usize> {
+    let all = dump.objects.keys().chain(dump.classes.keys());
+    let held = dump.roots.iter().map(|root| root.0);
+    let held: HashSet<u64> = all
+        .flat_map(|&object| dump.references(object))
+        .chain(held)
+        .collect();
+    let fillers = dump.objects.iter().filter(|(id, _)| !held.contains(id));
+    let lengths = fillers.filter_map(|(_, thing)| match thing {
+        Thing::Primitives {
+            element: BasicType::Int,
+            trace: 300_000,
+            elements,
+        } => Some(elements.len() / 4),
+        _ => None,
+    });
+    // The VM makes empty ones itself, for the classes that it loads.
+    lengths.filter(|&length| length > 0).collect()
+}
+
+/// Arrays as long as those that the agent lists tracked objects in.
+fn lists(dump: &Dump) -> usize {
+    let is_list = |thing: &&Thing| matches!(thing, Thing::Objects { elements, .. } if elements.len() == 60_013);
+    dump.objects.values().filter(is_list).count()
+}
+
+on_every_cell!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump: |cell| {
+    for collect in ["gc=y", "gc=n"] {
+        let options = format!("{DUMP},dumper=vm,{collect}");
+        let run = program(cell.jvm, &options, &cell.vm_options(), "Graph").start();
+        run.wait_for_output("ready");
+        dump(&run, 1);
+        dump(&run, 2);
+        fs::write(run.path("go"), "").expect("a file");
+        let file = read(&run.wait());
+        for dump in &file.dumps {
+            assert_eq!(fillers(dump), [0; 0], "{cell} {collect}");
+            assert_eq!(lists(dump), 0, "{cell} {collect}");
+        }
+        assert_eq!(file.dumps.len(), 3, "{cell} {collect}");
+        let [second, last] = [1, 2].map(|number| &file.dumps[number]);
+        let totals = last.totals.expect("HEAP SUMMARY").0;
+        assert_eq!(totals, last.objects.len() as u64, "{cell} {collect}");
+        assert!(second.objects.len() > 1_000);
     }
 });

@@ -11,6 +11,7 @@ mod blocks;
 mod bytes;
 mod class_dump;
 mod dangling;
+mod fillers;
 mod join;
 mod numbering;
 mod rewrite;
@@ -31,7 +32,6 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use blocks::{id_of, look_up};
 use bytes::u8;
 use dangling::Dangling;
 use join::Join;
@@ -163,7 +163,6 @@ impl VmEngine {
         let wanted = Wanted {
             reference: list.reference(),
             lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
-            layouts: !subject.primitive_fields,
             primitive_arrays: subject.primitive_arrays,
         };
         let start = Instant::now();
@@ -189,13 +188,7 @@ impl HeapDumper for VmEngine {
         let arrays = Arrays::find(&source, &survey)?;
         let mut known = Known::default();
         let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
-        let blocks = std::mem::take(&mut survey.blocks);
-        look_up(&source, &blocks, &own, |kind, record, length| {
-            if own.binary_search(&id_of(record)).is_ok() {
-                survey.leave_out(kind, record, length);
-            }
-        })?;
-        survey.blocks = blocks;
+        survey.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
         // Classes get their ids in this dump before a trace names them: readers take the first that they see.
         let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
@@ -203,7 +196,12 @@ impl HeapDumper for VmEngine {
         let serial = |(id, trace)| (id, serials.get(trace, output));
         let made_at = made_at.into_iter().map(serial);
         let left_out = own.iter().map(|&id| (id, LEFT_OUT));
-        let traces = Join::new(made_at.chain(left_out).collect());
+        let mut traces = Join::new(made_at.chain(left_out).collect());
+        let suspects = std::mem::take(&mut survey.ints).into_iter();
+        let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
+        let fillers = fillers::find(&mut source, &survey, suspects)?;
+        survey.leave_out(&source, &fillers)?;
+        traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
         let totals = survey.totals();
         let dumped = Dumped {
             objects: totals.objects,
