@@ -154,6 +154,12 @@ impl Journal {
         self.segments.load(Ordering::Relaxed)
     }
 
+    /// Waits until everything so far is written; `false` if not all could be.
+    pub fn drain(&self) -> bool {
+        self.writer.drain();
+        self.writer.is_sound()
+    }
+
     /// Holds back what happens until the answer is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         *self.held.lock() = Some(Vec::new());

@@ -1,5 +1,6 @@
 //! A dump of the profile: the sections of all engines.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
@@ -50,7 +51,10 @@ impl Session {
         for engine in reports {
             engine.report(jni, &report);
         }
-        report.say(" done.\n");
+        if report.verbose {
+            let is_sound = self.journal.drain() && !report.failed.get();
+            report.say(if is_sound { " done.\n" } else { " failed.\n" });
+        }
     }
 
     pub(super) fn report(&self, moment: Moment) -> Report<'_> {
@@ -59,6 +63,7 @@ impl Session {
             moment,
             threads: &self.threads,
             verbose: self.verbose,
+            failed: Cell::new(false),
         }
     }
 

@@ -98,8 +98,9 @@ impl HeapDumps {
                 ));
             }
             // The writer has said what happened.
-            Err(DumpError::Output) => {}
+            Err(DumpError::Output) => report.failed.set(true),
             Err(error) => {
+                report.failed.set(true);
                 report.say("\n");
                 console::line(format_args!("no heap dump: {error}; the program goes on"));
             }

@@ -90,8 +90,8 @@ on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump: |cell| {
     }
 });
 
-/// Live objects of each class.
-type Counts = BTreeMap<String, u64>;
+/// Live objects of each class, and their bytes.
+type Counts = BTreeMap<String, (u64, u64)>;
 
 /// What the sites of a run say, and its dump, where it has one.
 fn counts(cell: &Cell, options: &str) -> (Counts, Counts) {
@@ -100,7 +100,8 @@ fn counts(cell: &Cell, options: &str) -> (Counts, Counts) {
     let text = run.read("x.txt");
     let mut live = Counts::new();
     for row in &Profile::parse(&without_dump(&text)).sites[0].rows {
-        *live.entry(row.class.clone()).or_default() += row.live;
+        let counts = live.entry(row.class.clone()).or_default();
+        *counts = (counts.0 + row.live, counts.1 + row.live_bytes);
     }
     let mut dumped = Counts::new();
     for line in text.lines() {
@@ -111,10 +112,10 @@ fn counts(cell: &Cell, options: &str) -> (Counts, Counts) {
         };
         if let Some((_, class)) = class {
             let class = class.split(['@', ')']).next().expect("the class");
-            *dumped.entry(class.to_owned()).or_default() += 1;
+            dumped.entry(class.to_owned()).or_default().0 += 1;
         }
     }
-    live.retain(|_, count| *count > 0);
+    live.retain(|_, counts| counts.0 > 0);
     (live, dumped)
 }
 
@@ -126,34 +127,37 @@ fn without_dump(text: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Objects of the JDK that one run has and another has not: threads of the VM run beside the program.
-const COME_AND_GO: u64 = 10;
+/// Objects of a class of the JDK that one run has and another has not, and their bytes: threads of the VM run beside the
+/// program, at any speed. The agent's own arrays are 244 KB at the least.
+const COME_AND_GO: (u64, u64) = (60, 64 * 1024);
 
 fn assert_agree(cell: &Cell, collect: &str) {
     let (with_dump, dumped) = counts(cell, &format!("heap=all,{collect}"));
     let (without, _) = counts(cell, &format!("heap=sites,{collect}"));
+    let of = |counts: &Counts, class: &String| counts.get(class).copied().unwrap_or_default();
     for class in with_dump.keys().chain(without.keys()) {
-        let [with, without] =
-            [&with_dump, &without].map(|counts| counts.get(class).copied().unwrap_or(0));
+        // With garbage left in the heap JDK 11 and 17 cannot tell fillers.
+        if class == "int[]" && collect == "gc=n" {
+            continue;
+        }
+        let [with, without] = [of(&with_dump, class), of(&without, class)];
+        let agree = with.0.abs_diff(without.0) <= COME_AND_GO.0
+            && with.1.abs_diff(without.1) <= COME_AND_GO.1;
         assert!(
-            with.abs_diff(without) <= COME_AND_GO,
-            "{cell} {collect}: {class}: {with} live, {without} without a dump"
+            agree,
+            "{cell} {collect}: {class}: {with:?}, without a dump {without:?}"
         );
     }
-    let arrays = "java.lang.Object[]";
-    assert_eq!(
-        with_dump[arrays], without[arrays],
-        "{cell} {collect}: {arrays}"
-    );
-    for (class, &live) in &with_dump {
-        let dumped = dumped.get(class).copied().unwrap_or(0);
-        // The VM has some that no reader could reach (`int[]`), and classes are no instances.
+    for class in with_dump.keys().chain(dumped.keys()) {
+        let (live, dumped) = (of(&with_dump, class).0, of(&dumped, class).0);
         let agrees = match &**class {
-            "int[]" => dumped <= live,
+            // Classes are no instances in a dump.
             "java.lang.Class" => true,
+            // The VM has some that no reader could reach.
+            "int[]" => dumped <= live + COME_AND_GO.0,
             // Where nothing can be collected at the end the walk finds what is reached, and no garbage.
-            _ if !cell.ends_with_a_gc() => dumped <= live + COME_AND_GO,
-            _ => dumped == live,
+            _ if !cell.ends_with_a_gc() => dumped <= live + COME_AND_GO.0,
+            _ => dumped.abs_diff(live) <= COME_AND_GO.0,
         };
         assert!(
             agrees,
