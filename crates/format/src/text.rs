@@ -19,6 +19,7 @@ use crate::{
 };
 use heap::HeapText;
 use names::Names;
+pub use names::source_name;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
