@@ -7,6 +7,7 @@ mod attach;
 mod check;
 mod failure;
 mod input;
+mod private;
 mod recv;
 mod text;
 

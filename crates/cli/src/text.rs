@@ -1,14 +1,15 @@
 //! `hprof text`: the file as `format=a` would have written it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::{Encoder, Item, ReadError, Reader, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::private;
 
 /// Bytes of text that are gathered before they are written.
 const CHUNK: usize = 64 * 1024;
@@ -63,13 +64,7 @@ fn create(path: &Path, input: &Path) -> Result<File, Failure> {
             "is the file to be read, and would be lost",
         ));
     }
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| Failure::about(path, error))
+    private::create(path).map_err(|error| Failure::about(path, error))
 }
 
 fn is_same(path: &Path, input: &Path) -> bool {
