@@ -1,5 +1,7 @@
 //! What every measurement is to its session.
 
+use std::cell::Cell;
+
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
@@ -52,6 +54,8 @@ pub struct Report<'a> {
     pub threads: &'a dyn ThreadSerials,
     /// `verbose=`.
     pub verbose: bool,
+    /// Whether a section could not be written as it should.
+    pub failed: Cell<bool>,
 }
 
 /// What becomes of costs that have been reported.

@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use super::serials;
 use super::{Records, Writer};
 use crate::names::Tables;
-use crate::names::class::ClassId;
+use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
 use crate::names::object::ObjectId;
 use crate::names::string::StringId;
@@ -158,6 +158,12 @@ impl Journal {
         self.segments.load(Ordering::Relaxed)
     }
 
+    /// Waits until everything so far is written; `false` if not all could be.
+    pub fn drain(&self) -> bool {
+        self.writer.drain();
+        self.writer.is_sound()
+    }
+
     /// Holds back what happens until the answer is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         *self.held.lock() = Some(Vec::new());
@@ -291,7 +297,7 @@ impl Entry<'_> {
         }
         let tables = self.tables;
         let class = tables.classes.get(id);
-        let name = self.string(class.name);
+        let name = self.class_name(class.name);
         self.records.write(&Record::LoadClass {
             serial,
             class_object: serials::object(class.object),
@@ -313,7 +319,7 @@ impl Entry<'_> {
         if before.or(number) == Some(object) {
             return;
         }
-        let name = self.string(self.tables.classes.get(id).name);
+        let name = self.class_name(self.tables.classes.get(id).name);
         self.records.write(&Record::LoadClass {
             serial: serials::class(id),
             class_object: object,
@@ -364,6 +370,13 @@ impl Entry<'_> {
         }
         let id = self.tables.strings.intern(text);
         self.string(id)
+    }
+
+    /// The id of a class's name as class files write it, preceded by the name: readers of binary files look for classes
+    /// under such names, and the text format has those of Java source for them.
+    fn class_name(&mut self, source: StringId) -> FormatStringId {
+        let name = internal_name(self.tables.strings.get(source));
+        self.interned(&name)
     }
 
     fn string(&mut self, id: StringId) -> FormatStringId {

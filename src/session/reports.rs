@@ -1,5 +1,6 @@
 //! A dump of the profile: the sections of all engines.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
@@ -51,7 +52,11 @@ impl Session {
         for engine in engines.filter(|engine| engine.section().is_some()) {
             engine.report(jni, &report);
         }
-        report.say(&format!("{dumping} done."));
+        if report.verbose {
+            let is_sound = self.journal.drain() && !report.failed.get();
+            let outcome = if is_sound { "done" } else { "failed" };
+            report.say(&format!("{dumping} {outcome}."));
+        }
     }
 
     pub(super) fn report(&self, moment: Moment, totals: Totals) -> Report<'_> {
@@ -61,6 +66,7 @@ impl Session {
             totals,
             threads: &self.threads,
             verbose: self.verbose,
+            failed: Cell::new(false),
         }
     }
 

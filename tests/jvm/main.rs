@@ -3,6 +3,9 @@
 //!
 //! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
 
+#[macro_use]
+mod cells;
+
 mod attach;
 mod binary;
 mod collectors;

@@ -20,6 +20,7 @@ use crate::{
 };
 use heap::HeapText;
 use names::Names;
+pub use names::source_name;
 use sites::SitesOrder;
 
 /// Stands for what an id names when nothing of that name has been written.

@@ -59,6 +59,8 @@ pub struct AllocationTracker {
     plan: ReportPlan,
     /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
     settled_at_death: OnceLock<bool>,
+    /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
+    unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>>,
 }
 
 /// What the options say of reports.
@@ -173,6 +175,7 @@ impl AllocationTracker {
                 sampled: options.sample,
             },
             settled_at_death: OnceLock::new(),
+            unseen_before_dump: Mutex::default(),
         })
     }
 
@@ -266,6 +269,24 @@ impl AllocationTracker {
         Ok(collects)
     }
 
+    /// The heap is going to be dumped before its sites are reported: a dump leaves garbage and fillers behind, which are
+    /// nobody's, so what nobody saw being made is counted now.
+    pub fn before_dump(&self, jni: Jni<'_>) {
+        if self.plan.sites {
+            let unseen = self.look_for_unseen(jni);
+            *self.unseen_before_dump.lock() = Some(unseen);
+        }
+    }
+
+    fn look_for_unseen(&self, jni: Jni<'_>) -> Vec<(ClassId, Amount)> {
+        self.unseen(jni).unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; objects that nobody saw being made are left out"
+            ));
+            Vec::new()
+        })
+    }
+
     /// Reports the sites as they are; `collected` is what [`AllocationTracker::settle`] answered.
     pub fn report_sites(
         &self,
@@ -274,12 +295,8 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let unseen = self.unseen(jni).unwrap_or_else(|error| {
-            console::line(format_args!(
-                "{error}; objects that nobody saw being made are left out"
-            ));
-            Vec::new()
-        });
+        let before_dump = self.unseen_before_dump.lock().take();
+        let unseen = before_dump.unwrap_or_else(|| self.look_for_unseen(jni));
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));

@@ -99,8 +99,9 @@ impl HeapDumps {
                 ));
             }
             // The writer has said what happened.
-            Err(DumpError::Output) => {}
+            Err(DumpError::Output) => report.failed.set(true),
             Err(error) => {
+                report.failed.set(true);
                 console::line(format_args!("no heap dump: {error}; the program goes on"));
             }
         }
@@ -142,6 +143,7 @@ impl Engine for HeapDumps {
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
             tracker.settle(jni, report.moment);
+            tracker.before_dump(jni);
         }
         self.dump(jni, report);
     }
