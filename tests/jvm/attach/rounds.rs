@@ -1,7 +1,9 @@
 //! One profile after the other in one VM: each is exact, and nothing stays behind.
 
+use std::fs;
+
 use super::{EXACT, busy, end, go, made, profile, steps, text, without_warning};
-use crate::harness::{jdks, jvms};
+use crate::harness::{Program, Running, jdks, jvms};
 use crate::profile::Profile;
 use crate::sites::cells;
 
@@ -200,5 +202,51 @@ fn a_jdks_own_jcmd_does_it_too() {
             "{}",
             jvm.feature
         );
+    }
+}
+
+/// The classes that the VM has defined anew since the last look, by its own log.
+fn redefined(run: &Running, seen: &mut usize) -> Vec<String> {
+    let log = text(run, "redefined.log");
+    let new = &log[*seen..];
+    *seen = log.len();
+    let names = new.lines().filter_map(|line| line.split_once("name="));
+    let mut names: Vec<String> = names
+        .filter_map(|(_, rest)| rest.split(',').next())
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn only_classes_that_match_and_have_code_are_defined_anew() {
+    for jvm in jvms() {
+        let log = "-Xlog:redefine+class+load=info:file=redefined.log";
+        let run = Program::bare_java(jvm, &[log])
+            .program("attach", "Touched")
+            .start();
+        run.wait_for_output("ready");
+        let mut seen = 0;
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=Touched$*,verbose=n,file=x.txt"],
+        );
+        // `Touched$1` is the anonymous class.
+        let code = ["Touched$1", "Touched$Code", "Touched$Default"];
+        assert_eq!(redefined(&run, &mut seen), code, "{}", jvm.feature);
+        run.hprof_well("stop", &[]);
+        assert_eq!(redefined(&run, &mut seen), code, "{}", jvm.feature);
+
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=nothing.of.this.kind,verbose=n,file=y.txt"],
+        );
+        run.hprof_well("stop", &[]);
+        let none: [&str; 0] = [];
+        assert_eq!(redefined(&run, &mut seen), none, "{}", jvm.feature);
+        fs::write(run.path("end"), "").expect("a file");
+        run.wait();
     }
 }
