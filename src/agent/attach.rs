@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Rounds, Vm};
+use crate::jvmti::{Jni, JvmtiError, Rounds, Vm, own_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 
 /// How long one command waits for another.
@@ -99,7 +99,11 @@ fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
         Verb::Status => {
             let status = Rounds::run("status", |events| events.status());
             let nothing = || Refused::NotRunning.to_string();
-            Ok(Told::Answer(status.unwrap_or_else(nothing)))
+            let status = status.unwrap_or_else(nothing);
+            let held = own_memory();
+            Ok(Told::Answer(format!(
+                "{status}; the agent holds {held} bytes of memory"
+            )))
         }
     }
 }

@@ -23,6 +23,7 @@ mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
+mod own_memory;
 mod session;
 mod sys;
 mod virtual_threads;
@@ -46,6 +47,7 @@ pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
+pub use own_memory::own_memory;
 pub use session::Rounds;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;
