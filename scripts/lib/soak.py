@@ -18,7 +18,14 @@ import sys
 import tempfile
 import time
 
-MODES = ["heap=sites", "cpu=samples", "cpu=times", "monitor=y", "heap=dump,format=b", "heap=sites,sample=512k"]
+MODES = [
+    "heap=sites",
+    "cpu=samples",
+    "cpu=times,include=Requests*:com.google.javascript.*",
+    "monitor=y",
+    "heap=dump,format=b",
+    "heap=sites,sample=512k",
+]
 
 # What the rounds may grow by from the first third to the last, in the figure's unit, and how it is called.
 FIGURES = [
@@ -122,7 +129,7 @@ def soak(arguments: argparse.Namespace, process: subprocess.Popen, modes: list[s
             sys.exit(f"soak: the program ended with {process.returncode}: {open(said, errors='replace').read()}")
         figures = measure(arguments, process)
         rounds.append(figures)
-        print(f"{len(rounds):>5}  {mode:<22}  " + "  ".join(f"{figure:>11.1f}" for figure in figures), flush=True)
+        print(f"{len(rounds):>5}  {mode[:22]:<22}  " + "  ".join(f"{figure:>11.1f}" for figure in figures), flush=True)
     warm_up = len(rounds) // 3 if arguments.warm_up is None else arguments.warm_up
     judged = rounds[warm_up:]
     if len(judged) < 2:

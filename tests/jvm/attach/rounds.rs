@@ -250,3 +250,40 @@ fn only_classes_that_match_and_have_code_are_defined_anew() {
         run.wait();
     }
 }
+
+/// What the agent says that it holds in memory.
+fn held(run: &Running) -> u64 {
+    let status = run.hprof_well("status", &[]);
+    let (_, rest) = status.split_once("the agent holds ").expect("a count");
+    let (bytes, _) = rest.split_once(' ').expect("a unit");
+    bytes.parse().expect("a number")
+}
+
+#[test]
+fn what_a_profile_held_goes_when_it_stops() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:50000", "thread:50000"]);
+        run.hprof_well("attach", &["heap=all,verbose=n,file=a.txt"]);
+        go(&run, 1);
+        let tracking = held(&run);
+        run.hprof_well("stop", &[]);
+        let after_allocations = held(&run);
+        assert!(
+            tracking > 50_000 * 16 && after_allocations < 64 * 1024,
+            "{}: {tracking}, then {after_allocations}",
+            jvm.feature
+        );
+        // Every class of the JDK has names; threads keep the contexts of their calls.
+        run.hprof_well("attach", &["cpu=times,verbose=n,file=b.txt"]);
+        go(&run, 2);
+        let timing = held(&run);
+        run.hprof_well("stop", &[]);
+        let after_times = held(&run);
+        assert!(
+            timing > 1 << 20 && after_times < timing / 2,
+            "{}: {timing}, then {after_times}",
+            jvm.feature
+        );
+        end(run);
+    }
+}
