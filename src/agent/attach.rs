@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Rounds, Vm, own_memory};
+use crate::jvmti::{Jni, JvmtiError, Rounds, Vm, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 
 /// How long one command waits for another.
@@ -132,6 +132,7 @@ fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
         return Err(Refused::NotRunning);
     }
     let stopped = Rounds::end(|events| (events.stopped(jni), events.output().to_owned()));
+    return_free_memory();
     match stopped {
         Some((true, output)) => Ok(Told::Done(format!("stopped; the profile is in {output}"))),
         Some((false, _)) => Err(Refused::NotWhole),

@@ -37,8 +37,7 @@ impl Env {
         let mut count = 0;
         let mut methods = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
-        let answer =
-            unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
+        let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
         if answer.is_err() {
             return true;
         }

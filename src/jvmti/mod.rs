@@ -47,7 +47,7 @@ pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
-pub use own_memory::own_memory;
+pub use own_memory::{own_memory, return_free_memory};
 pub use session::Rounds;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;

@@ -17,6 +17,16 @@ pub fn own_memory() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
+/// Has the allocator give the system what has been freed. It keeps that otherwise, in the arenas of threads that will never
+/// need so much again: the VM's references to objects lie between ours.
+pub fn return_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: glibc: any thread may call this at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 // SAFETY: every call goes on to the system's allocator, with what it was made with, and that one's answer is ours; counting
 // neither allocates nor panics.
 unsafe impl GlobalAlloc for Counted {

@@ -3,8 +3,8 @@
 //! A context is what a trace shows: a method and its callers, `depth` frames at the most. A deep recursion goes round in
 //! few contexts, so there are as many as there are different traces, and no more.
 
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -224,10 +224,7 @@ impl Tree {
     fn make(&mut self, context: u32, method: u32) -> Option<u32> {
         let tables = self.tables.upgrade()?;
         let method_frame = tables.frames.find(method)?;
-        let callers = &tables
-            .traces
-            .get(self.nodes[context as usize].trace)
-            .frames;
+        let callers = &tables.traces.get(self.nodes[context as usize].trace).frames;
         let frames: Vec<_> = std::iter::once(method_frame)
             .chain(callers.iter().copied())
             .take(self.depth)

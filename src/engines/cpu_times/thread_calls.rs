@@ -1,8 +1,8 @@
 //! What happens at each event of a thread. Nothing here is shared with other threads but what they read.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 

@@ -287,3 +287,42 @@ fn what_a_profile_held_goes_when_it_stops() {
         end(run);
     }
 }
+
+/// The process's resident memory, in MB.
+fn resident(run: &Running) -> u64 {
+    let memory = fs::read_to_string(format!("/proc/{}/smaps_rollup", run.id())).expect("Linux");
+    let line = memory.lines().find(|line| line.starts_with("Rss:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+    kilobytes.expect("a line").parse::<u64>().expect("a number") / 1024
+}
+
+#[test]
+fn the_system_gets_back_what_was_needed_for_millions_of_objects() {
+    // All of the heap is there from the start, so what comes is outside of it.
+    let heap = ["-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"];
+    // That of JDK 11 keeps its memory for the references.
+    let Some(jvm) = jvms().iter().find(|jvm| jvm.feature >= 17) else {
+        println!("skipped: no JVM of version 17 or newer");
+        return;
+    };
+    let run = steps(jvm, &heap, &["make:1500000", "thread:1500000"]);
+    let nothing = |run: &Running| {
+        run.hprof_well("attach", &["heap=sites,verbose=n,file=a.txt"]);
+        run.hprof_well("stop", &[]);
+    };
+    nothing(&run);
+    let before = resident(&run);
+    run.hprof_well("attach", &["heap=sites,verbose=n,file=b.txt"]);
+    go(&run, 1);
+    go(&run, 2);
+    let tracking = resident(&run);
+    run.hprof_well("stop", &[]);
+    // The VM takes its memory for the references back at a collection, which this one forces.
+    nothing(&run);
+    let after = resident(&run);
+    end(run);
+    assert!(
+        tracking > before + 40 && after < before + (tracking - before) / 4,
+        "{before} MB, then {tracking}, then {after}"
+    );
+}
