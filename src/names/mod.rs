@@ -1,4 +1,5 @@
-//! What the agent has learned of the program, one table a file, without a JVM in it.
+//! What the agent has learned of the names in the program, one table a file, without a JVM in it. Counters belong to the
+//! engines.
 //!
 //! Each table gives out small typed ids and keeps what they stand for until the process ends, so a method of a class
 //! that was unloaded still has its name. The serial numbers of the output are made from the ids when records are
@@ -7,13 +8,10 @@
 //! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls out of this room.
 
 pub mod class;
-pub mod cost;
 pub mod frame;
-mod intern;
+pub mod intern;
 pub mod loader;
-pub mod monitor;
 pub mod object;
-pub mod site;
 pub mod string;
 pub mod thread;
 pub mod trace;
@@ -31,10 +29,6 @@ pub struct Tables {
     pub frames: frame::Frames,
     /// Traces.
     pub traces: trace::Traces,
-    /// Allocation sites.
-    pub sites: site::Sites,
-    /// Contention for monitors.
-    pub contentions: monitor::Contentions,
     /// Threads.
     pub threads: thread::Threads,
     /// Objects.

@@ -1,7 +1,6 @@
-//! Traces: frames from the innermost on, with what they cost.
+//! Traces: frames from the innermost on.
 
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::Equivalent;
 
@@ -25,7 +24,6 @@ pub struct Trace {
     pub thread: Option<ThreadSerial>,
     /// The frames, innermost first.
     pub frames: Box<[FrameId]>,
-    samples: AtomicU64,
 }
 
 /// What makes a trace the same as another.
@@ -42,7 +40,6 @@ impl Trace {
         Self {
             thread: key.thread,
             frames: key.frames.into(),
-            samples: AtomicU64::new(0),
         }
     }
 
@@ -51,16 +48,6 @@ impl Trace {
             thread: self.thread,
             frames: &self.frames,
         }
-    }
-
-    /// The samples counted since they were taken last.
-    pub fn samples(&self) -> u64 {
-        self.samples.load(Ordering::Relaxed)
-    }
-
-    /// Takes the samples counted since they were taken last.
-    pub fn take_samples(&self) -> u64 {
-        self.samples.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -109,11 +96,6 @@ impl Traces {
         TraceId(self.0.intern(&key, || Trace::new(key)))
     }
 
-    /// Charges samples to a trace.
-    pub fn add_samples(&self, id: TraceId, count: u64) {
-        self.get(id).samples.fetch_add(count, Ordering::Relaxed);
-    }
-
     /// The trace.
     pub fn get(&self, id: TraceId) -> &Trace {
         self.0.get(id.0)
@@ -160,14 +142,5 @@ mod tests {
             }),
             TraceId::EMPTY
         );
-    }
-
-    #[test]
-    fn samples_add_up_and_are_taken_once() {
-        let traces = Traces::default();
-        traces.add_samples(TraceId::EMPTY, 2);
-        traces.add_samples(TraceId::EMPTY, 3);
-        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 5);
-        assert_eq!(traces.get(TraceId::EMPTY).take_samples(), 0);
     }
 }

@@ -16,15 +16,13 @@ use hprof_format::{
 };
 use parking_lot::Mutex;
 
-use super::Handlers;
+use super::Session;
+use super::lifecycle::GATE;
 use crate::console;
-use crate::engines::allocations::report::{HeapState, SitesRequest};
-use crate::engines::allocations::{AllocationTracker, Moment};
-use crate::engines::heap;
-use crate::engines::{allocations, cpu_samples};
-use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError, Rounds};
+use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
+use crate::engines::{Moment, cpu_samples};
+use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use crate::names::object::ObjectId;
-use crate::names::site::Amount;
 use crate::output;
 
 /// Complaints about commands that are told; more would let a confused collector fill the program's stderr.
@@ -42,13 +40,11 @@ pub struct Collector {
     pub may_exit: bool,
 }
 
-/// Waits for commands and hands each over to [`Handlers::on_requested`].
+/// Waits for commands and hands each over to [`Session::obey`].
 pub(super) struct Listener {
     /// Taken by the thread.
     source: Mutex<Option<TcpStream>>,
     may_exit: bool,
-    /// The command that is to be carried out.
-    pending: Mutex<Option<Command>>,
     exiting: AtomicBool,
     complaints: AtomicU32,
     /// Set when the profile is over: the last moment at which something from the collector is still read.
@@ -66,7 +62,6 @@ impl Listener {
         Self {
             source: Mutex::new(Some(collector.commands)),
             may_exit: collector.may_exit,
-            pending: Mutex::default(),
             exiting: AtomicBool::new(false),
             complaints: AtomicU32::new(0),
             last_moment: OnceLock::new(),
@@ -90,13 +85,12 @@ impl Listener {
             stream,
             listener: self.clone(),
         };
-        agent_threads.run(env, jni, c"HPROF listener", move |jni| {
+        agent_threads.run(env, jni, "HPROF listener", move |jni| {
             let mut commands = Commands::new(source);
             while let Some(received) = commands.receive() {
                 match received {
                     Received::Command(command) => {
-                        *listener.pending.lock() = Some(command);
-                        let _ = Rounds::run("request", |events| events.requested(jni));
+                        GATE.run(|session| session.obey(jni, &listener, command));
                     }
                     Received::Refused(refused) => listener.complain(refused),
                 }
@@ -143,22 +137,21 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-impl Handlers {
-    /// Carries out the pending command.
-    pub(super) fn on_requested(&self, jni: Jni<'_>) {
-        let Some(listener) = &self.listener else {
-            return;
-        };
-        let Some(command) = listener.pending.lock().take() else {
-            return;
-        };
-        if let Err(error) = self.obey(jni, listener, command) {
+impl Session {
+    /// Carries out a command.
+    fn obey(&self, jni: Jni<'_>, listener: &Listener, command: Command) {
+        if let Err(error) = self.try_to_obey(jni, listener, command) {
             listener.complain(format_args!("{command}: {error}"));
         }
         self.journal.flush();
     }
 
-    fn obey(&self, jni: Jni<'_>, listener: &Listener, command: Command) -> Result<(), Refusal> {
+    fn try_to_obey(
+        &self,
+        jni: Jni<'_>,
+        listener: &Listener,
+        command: Command,
+    ) -> Result<(), Refusal> {
         match command {
             Command::ForceGc => Ok(self.env.force_garbage_collection()?),
             Command::DumpHeap => self.report_objects(jni),
@@ -175,16 +168,16 @@ impl Handlers {
     }
 
     fn report_objects(&self, jni: Jni<'_>) -> Result<(), Refusal> {
-        let dumpers = self.dumpers.as_ref().ok_or(Refusal::NoDumper)?;
+        let heap_dump = self.engines.heap_dump.as_ref().ok_or(Refusal::NoDumper)?;
         let _dumping = self.dumping.lock();
-        if let Some(tracker) = &self.tracker {
-            self.settle(jni, tracker, Moment::Running, true);
+        if let Some(tracker) = &self.engines.allocations {
+            tracker.settle_with(jni, Moment::Running, true);
         }
-        self.dump_heap(jni, dumpers, Moment::Running);
+        heap_dump.dump(jni, &self.report(Moment::Running));
         Ok(())
     }
 
-    /// A run that tracks nothing answers with a record of nothing: the collector may be waiting for one.
+    /// A session that tracks nothing answers with a record of nothing: the collector may be waiting for one.
     fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), Refusal> {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {
@@ -192,42 +185,36 @@ impl Handlers {
             by_allocation: flags & COMMAND_SITES_BY_ALLOCATION != 0,
             incremental: flags & COMMAND_SITES_INCREMENTAL != 0,
         };
-        let Some(tracker) = &self.tracker else {
-            let nothing = HeapState {
-                collected: false,
-                unseen: &[],
-                note: None,
-            };
-            allocations::report::sites(&self.journal, request, nothing);
+        let Some(tracker) = &self.engines.allocations else {
+            allocations::report_no_sites(&self.journal, request);
             return Err(Refusal::NotTracked);
         };
         let collect = flags & COMMAND_SITES_FORCE_GC != 0;
-        let collected = self.settle(jni, tracker, Moment::Running, collect);
-        self.dump_sites(jni, tracker, request, collected);
+        let collected = tracker.settle_with(jni, Moment::Running, collect);
+        tracker.report_sites(jni, &self.journal, request, collected);
         Ok(())
     }
 
     fn report_heap(&self, jni: Jni<'_>) -> Result<(), Refusal> {
         let _dumping = self.dumping.lock();
-        let unseen = match &self.tracker {
-            Some(tracker) => {
-                tracker.settle(jni, Moment::Running, true)?;
-                let unseen = tracker.unseen(jni)?;
-                let unseen = unseen.iter().map(|&(_, amount)| amount);
-                unseen.fold(Amount::default(), |sum, amount| sum + amount)
-            }
-            None => heap::live(self.env)?,
-        };
-        allocations::report::heap_summary(&self.journal, unseen);
+        match &self.engines.allocations {
+            Some(tracker) => tracker.report_heap(jni, &self.journal)?,
+            None => allocations::report_heap_untracked(self.env, &self.journal)?,
+        }
         Ok(())
     }
 
     fn report_samples(&self, cutoff: f32) -> Result<(), Refusal> {
         let _dumping = self.dumping.lock();
-        cpu_samples::report::cpu_samples_so_far(&self.journal, f64::from(cutoff));
-        match self.sampler {
-            Some(_) => Ok(()),
-            None => Err(Refusal::NotSampled),
+        match &self.engines.cpu_samples {
+            Some(samples) => {
+                samples.report_so_far(&self.journal, f64::from(cutoff));
+                Ok(())
+            }
+            None => {
+                cpu_samples::report_nothing(&self.journal);
+                Err(Refusal::NotSampled)
+            }
         }
     }
 
@@ -247,7 +234,7 @@ impl Handlers {
                 ));
             }
         };
-        Ok(self.agent_threads.run(self.env, jni, c"HPROF exit", exit)?)
+        Ok(self.agent_threads.run(self.env, jni, "HPROF exit", exit)?)
     }
 
     fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), Refusal> {
@@ -261,8 +248,8 @@ impl Handlers {
             Control::StartSamples(threads) => self.switch_samples(threads, true),
             Control::StopSamples(threads) => self.switch_samples(threads, false),
             Control::ClearSamples => {
-                for (_, trace) in self.tables.traces.iter() {
-                    trace.take_samples();
+                if let Some(samples) = &self.engines.cpu_samples {
+                    samples.clear();
                 }
                 Ok(())
             }
@@ -274,11 +261,15 @@ impl Handlers {
     }
 
     fn tracker(&self) -> Result<&AllocationTracker, Refusal> {
-        self.tracker.as_ref().ok_or(Refusal::NotTracked)
+        self.engines
+            .allocations
+            .as_deref()
+            .ok_or(Refusal::NotTracked)
     }
 
     fn switch_samples(&self, threads: Threads, on: bool) -> Result<(), Refusal> {
-        let sampler = self.sampler.as_ref().ok_or(Refusal::NotSampled)?;
+        let samples = self.engines.cpu_samples.as_ref();
+        let samples = samples.ok_or(Refusal::NotSampled)?;
         let thread = match threads {
             Threads::All => None,
             Threads::One(object) => {
@@ -286,7 +277,7 @@ impl Handlers {
                 Some(serial.ok_or(Refusal::NoThread)?)
             }
         };
-        match sampler.switch(thread, on) {
+        match samples.switch(thread, on) {
             true => Ok(()),
             false => Err(Refusal::NoThread),
         }

@@ -1,17 +1,48 @@
-//! The VM's life, as far as the agent is in it: it begins, is asked for a dump, ends.
+//! A session from its begin to its end.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
+use parking_lot::Mutex;
 
-use super::Handlers;
+use super::{Parts, Session};
 use crate::console;
-use crate::engines::allocations::Moment;
-use crate::jvmti::{Event, Jni, JvmtiError, Object};
+use crate::engines::Moment;
+use crate::jvmti::{
+    AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
+};
 
-/// How long the dump at the end of the program waits for another.
+/// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a `stop` waits for events that are running: one of them may be writing a large dump.
+const DUMP_PATIENCE: Duration = Duration::from_secs(60);
+/// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
+/// going down, must not keep the program from ending.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The session that runs. Every event and every request goes through it.
+pub(super) static GATE: Gate<Session> = Gate::new();
+
+/// What the running session holds of the VM. The lock is held while a session ends, so that VMDeath does not overtake a
+/// `stop`.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+struct Held {
+    env: OwnEnv,
+    agent_threads: Arc<AgentThreads>,
+}
+
+/// Why there is no new session.
+#[derive(Debug, thiserror::Error)]
+pub enum NotBegun {
+    /// One runs already.
+    #[error("a session is running")]
+    Running,
+    /// The VM refuses its events.
+    #[error(transparent)]
+    Jvmti(#[from] JvmtiError),
+}
 
 /// Whether the agent has begun. The VM may ask for a dump before: its signal thread runs beside VMInit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,23 +56,120 @@ pub(super) enum Beginning {
     Done,
 }
 
-impl Handlers {
+/// Whether a session runs.
+pub fn is_running() -> bool {
+    GATE.is_open()
+}
+
+/// Begins a session: from here on `receiver` lets the VM's events in to it. Only one at a time.
+pub(super) fn begin(
+    env: OwnEnv,
+    parts: Parts,
+    receiver: &'static dyn Events,
+) -> Result<(), NotBegun> {
+    let mut held = HELD.lock();
+    let agent_threads = parts.agent_threads.clone();
+    if held.is_some() || GATE.open(Session::new(parts)).is_err() {
+        // It belongs to the session that runs.
+        std::mem::forget(env);
+        return Err(NotBegun::Running);
+    }
+    let new = Held { env, agent_threads };
+    if let Err(error) = new.env.receive_events(receiver) {
+        if let Some(closed) = GATE.close(PATIENCE) {
+            new.give_back(closed);
+        }
+        return Err(error.into());
+    }
+    *held = Some(new);
+    Ok(())
+}
+
+/// The agent came to a VM that is up: VMInit never comes, so the session begins to measure now. `None` where none runs or a
+/// panic ended it.
+pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
+    GATE.run(|session| {
+        session.start(jni)?;
+        session.begun(jni);
+        Ok(session.status.output.clone())
+    })
+}
+
+/// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
+pub fn request_dump() -> Option<String> {
+    GATE.run(|session| {
+        session.data_dump_request();
+        session.status.line(false)
+    })
+}
+
+/// What is going on, in one line; `None` where no session runs.
+pub fn status() -> Option<String> {
+    let status = GATE.run_always(|session| session.status.line(GATE.has_panicked()))?;
+    status.ok()
+}
+
+/// Ends the session while the VM goes on, once no event is running, and gives back everything it had of the VM. Answers
+/// where the profile is, or that it is not whole; `None` where none runs.
+pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
+    let mut held = HELD.lock();
+    let closed = GATE.close(DUMP_PATIENCE)?;
+    let answer = caught(|| {
+        let session = closed.get();
+        Stopped {
+            is_whole: session.stop(jni),
+            output: session.status.output.clone(),
+        }
+    });
+    if let Some(held) = held.take() {
+        held.give_back(closed);
+    }
+    Some(answer)
+}
+
+/// A session that has ended while the VM goes on.
+pub struct Stopped {
+    /// Whether all of the profile could be written.
+    pub is_whole: bool,
+    /// Where it is.
+    pub output: String,
+}
+
+/// The VM ends, and with it the session.
+pub(super) fn vm_death(jni: Jni<'_>) {
+    // A `stop` closes the gate at once, and writes for a while.
+    let _held = HELD.try_lock_for(STOP_PATIENCE);
+    if let Some(closed) = GATE.close(PATIENCE) {
+        // A panic has been told of by its hook.
+        let _ = caught(|| closed.get().vm_death(jni));
+        // Nobody needs the memory any more.
+        std::mem::forget(closed);
+    }
+}
+
+impl Held {
+    /// Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
+    /// end in time.
+    fn give_back(self, closed: Closed<Session>) {
+        let Self { env, agent_threads } = self;
+        let have_ended = agent_threads.have_ended_within(env.env(), PATIENCE);
+        drop(env);
+        if !have_ended {
+            std::mem::forget(closed);
+        }
+    }
+}
+
+impl Session {
     /// Main first, so that it has the first number.
-    pub(super) fn on_vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
-        self.register(jni, main);
-        if let Err(error) = self.begin(jni) {
+    pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
+        self.threads.register(jni, main);
+        if let Err(error) = self.start(jni) {
             console::line(format_args!(
                 "{error}; there will be no profile, the program goes on"
             ));
         }
         self.begun(jni);
-    }
-
-    /// The agent came to a VM that is up.
-    pub(super) fn on_attach(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        self.begin(jni)?;
-        self.begun(jni);
-        Ok(())
     }
 
     /// From here on dumps are made when they are asked for.
@@ -52,35 +180,21 @@ impl Handlers {
         }
     }
 
-    /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were
-    /// there before.
+    /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were there
+    /// before.
     ///
     /// Who attaches right at the start gets VMInit as well: the VM answers requests a moment before.
-    fn begin(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         self.env.enable(Event::ThreadStart)?;
         self.env.enable(Event::ThreadEnd)?;
         for thread in self.env.all_threads(jni)? {
-            self.register(jni, thread.object());
+            self.threads.register(jni, thread.object());
         }
-        if let Some(sampler) = &self.sampler {
-            sampler.start(jni)?;
-        }
-        if let Some(timer) = &self.timer {
-            timer.start(jni)?;
-        }
-        if let Some(monitors) = &self.monitors {
-            monitors.start()?;
-        }
-        // Last: what the agent itself causes to be made is not the program's.
-        if let Some(tracker) = &self.tracker
-            && !tracker.start(jni)?
-        {
-            console::line(format_args!(
-                "threads that run already may make half a megabyte of objects each before they are seen"
-            ));
+        for engine in self.engines.iter().rev() {
+            engine.start(jni)?;
         }
         if let Some(listener) = &self.listener {
             listener.start(&self.agent_threads, self.env, jni)?;
@@ -90,10 +204,8 @@ impl Handlers {
         Ok(())
     }
 
-    pub(super) fn on_data_dump_request(&self) {
-        let Some(jni) = self.env.current_jni() else {
-            return;
-        };
+    /// SIGQUIT, and `hprof dump`.
+    pub(super) fn data_dump_request(&self) {
         {
             let mut beginning = self.beginning.lock();
             if *beginning != Beginning::Done {
@@ -101,101 +213,44 @@ impl Handlers {
                 return;
             }
         }
-        self.dump_on_request(jni);
+        self.env.with_current_jni(|jni| self.dump_on_request(jni));
     }
 
-    fn dump_on_request(&self, jni: Jni<'_>) {
-        let _dumping = self.dumping.lock();
-        self.dump(jni, Moment::Running);
-        self.journal.flush();
-    }
-
-    pub(super) fn on_vm_death(&self, jni: Jni<'_>) {
+    fn vm_death(&self, jni: Jni<'_>) {
         self.end(jni);
-        if self.plan.on_exit && !self.is_quiet() {
+        if self.dump_on_exit && !GATE.has_panicked() {
             self.dump_at_death(jni);
         }
         self.close();
     }
 
-    /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it.
-    pub(super) fn on_stop(&self, jni: Jni<'_>) -> bool {
+    /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
+    /// not all could be written.
+    fn stop(&self, jni: Jni<'_>) -> bool {
         self.end(jni);
-        if !self.is_quiet() {
+        let is_sound = !GATE.has_panicked();
+        if is_sound {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running);
         }
-        let is_sound = self.close();
-        self.give_back(jni);
-        is_sound && !self.is_quiet()
+        let is_whole = self.close();
+        self.engines.iter().for_each(|engine| engine.give_back(jni));
+        is_whole && is_sound
     }
 
     /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
     fn end(&self, jni: Jni<'_>) {
         self.journal.hurry();
-        if let Some(tracker) = &self.tracker {
-            tracker.stop();
-        }
-        if let Some(sampler) = &self.sampler {
-            sampler.stop(jni);
-        }
-        if let Some(timer) = &self.timer {
-            timer.stop();
-        }
-        if let Some(monitors) = &self.monitors {
-            monitors.stop();
-        }
+        self.engines.iter().for_each(|engine| engine.stop(jni));
     }
 
     /// Closes the output; `false` if not all could be written.
     fn close(&self) -> bool {
-        let is_sound = self.journal.close();
+        let is_whole = self.journal.close();
         if let Some(listener) = &self.listener {
             listener.finish();
         }
-        (self.closed)(is_sound);
-        is_sound
-    }
-
-    /// For a VM that goes on: the engines give back what they hold of it and do not free by being dropped.
-    fn give_back(&self, jni: Jni<'_>) {
-        if let Some(tracker) = &self.tracker {
-            tracker.give_back(jni);
-        }
-        if let Some(timer) = &self.timer
-            && let Err(error) = timer.uninstall(jni)
-        {
-            console::line(format_args!("{error}; some methods go on counting"));
-        }
-        if let Some(monitors) = &self.monitors {
-            monitors.forget();
-        }
-    }
-
-    /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The
-    /// end of the program does not wait for that.
-    fn dump_at_death(&self, jni: Jni<'_>) {
-        let Some(_dumping) = self.wait_for_dumps() else {
-            console::line(format_args!(
-                "a dump on request is still going on; this one is left out"
-            ));
-            if let Some(dumpers) = &self.dumpers {
-                dumpers.abandon();
-            }
-            return;
-        };
-        self.dump(jni, Moment::Death);
-    }
-
-    /// The end of the program waits only for a dump that gets on.
-    fn wait_for_dumps(&self) -> Option<MutexGuard<'_, ()>> {
-        let mut segments = self.journal.segments();
-        loop {
-            let dumping = self.dumping.try_lock_for(PATIENCE);
-            let before = std::mem::replace(&mut segments, self.journal.segments());
-            if dumping.is_some() || segments == before {
-                return dumping;
-            }
-        }
+        (self.closed)(is_whole);
+        is_whole
     }
 }

@@ -1,9 +1,9 @@
-//! What the user is told about a profile that runs.
+//! What the user is told about a session that runs.
 
 use std::time::Instant;
 
 /// Where a profile goes, and what it is.
-pub struct About {
+pub struct Status {
     /// The options as they were given.
     pub options: String,
     /// The output: the file, as an absolute path where that could be found out, or the collector.
@@ -12,11 +12,11 @@ pub struct About {
     pub since: Instant,
 }
 
-impl About {
-    /// One line. `quiet` says that a fault put an end to the profile.
-    pub(super) fn status(&self, quiet: bool) -> String {
+impl Status {
+    /// One line. `panicked` says that a fault of the agent put an end to the profile.
+    pub(super) fn line(&self, panicked: bool) -> String {
         let (output, options) = (&self.output, &self.options);
-        if quiet {
+        if panicked {
             return format!("a fault of the agent ended the profile in {output} ({options})");
         }
         let seconds = self.since.elapsed().as_secs();

@@ -46,6 +46,12 @@ impl TopFrames for VmTopFrames {
     }
 }
 
+/// The serial number with which a thread (`None` = the current one) has been registered; `None` where it has not.
+pub fn registered_serial(env: Env, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
+    let storage = env.thread_storage(thread).ok()?;
+    storage.serial().map(ThreadSerial)
+}
+
 /// Names frames, and knows which classes it has named.
 ///
 /// Lock order: `names`, then the tables' locks.
@@ -123,6 +129,11 @@ impl Stacks {
     /// From now on stacks are taken as deep as this.
     pub fn set_depth(&self, depth: usize) {
         self.depth.store(depth, Ordering::Relaxed);
+    }
+
+    /// How much of a stack a trace keeps; its depth is the one at first.
+    pub fn shape(&self) -> TraceShape {
+        self.shape
     }
 
     /// Whether threads keep their traces apart.

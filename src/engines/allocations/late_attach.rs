@@ -4,18 +4,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::jvmti::{AgentThreads, Countdowns, Env, Event, Jni, JvmtiError, VmFlags};
+use crate::jvmti::{
+    AgentThreads, BoolFlag, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError, NumberFlag,
+    VmFlags,
+};
 
 /// JDK 11's flag for the size of what is left of a buffer that is worth keeping.
-const WASTE: &std::ffi::CStr = c"TLABRefillWasteFraction";
+const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
 /// JDK 11's flag for buffers whose size follows the thread.
-const RESIZE: &std::ffi::CStr = c"ResizeTLAB";
+const RESIZE: BoolFlag = BoolFlag::ResizeTlab;
 
 /// What is done to the VM for the while of a profile.
 #[derive(Default)]
 pub(super) struct LateStart {
-    countdowns: Mutex<Option<Countdowns>>,
-    /// Whether the next collection clears the countdowns.
+    bytes_until_sample: Mutex<Option<BytesUntilSample>>,
+    /// Whether the next collection clears the bytes until sample of all threads.
     is_due: AtomicBool,
     /// JDK 11: the flags as they were.
     flags: Mutex<Option<(VmFlags, usize, bool)>>,
@@ -24,7 +27,7 @@ pub(super) struct LateStart {
 impl LateStart {
     /// Switches the events on so that from here on every allocation is told; `false` if some will not be.
     ///
-    /// The first collection brings the threads' buffers to an end and clears their countdowns. Where that is not one step,
+    /// The first collection brings the threads' buffers to an end and clears their bytes until sample. Where that is not one step,
     /// because the program runs while garbage is collected or because a flag has to be changed in between, buffers that
     /// were handed out meanwhile are taken away by a second one.
     pub(super) fn exact(
@@ -34,9 +37,9 @@ impl LateStart {
         agent_threads: &AgentThreads,
         is_concurrent: bool,
     ) -> Result<bool, JvmtiError> {
-        let countdowns = Countdowns::find(env, jni, agent_threads);
-        let is_known = countdowns.is_some();
-        *self.countdowns.lock() = countdowns;
+        let bytes_until_sample = BytesUntilSample::find(env, jni, agent_threads);
+        let is_known = bytes_until_sample.is_some();
+        *self.bytes_until_sample.lock() = bytes_until_sample;
         let is_lossy = env.vm_version().is_some_and(|version| version < 16);
         let keeps_none = !is_lossy || self.keep_no_buffer(env);
         env.enable(Event::GarbageCollection)?;
@@ -65,18 +68,15 @@ impl LateStart {
         flags.set(WASTE, 1) && flags.switch(RESIZE, true)
     }
 
-    /// A collection is over, and the VM stands still.
-    pub(super) fn gc_finished(&self) {
+    /// A collection is over.
+    pub(super) fn gc_finished(&self, pause: GcPause<'_>) {
         if !self.is_due.load(Ordering::SeqCst) {
             return;
         }
         // Nobody holds this for longer than it takes to write it, so a lock that is taken is about to be free.
-        if let Some(countdowns) = self
-            .countdowns
-            .try_lock()
-            .and_then(|countdowns| *countdowns)
-        {
-            countdowns.clear();
+        let bytes_until_sample = self.bytes_until_sample.try_lock();
+        if let Some(bytes_until_sample) = bytes_until_sample.and_then(|found| *found) {
+            bytes_until_sample.clear(pause);
             self.is_due.store(false, Ordering::SeqCst);
         }
     }

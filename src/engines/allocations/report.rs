@@ -7,8 +7,8 @@ use hprof_format::{
     AllocSite, BasicType, Record, SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
 };
 
+use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::names::class::ClassId;
-use crate::names::site::{Amount, SiteKey, Sites};
 use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::output::{Entry, Journal};
@@ -43,9 +43,9 @@ struct Row {
 }
 
 /// Writes both records. Counting is not reset: sites are for the whole run.
-pub fn sites(journal: &Journal, request: SitesRequest, state: HeapState<'_>) {
+pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: HeapState<'_>) {
     journal.entry(|entry| {
-        let rows = rows(&entry.tables.sites, request.incremental, state.unseen);
+        let rows = rows(sites, request.incremental, state.unseen);
         let (total, rows) = select(rows, request);
         for (key, _) in &rows {
             entry.trace(key.trace);
@@ -77,12 +77,13 @@ pub fn sites(journal: &Journal, request: SitesRequest, state: HeapState<'_>) {
 }
 
 /// Writes HEAP SUMMARY alone; `unseen` is what the heap holds beyond the site table.
-pub fn heap_summary(journal: &Journal, unseen: Amount) {
+pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
     journal.entry(|entry| {
-        let sites = entry.tables.sites.iter();
-        let (live, allocated) = sites.fold((unseen, unseen), |(live, allocated), (_, site)| {
-            (live + site.live(), allocated + site.allocated())
-        });
+        let (live, allocated) = sites
+            .iter()
+            .fold((unseen, unseen), |(live, allocated), (_, site)| {
+                (live + site.live(), allocated + site.allocated())
+            });
         entry.records.write(&Record::HeapSummary {
             live_bytes: live.bytes,
             live_instances: live.instances,
@@ -180,46 +181,50 @@ fn element_type(class: &str) -> Option<BasicType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::allocations::sites::Weight;
     use crate::names::Tables;
     use crate::names::loader::LoaderId;
     use crate::names::object::ObjectId;
-    use crate::names::site::Weight;
 
     /// Sites of one class each; (objects of 16 bytes made, of them dead).
-    fn tables(sites: &[(u64, u64)]) -> (Tables, Vec<SiteKey>) {
+    fn some_sites(made_and_dead: &[(u64, u64)]) -> (Tables, Sites, Vec<SiteKey>) {
         let tables = Tables::default();
-        let keys = sites.iter().enumerate().map(|(index, &(made, dead))| {
-            let name = tables.strings.intern(&format!("C{index}"));
-            let class = tables
-                .classes
-                .intern(LoaderId::BOOT, name, || ObjectId(1))
-                .id();
-            let key = SiteKey {
-                class,
-                trace: TraceId::EMPTY,
-            };
-            let site = tables.sites.intern(key);
-            (0..made).for_each(|_| tables.sites.get(site).add_allocated(Weight::exact(16)));
-            (0..dead).for_each(|_| tables.sites.get(site).add_dead(Weight::exact(16)));
-            key
-        });
+        let sites = Sites::default();
+        let keys = made_and_dead
+            .iter()
+            .enumerate()
+            .map(|(index, &(made, dead))| {
+                let name = tables.strings.intern(&format!("C{index}"));
+                let class = tables
+                    .classes
+                    .intern(LoaderId::BOOT, name, || ObjectId(1))
+                    .id();
+                let key = SiteKey {
+                    class,
+                    trace: TraceId::EMPTY,
+                };
+                let site = sites.intern(key);
+                (0..made).for_each(|_| sites.get(site).add_allocated(Weight::exact(16)));
+                (0..dead).for_each(|_| sites.get(site).add_dead(Weight::exact(16)));
+                key
+            });
         let keys = keys.collect();
-        (tables, keys)
+        (tables, sites, keys)
     }
 
     fn chosen(
-        tables: &Tables,
+        sites: &Sites,
         request: SitesRequest,
         unseen: &[(ClassId, Amount)],
     ) -> (Row, Vec<SiteKey>) {
-        let (total, rows) = select(rows(&tables.sites, request.incremental, unseen), request);
+        let (total, rows) = select(rows(sites, request.incremental, unseen), request);
         (total, rows.into_iter().map(|(key, _)| key).collect())
     }
 
     #[test]
     fn live_bytes_decide_unless_allocated_ones_are_asked_for() {
-        let (tables, keys) = tables(&[(10, 10), (5, 1), (6, 0)]);
-        let (total, by_live) = chosen(&tables, SitesRequest::default(), &[]);
+        let (_, sites, keys) = some_sites(&[(10, 10), (5, 1), (6, 0)]);
+        let (total, by_live) = chosen(&sites, SitesRequest::default(), &[]);
         assert_eq!(
             total.live,
             Amount {
@@ -239,23 +244,23 @@ mod tests {
             by_allocation: true,
             ..Default::default()
         };
-        assert_eq!(chosen(&tables, request, &[]).1, [keys[0], keys[2], keys[1]]);
+        assert_eq!(chosen(&sites, request, &[]).1, [keys[0], keys[2], keys[1]]);
     }
 
     #[test]
     fn what_is_below_the_cutoff_is_left_out_but_counted() {
-        let (tables, keys) = tables(&[(90, 0), (9, 0), (1, 0)]);
+        let (_, sites, keys) = some_sites(&[(90, 0), (9, 0), (1, 0)]);
         let request = SitesRequest {
             cutoff: 0.09,
             ..Default::default()
         };
-        let (total, rows) = chosen(&tables, request, &[]);
+        let (total, rows) = chosen(&sites, request, &[]);
         assert_eq!((total.live.instances, rows), (100, vec![keys[0], keys[1]]));
     }
 
     #[test]
     fn what_was_there_before_is_a_site_of_its_own() {
-        let (tables, keys) = tables(&[(2, 0)]);
+        let (tables, sites, keys) = some_sites(&[(2, 0)]);
         let other = ClassId::clone(
             &tables
                 .classes
@@ -280,7 +285,7 @@ mod tests {
                 },
             ),
         ];
-        let (total, rows) = chosen(&tables, SitesRequest::default(), &unseen);
+        let (total, rows) = chosen(&sites, SitesRequest::default(), &unseen);
         assert_eq!(
             total.live,
             Amount {
@@ -302,18 +307,15 @@ mod tests {
 
     #[test]
     fn an_incremental_report_has_what_changed() {
-        let (tables, keys) = tables(&[(1, 0), (1, 0)]);
+        let (_, sites, keys) = some_sites(&[(1, 0), (1, 0)]);
         let request = SitesRequest {
             incremental: true,
             ..Default::default()
         };
-        assert_eq!(chosen(&tables, request, &[]).1.len(), 2);
-        assert_eq!(chosen(&tables, request, &[]).1, []);
-        tables
-            .sites
-            .get(tables.sites.intern(keys[1]))
-            .add_dead(Weight::exact(16));
-        assert_eq!(chosen(&tables, request, &[]).1, [keys[1]]);
+        assert_eq!(chosen(&sites, request, &[]).1.len(), 2);
+        assert_eq!(chosen(&sites, request, &[]).1, []);
+        sites.get(sites.intern(keys[1])).add_dead(Weight::exact(16));
+        assert_eq!(chosen(&sites, request, &[]).1, [keys[1]]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What one allocation that the VM tells of stands for.
 
+use crate::engines::allocations::sites::Weight;
 use crate::jvmti::Interval;
-use crate::names::site::Weight;
 
 /// How allocations count.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,11 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::live_objects::Nursery;
-use crate::jvmti::{Allocation, Frame, Jni, Object, Weak};
-use crate::names::site::{SiteId, SiteKey};
+use crate::engines::allocations::sites::{SiteId, SiteKey};
+use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, Weak};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
+use crate::stacks::registered_serial;
 
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
@@ -30,8 +31,8 @@ thread_local! {
 
 /// The cache and the nursery of one thread of the system. A virtual thread uses those of whichever carries it.
 pub(super) struct Local {
-    /// The tracker that this belongs to. A thread may find that of an earlier one, which is over.
-    tracker: u64,
+    /// A thread may find what it kept for an earlier session, which is over.
+    session: SessionId,
     frames: Vec<Frame>,
     cache: Arc<Mutex<Cache>>,
     nursery: Arc<Nursery>,
@@ -78,7 +79,7 @@ impl Local {
             if let Ok(mut local) = local.try_borrow_mut()
                 && let Some(body) = body.take()
             {
-                local.take_if(|local| local.tracker != shared.number);
+                local.take_if(|local| local.session != shared.session);
                 body(local.get_or_insert_with(|| Local::new(shared)));
             }
         });
@@ -95,7 +96,7 @@ impl Local {
         }));
         shared.caches.lock().push(Arc::downgrade(&cache));
         Self {
-            tracker: shared.number,
+            session: shared.session,
             frames: vec![Frame::default(); shared.stacks.depth()],
             cache,
             nursery: shared.live.new_nursery(),
@@ -123,7 +124,6 @@ impl Local {
         let count = shared.top_frames.top_frames(&mut self.frames);
         let site = self.site(shared, jni, allocation, count);
         shared
-            .tables
             .sites
             .get(site)
             .add_allocated(shared.scale.weight(allocation.size));
@@ -205,7 +205,8 @@ fn new_site(
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
-            let serial = own_serial.or_else(|| serial(shared, allocation.thread));
+            let serial =
+                own_serial.or_else(|| registered_serial(shared.env, Some(allocation.thread?)));
             *own_serial = serial;
             let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
             shared.stacks.trace(jni, serial, frames)
@@ -216,14 +217,5 @@ fn new_site(
         .stacks
         .class_and_reference(jni, allocation.class)
         .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
-    (
-        shared.tables.sites.intern(SiteKey { class, trace }),
-        reference,
-    )
-}
-
-/// The number of the platform thread that this is.
-fn serial(shared: &Shared, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
-    let mark = shared.env.thread_mark(Some(thread?)).ok()?;
-    (mark != 0).then_some(ThreadSerial(mark))
+    (shared.sites.intern(SiteKey { class, trace }), reference)
 }

@@ -4,24 +4,15 @@ use std::borrow::Cow;
 
 use hprof_format::{CpuSample, Record};
 
-use crate::names::trace::{Trace, TraceId, Traces};
+use super::counts::Samples;
+use crate::names::trace::TraceId;
 use crate::output::Journal;
 use crate::output::serials;
 
-/// Writes the samples taken since the last time, and starts counting anew. Rows below `cutoff`, a share of all samples,
-/// are left out.
-pub fn cpu_samples(journal: &Journal, cutoff: f64) {
-    write(journal, cutoff, Trace::take_samples);
-}
-
-/// As [`cpu_samples`], and goes on counting.
-pub fn cpu_samples_so_far(journal: &Journal, cutoff: f64) {
-    write(journal, cutoff, Trace::samples);
-}
-
-fn write(journal: &Journal, cutoff: f64, samples: fn(&Trace) -> u64) {
+/// Writes the samples. Rows below `cutoff`, a share of all samples, are left out.
+pub(super) fn cpu_samples(journal: &Journal, samples: Samples, cutoff: f64) {
     journal.entry(|entry| {
-        let (total, rows) = rows(&entry.tables.traces, cutoff, samples);
+        let (total, rows) = rows(samples, cutoff);
         for &(trace, _) in &rows {
             entry.trace(trace);
         }
@@ -37,10 +28,9 @@ fn write(journal: &Journal, cutoff: f64, samples: fn(&Trace) -> u64) {
 }
 
 /// All samples, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn rows(traces: &Traces, cutoff: f64, samples: fn(&Trace) -> u64) -> (u64, Vec<(TraceId, u64)>) {
-    let mut rows: Vec<(TraceId, u64)> = traces
-        .iter()
-        .map(|(id, trace)| (id, samples(trace)))
+fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
+    let mut rows: Vec<(TraceId, u64)> = samples
+        .into_iter()
         .filter(|&(_, count)| count > 0)
         .collect();
     let total: u64 = rows.iter().map(|&(_, count)| count).sum();
@@ -58,38 +48,21 @@ fn saturated(count: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Tables;
     use crate::names::thread::ThreadSerial;
-    use crate::names::trace::TraceKey;
-
-    fn traces(samples: &[u64]) -> (Tables, Vec<TraceId>) {
-        let tables = Tables::default();
-        let ids = (1..).zip(samples).map(|(thread, &count)| {
-            let id = tables.traces.intern(TraceKey {
-                thread: Some(ThreadSerial(thread)),
-                frames: &[],
-            });
-            tables.traces.add_samples(id, count);
-            id
-        });
-        let ids = ids.collect();
-        (tables, ids)
-    }
+    use crate::names::trace::{TraceKey, Traces};
 
     #[test]
     fn rows_go_by_cost_and_are_cut_at_the_first_below_the_cutoff() {
-        let (tables, ids) = traces(&[10, 0, 70, 10, 9, 1]);
-        let (total, rows) = rows(&tables.traces, 0.1, Trace::take_samples);
+        let traces = Traces::default();
+        let ids = [1, 2, 3, 4, 5, 6].map(|thread| {
+            traces.intern(TraceKey {
+                thread: Some(ThreadSerial(thread)),
+                frames: &[],
+            })
+        });
+        let samples = ids.into_iter().zip([10, 0, 70, 10, 9, 1]).collect();
+        let (total, rows) = rows(samples, 0.1);
         assert_eq!(total, 100, "what is cut off counts");
         assert_eq!(rows, [(ids[2], 70), (ids[0], 10), (ids[3], 10)]);
-    }
-
-    #[test]
-    fn a_second_dump_counts_from_nothing() {
-        let (tables, ids) = traces(&[5]);
-        let five = (5, vec![(ids[0], 5)]);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::samples), five);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), five);
-        assert_eq!(rows(&tables.traces, 0.0, Trace::take_samples), (0, vec![]));
     }
 }

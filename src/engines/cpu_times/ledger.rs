@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
+use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::Env;
 use crate::names::Tables;
-use crate::names::cost::{Cost, TraceCost};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::TraceShape;
+use crate::stacks::{TraceShape, registered_serial};
 
 /// A thread, as others see it.
 pub(super) struct Record {
@@ -102,10 +102,7 @@ impl Ledger {
     }
 
     fn current_thread(&self) -> ThreadSerial {
-        match self.env.thread_mark(None) {
-            Ok(mark) if mark != 0 => ThreadSerial(mark),
-            _ => ThreadSerial::UNKNOWN,
-        }
+        registered_serial(self.env, None).unwrap_or(ThreadSerial::UNKNOWN)
     }
 
     /// The current thread begins to measure.

@@ -5,9 +5,10 @@
 //! in (`tree`) and a clock (`thread_clock`). `ledger` adds the threads up.
 
 mod call_tree;
+mod cost;
 mod filter;
 mod ledger;
-pub mod report;
+mod report;
 mod rewrite;
 mod shadow_stack;
 mod thread_calls;
@@ -20,17 +21,19 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::{Context, Engine, Report, Requirement};
+use crate::console;
 use crate::jvmti::{
-    ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, TickClock, TickStart,
-    VirtualThreads, define_hooks,
+    Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, TickClock,
+    TickStart, VirtualThreads, define_hooks,
 };
 use crate::names::Tables;
-use crate::names::cost::TraceCost;
-use crate::stacks::{Stacks, TraceShape};
+use crate::names::thread::ThreadSerial;
+use crate::options::{Clock, Cpu, Options};
+use crate::stacks::TraceShape;
 
-pub use filter::ClassFilter;
-pub use thread_clock::Clock;
-
+use cost::TraceCost;
+use filter::ClassFilter;
 use ledger::Ledger;
 use rewrite::Rewriter;
 use thread_clock::Timing;
@@ -43,95 +46,68 @@ const SMALL_BATCH: usize = 8;
 /// The program runs no longer than this between two of them.
 const LONGEST_REST: Duration = Duration::from_millis(250);
 
-/// What is to be timed, and how.
-pub struct TimerPlan {
-    /// Which time.
-    pub clock: Clock,
-    /// Which classes.
-    pub filter: ClassFilter,
-    /// What makes a trace.
-    pub shape: TraceShape,
-}
-
 /// Counts and times the calls of all methods.
 pub struct MethodTimer {
     env: Env,
-    /// Virtual threads that are parked have a mark here, which is not their number.
-    marks: Env,
+    /// In its thread storage a virtual thread that is unmounted has the number of its saved calls.
+    unmounted_storage: Env,
     virtual_threads: Option<VirtualThreads>,
     tables: Arc<Tables>,
-    plan: TimerPlan,
+    clock: Clock,
+    shape: TraceShape,
+    cutoff: f64,
+    /// `cpu=old`: how callers and callees are written.
+    old_prof: bool,
     rewriter: Rewriter,
     parked: Parked,
     ticks: TickStart,
     ledger: Mutex<Option<Arc<Ledger>>>,
 }
 
+/// What `cpu=times` and `cpu=old` need of the VM.
+pub(super) fn requirement(options: &Options) -> Option<Requirement> {
+    let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
+    Some(Requirement {
+        option: cpu.option(),
+        capabilities: &[Capability::ThreadCpuTime, Capability::Retransform],
+    })
+}
+
 impl MethodTimer {
-    /// A timer that has not begun.
-    pub fn new(
-        env: Env,
-        virtual_threads: Option<VirtualThreads>,
-        stacks: Arc<Stacks>,
-        tables: Arc<Tables>,
-        plan: TimerPlan,
-    ) -> Self {
-        let rewriter = Rewriter::new(
-            stacks,
-            tables.clone(),
-            plan.filter.clone(),
-            plan.shape.line_numbers,
-        );
-        Self {
-            env,
-            // Where there is only one environment, they are those of threads that have a number.
-            marks: env.aside().unwrap_or(env),
-            virtual_threads,
+    /// `None` where calls are not to be timed, or where traces have no frames to charge.
+    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+        let options = context.options;
+        let shape = context.stacks.shape();
+        let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
+        if shape.depth == 0 {
+            return None;
+        }
+        let old_prof = cpu == Cpu::Old;
+        let filter = ClassFilter {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+        };
+        let tables = context.tables.clone();
+        let stacks = context.stacks.clone();
+        let rewriter = Rewriter::new(stacks, tables.clone(), filter, shape.line_numbers);
+        Some(Self {
+            env: context.env,
+            // Where there is only one environment, its storage is that of threads that have a serial number.
+            unmounted_storage: context.env.aside().unwrap_or(context.env),
+            virtual_threads: context.virtual_threads,
             tables,
-            plan,
+            clock: options.clock,
+            shape: TraceShape {
+                // The old prof format tells of pairs.
+                depth: if old_prof { 2 } else { shape.depth },
+                ..shape
+            },
+            cutoff: options.cutoff,
+            old_prof,
             rewriter,
             parked: Parked::default(),
             ticks: TickClock::choose().begin(),
             ledger: Mutex::new(None),
-        }
-    }
-
-    /// Begins, when the VM is up: from here on every class is rewritten, those that are loaded first.
-    pub fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        define_hooks(jni, &rewrite::tracker(), thread_calls::HOOKS)?;
-        let timing = Timing {
-            clock: self.plan.clock,
-            ticks: TickClock::choose(),
-            length: self.ticks.length(),
-        };
-        let overhead = self.cost_of_a_hook(timing);
-        let ledger = self.new_ledger(timing, overhead);
-        *self.ledger.lock() = Some(ledger.clone());
-        thread_calls::begin(ledger);
-        if let Some(virtual_threads) = self.virtual_threads {
-            virtual_threads.tell_of_mounts()?;
-        }
-        self.env.enable(Event::ClassFile)?;
-        self.retransform(jni, |signature, class| {
-            self.rewriter.wants_signature(signature) && self.env.has_code(class)
-        })
-    }
-
-    /// Ends the measurement. Rewritten methods go on calling hooks, which do nothing.
-    pub fn stop(&self) {
-        thread_calls::end();
-        // Events that come all the same find nothing to do.
-        let _ = self.env.disable(Event::ClassFile);
-        if let Some(virtual_threads) = self.virtual_threads {
-            let _ = virtual_threads.be_silent_of_mounts();
-        }
-    }
-
-    /// After [`MethodTimer::stop`]: gives all classes their own methods back. At the end of the program that is not worth the
-    /// time.
-    pub fn uninstall(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        self.retransform(jni, |signature, _| {
-            self.rewriter.has_rewritten_signature(signature)
         })
     }
 
@@ -140,17 +116,13 @@ impl MethodTimer {
         self.rewriter.rewrite(jni, class)
     }
 
-    /// The current thread ends.
-    pub fn thread_ended(&self) {
-        thread_calls::finish();
-    }
-
     /// The current thread begins to carry a virtual thread.
     pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
-        let mark = self.marks.thread_mark(Some(thread)).unwrap_or(0);
-        let calls = self.parked.take(mark);
-        if mark != 0 {
-            let _ = self.marks.set_thread_mark(thread, 0);
+        let storage = self.unmounted_storage;
+        let number = storage.thread_storage_value(Some(thread)).unwrap_or(0);
+        let calls = self.parked.take(number);
+        if number != 0 {
+            let _ = storage.set_thread_storage_value(thread, 0);
         }
         thread_calls::with(|local| local.mount(calls));
     }
@@ -159,21 +131,22 @@ impl MethodTimer {
     pub fn virtual_thread_unmounted(&self, thread: Object<'_>) {
         let calls = thread_calls::with(thread_calls::Local::unmount).unwrap_or_default();
         if !calls.is_empty() {
-            let mark = self.parked.keep(calls);
-            if self.marks.set_thread_mark(thread, mark).is_err() {
-                self.parked.take(mark);
+            let number = self.parked.keep(calls);
+            let storage = self.unmounted_storage;
+            if storage.set_thread_storage_value(thread, number).is_err() {
+                self.parked.take(number);
             }
         }
     }
 
     /// What calls have cost since this was asked last.
-    pub fn take_costs(&self) -> Vec<TraceCost> {
+    fn take_costs(&self) -> Vec<TraceCost> {
         let ledger = self.ledger.lock().clone();
         ledger.map(|ledger| ledger.take()).unwrap_or_default()
     }
 
     /// What is not timed, in words: one line for each reason.
-    pub fn left_out(&self, jni: Jni<'_>) -> Vec<String> {
+    fn left_out(&self, jni: Jni<'_>) -> Vec<String> {
         let mut lines = self.rewriter.left_out();
         let hidden = self.hidden_classes(jni).unwrap_or(0);
         if hidden > 0 {
@@ -198,13 +171,7 @@ impl MethodTimer {
 
     fn new_ledger(&self, timing: Timing, overhead: u64) -> Arc<Ledger> {
         let tables = self.tables.clone();
-        Arc::new(Ledger::new(
-            self.env,
-            tables,
-            self.plan.shape,
-            timing,
-            overhead,
-        ))
+        Arc::new(Ledger::new(self.env, tables, self.shape, timing, overhead))
     }
 
     /// What a hook costs from one reading of the clock to the next, in ticks, without the VM's part.
@@ -276,6 +243,71 @@ impl MethodTimer {
         let (left, right) = batch.split_at(batch.len() / 2);
         self.retransform_batch(left);
         self.retransform_batch(right);
+    }
+}
+
+impl Engine for MethodTimer {
+    /// From here on every class is rewritten, those that are loaded first.
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        define_hooks(jni, &rewrite::tracker(), thread_calls::HOOKS)?;
+        let timing = Timing {
+            clock: self.clock,
+            ticks: TickClock::choose(),
+            length: self.ticks.length(),
+        };
+        let overhead = self.cost_of_a_hook(timing);
+        let ledger = self.new_ledger(timing, overhead);
+        *self.ledger.lock() = Some(ledger.clone());
+        thread_calls::begin(ledger);
+        if let Some(virtual_threads) = self.virtual_threads {
+            virtual_threads.tell_of_mounts()?;
+        }
+        self.env.enable(Event::ClassFile)?;
+        self.retransform(jni, |signature, class| {
+            self.rewriter.wants_signature(signature) && self.env.has_code(class)
+        })
+    }
+
+    /// Rewritten methods go on calling hooks, which do nothing.
+    fn stop(&self, _jni: Jni<'_>) {
+        thread_calls::end();
+        // Events that come all the same find nothing to do.
+        let _ = self.env.disable(Event::ClassFile);
+        if let Some(virtual_threads) = self.virtual_threads {
+            let _ = virtual_threads.be_silent_of_mounts();
+        }
+    }
+
+    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {
+        thread_calls::finish();
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        let costs = self.take_costs();
+        let notes = match report.verbose {
+            true => self.left_out(jni),
+            false => Vec::new(),
+        };
+        if !self.old_prof {
+            report.say(" CPU usage by timing methods ...");
+            report::cpu_times(report.journal, costs, self.cutoff, &notes);
+            return;
+        }
+        report.say(" CPU usage in old prof format ...");
+        report::old_prof(report.journal, &costs);
+        // That format has no place for them.
+        for note in notes {
+            report.say(&format!(" ({note})"));
+        }
+    }
+
+    /// All classes get their own methods back.
+    fn give_back(&self, jni: Jni<'_>) {
+        if let Err(error) = self.retransform(jni, |signature, _| {
+            self.rewriter.has_rewritten_signature(signature)
+        }) {
+            console::line(format_args!("{error}; some methods go on counting"));
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hprof_format::{CallTime, Timing, TraceTime};
 
+use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
 use crate::names::Tables;
-use crate::names::cost::{CallPair, Cost, TraceCost};
 use crate::output::Journal;
 use crate::output::serials;
 

@@ -3,19 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::jvmti::{ThreadCpuClock, TickClock, TickLength, own_cpu_time};
+use crate::options::Clock;
 
 /// The CPU clock is read when two events of a thread lie further apart: reading it is a system call, and a thread that
 /// left the CPU is away for longer as a rule.
 const LONG_GAP_NANOS: u64 = 100_000;
-
-/// Which time is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// Time on a CPU.
-    Cpu,
-    /// Time that passes.
-    Wall,
-}
 
 /// How time is measured.
 #[derive(Clone, Copy, Debug)]

@@ -3,30 +3,21 @@
 use std::sync::Arc;
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
-use crate::engines::allocations::{Moment, collects_concurrently};
+use crate::engines::Moment;
+use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::jvmti::{Env, Jni, JvmtiError};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::Stacks;
-
-/// What the user wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// The VM's own dumper where it is right, the walk elsewhere.
-    Best,
-    /// The VM's own dumper or none.
-    Vm,
-    /// The walk or none.
-    Walk,
-}
+use crate::options::Dumper;
+use crate::stacks::{Stacks, registered_serial};
 
 /// Both dumpers, and which to take.
 pub struct Dumpers {
     env: Env,
     stacks: Arc<Stacks>,
-    wanted: Wanted,
+    wanted: Dumper,
     vm: Box<dyn HeapDumper>,
-    walk: Option<Box<dyn HeapDumper>>,
+    walk: Box<dyn HeapDumper>,
 }
 
 /// A dump that is whole.
@@ -47,9 +38,9 @@ impl Dumpers {
     pub fn new(
         env: Env,
         stacks: Arc<Stacks>,
-        wanted: Wanted,
+        wanted: Dumper,
         vm: Box<dyn HeapDumper>,
-        walk: Option<Box<dyn HeapDumper>>,
+        walk: Box<dyn HeapDumper>,
     ) -> Self {
         Self {
             env,
@@ -65,22 +56,20 @@ impl Dumpers {
         let threads = self.env.all_threads(jni)?;
         Ok(threads
             .into_iter()
-            .map(|object| {
-                let mark = self.env.thread_mark(Some(object.object())).unwrap_or(0);
-                let serial = ThreadSerial(mark);
-                match mark {
-                    1.. => LiveThread {
+            .map(
+                |object| match registered_serial(self.env, Some(object.object())) {
+                    Some(serial) => LiveThread {
                         trace: self.stacks.thread_trace(jni, serial, object.object()),
                         object,
                         serial,
                     },
-                    0 => LiveThread {
+                    None => LiveThread {
                         object,
                         serial: ThreadSerial::UNKNOWN,
                         trace: TraceId::EMPTY,
                     },
-                }
-            })
+                },
+            )
             .collect())
     }
 
@@ -92,20 +81,20 @@ impl Dumpers {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
-        let vm_is_right = moment == Moment::Running || !collects_concurrently(self.env);
+        let vm_is_right = moment == Moment::Running || !cannot_gc_at_vm_death(self.env);
         match self.wanted {
-            Wanted::Vm => self.by_vm(jni, subject, output, "asked for".to_owned()),
-            Wanted::Walk => self.by_walk(jni, subject, output, "asked for".to_owned()),
-            Wanted::Best if vm_is_right => {
+            Dumper::Vm => self.by_vm(jni, subject, output, "asked for".to_owned()),
+            Dumper::Jvmti => self.by_walk(jni, subject, output, "asked for".to_owned()),
+            Dumper::Auto if vm_is_right => {
                 let answer = self.by_vm(jni, subject, output, "the fastest".to_owned());
                 match answer {
-                    Err(error) if error.is_early() && self.walk.is_some() => {
+                    Err(error) if error.is_early() => {
                         self.by_walk(jni, subject, output, error.to_string())
                     }
                     answer => answer,
                 }
             }
-            Wanted::Best => {
+            Dumper::Auto => {
                 let reason = "this collector has stopped when a program ends";
                 self.by_walk(jni, subject, output, reason.to_owned())
             }
@@ -115,9 +104,7 @@ impl Dumpers {
     /// See [`HeapDumper::abandon`].
     pub fn abandon(&self) {
         self.vm.abandon();
-        if let Some(walk) = &self.walk {
-            walk.abandon();
-        }
+        self.walk.abandon();
     }
 
     fn by_vm(
@@ -141,10 +128,8 @@ impl Dumpers {
         output: &mut dyn DumpOutput,
         reason: String,
     ) -> Result<Done, DumpError> {
-        let walk = self.walk.as_ref();
-        let walk = walk.ok_or(DumpError::NoDumper("there is no walk over references yet"))?;
         Ok(Done {
-            dumped: walk.dump(jni, subject, output)?,
+            dumped: self.walk.dump(jni, subject, output)?,
             dumper: WALK,
             reason,
         })

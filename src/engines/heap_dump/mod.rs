@@ -6,22 +6,158 @@
 mod choice;
 mod hotspot;
 mod references;
-pub mod report;
+mod report;
 
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hprof_format::{ObjectId, StringId, TraceSerial};
 
-use crate::engines::allocations::Moment;
-use crate::jvmti::{Jni, JvmtiError, Local, Object};
+use super::allocations::AllocationTracker;
+use super::{Context, Engine, Moment, Report, Requirement};
+use crate::console;
+use crate::jvmti::{Capability, Jni, JvmtiError, Local, Object};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
+use crate::options::{Format, Heap, Options};
+use crate::output::Journal;
 
-pub use choice::{Done, Dumpers, Wanted};
-pub use hotspot::VmEngine;
-pub use references::WalkEngine;
+use choice::{Done, Dumpers};
+use hotspot::VmEngine;
+use references::WalkEngine;
+
+/// Dumps the heap on request.
+pub struct HeapDumps {
+    dumpers: Dumpers,
+    tracker: Option<Arc<AllocationTracker>>,
+    /// Whether a dump of the profile has one of the heap.
+    in_reports: bool,
+    primitive_fields: bool,
+    primitive_arrays: bool,
+    constant_entries: bool,
+    /// A folder where a dump may be put aside, because the text of a heap dump begins with its totals.
+    spool: Option<PathBuf>,
+}
+
+/// What heap dumps need of the VM. A collector may ask for one, and for a HEAP SUMMARY, in any run.
+pub(super) fn requirement(options: &Options) -> Option<Requirement> {
+    options.net.is_some().then_some(Requirement {
+        option: "net",
+        capabilities: &[Capability::HeapWalk],
+    })
+}
+
+impl HeapDumps {
+    /// `None` where nobody can ask for one.
+    pub(super) fn new(
+        context: &Context<'_>,
+        tracker: Option<Arc<AllocationTracker>>,
+    ) -> Option<Self> {
+        let options = context.options;
+        let in_reports = options.heap.is_some_and(Heap::has_dump);
+        if !in_reports && options.net.is_none() {
+            return None;
+        }
+        let (env, tables, stacks) = (context.env, &context.tables, &context.stacks);
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), context.path);
+        let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
+        let is_text = options.format == Format::Text;
+        Some(Self {
+            dumpers: Dumpers::new(
+                env,
+                stacks.clone(),
+                options.dumper,
+                Box::new(vm),
+                Box::new(walk),
+            ),
+            tracker,
+            in_reports,
+            primitive_fields: options.primitive_fields,
+            primitive_arrays: options.primitive_arrays,
+            constant_entries: is_text,
+            spool: is_text.then(|| folder_of(context.path)),
+        })
+    }
+
+    /// Dumps the heap, and says how.
+    pub fn dump(&self, jni: Jni<'_>, report: &Report<'_>) {
+        let dump = || self.try_to_dump(jni, report.journal, report.moment);
+        let answer = match &self.tracker {
+            Some(tracker) => tracker.untracked(dump),
+            None => dump(),
+        };
+        match answer {
+            Ok(done) => {
+                let millis = done.dumped.pause.as_millis();
+                let Done { dumper, reason, .. } = done;
+                report.say(&format!(
+                    " (by {dumper}: {reason}; the program stood still for {millis} ms)"
+                ));
+            }
+            // The writer has said what happened.
+            Err(DumpError::Output) => {}
+            Err(error) => {
+                report.say("\n");
+                console::line(format_args!("no heap dump: {error}; the program goes on"));
+            }
+        }
+    }
+
+    fn try_to_dump(
+        &self,
+        jni: Jni<'_>,
+        journal: &Journal,
+        moment: Moment,
+    ) -> Result<Done, DumpError> {
+        let threads = self.dumpers.live_threads(jni)?;
+        let tracked = self.tracker.as_deref();
+        let subject = Subject {
+            tracked: tracked.map_or(&Untracked as &dyn TrackedObjects, |tracker| tracker),
+            threads: &threads,
+            moment,
+            primitive_fields: self.primitive_fields,
+            primitive_arrays: self.primitive_arrays,
+            constant_entries: self.constant_entries,
+        };
+        report::heap_dump(journal, self.spool.as_deref(), |output| {
+            self.dumpers.dump(jni, moment, &subject, output)
+        })
+    }
+}
+
+impl Engine for HeapDumps {
+    fn start(&self, _jni: Jni<'_>) -> Result<(), JvmtiError> {
+        Ok(())
+    }
+
+    fn stop(&self, _jni: Jni<'_>) {}
+
+    fn has_report(&self) -> bool {
+        self.in_reports
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        if let Some(tracker) = &self.tracker {
+            tracker.settle(jni, report.moment);
+        }
+        report.say(" Java heap ...");
+        self.dump(jni, report);
+    }
+
+    fn abandon_report(&self) {
+        self.dumpers.abandon();
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
 
 /// A way to dump the heap.
 pub trait HeapDumper: Send + Sync {
@@ -63,6 +199,16 @@ pub trait TrackedObjects {
     /// Calls `look` with each one that is alive; one that has died a moment ago stands for null. `look` makes no object
     /// and has nothing tracked.
     fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId));
+}
+
+impl TrackedObjects for AllocationTracker {
+    fn len(&self) -> usize {
+        self.tracked()
+    }
+
+    fn for_each(&self, _jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId)) {
+        self.for_each_tracked(look);
+    }
 }
 
 /// The objects of a run that tracks none.

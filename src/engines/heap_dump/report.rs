@@ -8,7 +8,8 @@ use std::path::Path;
 
 use hprof_format::{ObjectId, Record, StringId, TraceSerial};
 
-use crate::engines::heap_dump::{Done, DumpError, DumpOutput};
+use super::choice::Done;
+use super::{DumpError, DumpOutput};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;

@@ -8,8 +8,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
+use super::contentions::ContentionId;
 use crate::jvmti::Weak;
-use crate::names::monitor::ContentionId;
 use crate::names::thread::ThreadSerial;
 
 /// Enough that two threads rarely meet in one.
@@ -130,8 +130,8 @@ impl Begun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::monitors::contentions::{ContentionKey, Contentions};
     use crate::names::class::ClassId;
-    use crate::names::monitor::{ContentionKey, Contentions};
     use crate::names::trace::TraceId;
 
     const THREAD: ThreadSerial = ThreadSerial(200_001);

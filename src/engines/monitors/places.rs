@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{Frame, Jni, Object, Weak};
-use crate::names::monitor::{ContentionId, ContentionKey};
+use crate::jvmti::{Frame, Jni, Object, SessionId, Weak};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::TopFrames;
@@ -26,13 +25,13 @@ thread_local! {
 /// What finds places.
 pub(super) struct Places {
     top_frames: Box<dyn TopFrames>,
-    /// A cache of another run knows other ids.
-    run: u64,
+    /// A cache of another session knows other ids.
+    session: SessionId,
 }
 
 /// What one thread of the system has seen, whichever virtual threads it carried.
 struct Cache {
-    run: u64,
+    session: SessionId,
     frames: Vec<Frame>,
     /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
     /// program apart.
@@ -45,11 +44,10 @@ struct Cached {
 }
 
 impl Places {
-    pub(super) fn new(top_frames: Box<dyn TopFrames>) -> Self {
-        static RUNS: AtomicU64 = AtomicU64::new(0);
+    pub(super) fn new(top_frames: Box<dyn TopFrames>, session: SessionId) -> Self {
         Self {
             top_frames,
-            run: RUNS.fetch_add(1, Ordering::Relaxed),
+            session,
         }
     }
 }
@@ -72,8 +70,8 @@ impl MonitorWatch {
             })
             .ok()
             .flatten()
-            .filter(|cache| cache.run == self.places.run)
-            .unwrap_or_else(|| Cache::new(self.places.run, self.stacks.depth()));
+            .filter(|cache| cache.session == self.places.session)
+            .unwrap_or_else(|| Cache::new(self.places.session, self.stacks.depth()));
         let place = cache.place(self, jni, serial, monitor);
         let _ = CACHE.try_with(|own| {
             if let Ok(mut own) = own.try_borrow_mut() {
@@ -101,7 +99,7 @@ impl MonitorWatch {
             .class_and_reference(jni, class)
             .unwrap_or_else(|_| (self.stacks.unknown_class(), None));
         let key = ContentionKey { trace, class };
-        (self.tables.contentions.intern(key), reference)
+        (self.contentions.intern(key), reference)
     }
 
     fn sweep_if_due(&self, jni: Jni<'_>) {
@@ -118,9 +116,9 @@ impl MonitorWatch {
 }
 
 impl Cache {
-    fn new(run: u64, depth: usize) -> Self {
+    fn new(session: SessionId, depth: usize) -> Self {
         Self {
-            run,
+            session,
             frames: vec![Frame::default(); depth],
             places: HashMap::default(),
         }

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use hprof_format::{self as format, MonitorRecord};
 
-use crate::names::monitor::{
-    Contended, ContentionKey, Contentions, MonitorState, MonitorStates, ThreadState, ThreadStatus,
-};
+use super::contentions::{Contended, ContentionKey, Contentions};
+use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 use crate::output::serials;
@@ -47,9 +46,9 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
 
 /// Writes what contention has cost since the last time, and starts counting anew. Rows below `cutoff`, a share of the
 /// whole time, are left out.
-pub fn monitor_time(journal: &Journal, cutoff: f64) {
+pub fn monitor_time(journal: &Journal, contentions: &Contentions, cutoff: f64) {
     journal.entry(|entry| {
-        let (total, rows) = take_rows(&entry.tables.contentions, cutoff);
+        let (total, rows) = take_rows(contentions, cutoff);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
@@ -120,6 +119,7 @@ mod tests {
     #[test]
     fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {
         let tables = Tables::default();
+        let contentions = Contentions::default();
         let name = tables.strings.intern("a");
         let loader = tables.loaders.add();
         let class = tables
@@ -134,16 +134,16 @@ mod tests {
                     frames: &[],
                 });
                 let key = ContentionKey { trace, class };
-                let id = tables.contentions.intern(key);
-                tables.contentions.add(id, nanos);
+                let id = contentions.intern(key);
+                contentions.add(id, nanos);
                 key
             })
             .collect();
-        let (total, rows) = take_rows(&tables.contentions, 0.1);
+        let (total, rows) = take_rows(&contentions, 0.1);
         assert_eq!(total, 100, "what is cut off counts");
         let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
         let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(take_rows(&tables.contentions, 0.0), (0, vec![]));
+        assert_eq!(take_rows(&contentions, 0.0), (0, vec![]));
     }
 }

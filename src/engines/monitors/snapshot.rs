@@ -7,8 +7,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::MonitorWatch;
+use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadState};
-use crate::names::monitor::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 
@@ -23,7 +23,7 @@ struct Survey<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
     number: Number<'f>,
-    threads: Vec<monitor::ThreadState>,
+    threads: Vec<states::ThreadState>,
     virtual_threads: Vec<(ThreadSerial, Local<'j>)>,
     wanted: Vec<Wanted<'j>>,
     /// Where monitors of one hash are in `wanted`.
@@ -125,7 +125,7 @@ impl<'j> Survey<'_, 'j, '_> {
             [] => TraceId::EMPTY,
             frames => self.watch.stacks.trace(self.jni, thread, frames),
         };
-        self.threads.push(monitor::ThreadState {
+        self.threads.push(states::ThreadState {
             thread,
             trace,
             status: status(state),

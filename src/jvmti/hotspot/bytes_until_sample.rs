@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::flags::Field;
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
+use crate::jvmti::events::GcPause;
 use crate::jvmti::heap::Interval;
 use crate::jvmti::jni::{Jni, Vm};
 use crate::jvmti::sys;
@@ -24,9 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Finds the numbers of all threads.
 #[derive(Clone, Copy)]
-pub struct Countdowns {
+pub struct BytesUntilSample {
     threads: Threads,
-    countdown: usize,
+    offset: usize,
 }
 
 /// How the VM lists its threads: where the list is, and the offsets of what it consists of.
@@ -43,17 +44,17 @@ enum Threads {
 }
 
 // SAFETY: all are addresses and offsets within the VM, which never move.
-unsafe impl Send for Countdowns {}
+unsafe impl Send for BytesUntilSample {}
 // SAFETY: as above.
-unsafe impl Sync for Countdowns {}
+unsafe impl Sync for BytesUntilSample {}
 
-impl Countdowns {
+impl BytesUntilSample {
     /// Finds them, and tries on two short-lived threads whether it is them. The interval is [`Interval::Every`] afterwards.
     pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
         let field = Field::find(env.vm(), c"Thread", c"_allocated_bytes")?;
         let found = Self {
             threads: Threads::find(env.vm())?,
-            countdown: field.offset + size_of::<sys::jlong>(),
+            offset: field.offset + size_of::<sys::jlong>(),
         };
         let drawn = |interval| {
             env.set_allocation_interval(interval).ok()?;
@@ -71,24 +72,23 @@ impl Countdowns {
     fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
         let (sender, receiver) = std::sync::mpsc::channel();
         agent_threads
-            .run(env, jni, c"HPROF trial", move |jni| {
+            .run(env, jni, "HPROF trial", move |jni| {
                 let thread = env.current_thread(jni).ok().flatten();
                 let address = thread.and_then(|thread| jni.native_thread(thread.object()));
                 // SAFETY: the address is that of the current thread in the VM, and a thread is larger than that.
-                let number = address.map(|thread| unsafe {
-                    thread.add(self.countdown).cast::<u64>().read_volatile()
-                });
+                let number = address
+                    .map(|thread| unsafe { thread.add(self.offset).cast::<u64>().read_volatile() });
                 let _ = sender.send(number);
             })
             .ok()?;
         receiver.recv_timeout(PATIENCE).ok().flatten()
     }
 
-    /// Has every thread's next allocation told. For the end of a collection alone, while the VM stands still.
-    pub fn clear(&self) {
+    /// Has every thread's next allocation told. No thread of the program runs while `_pause` lasts.
+    pub fn clear(&self, _pause: GcPause<'_>) {
         let clear = |thread: *mut u8| {
             // SAFETY: the thread is in the list, so it is alive, and does not run. The field was tried by `find`.
-            unsafe { thread.add(self.countdown).cast::<u64>().write_volatile(0) };
+            unsafe { thread.add(self.offset).cast::<u64>().write_volatile(0) };
         };
         // SAFETY: while the VM stands still, it holds the lock of the list; the offsets are those of its own tables.
         unsafe {

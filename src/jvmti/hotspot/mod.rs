@@ -4,6 +4,6 @@ mod bytes_until_sample;
 mod flags;
 mod heap_dumper;
 
-pub use bytes_until_sample::Countdowns;
-pub use flags::VmFlags;
+pub use bytes_until_sample::BytesUntilSample;
+pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::VmDumper;

@@ -24,7 +24,7 @@ use hashbrown::{HashMap, HashSet};
 use hprof_format::{ObjectId, TraceSerial};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
-use crate::engines::allocations::Moment;
+use crate::engines::Moment;
 use crate::jvmti::{
     ClassFields, ClassState, Env, FieldValue, Jni, Local, Object, Tags, WantedValues,
 };

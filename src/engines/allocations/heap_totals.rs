@@ -1,7 +1,7 @@
 //! How much the heap holds, where nobody tracks what is put into it.
 
+use crate::engines::allocations::sites::Amount;
 use crate::jvmti::{Env, JvmtiError};
-use crate::names::site::Amount;
 
 /// Collects garbage and counts what is left.
 pub fn live(env: Env) -> Result<Amount, JvmtiError> {

@@ -1,4 +1,4 @@
-//! The engine that runs on every VM: an agent thread looks at the CPU clock of every thread, once an interval, and takes
+//! The sampler that runs on every VM: an agent thread looks at the CPU clock of every thread, once an interval, and takes
 //! the stack of those that have used up a sample.
 //!
 //! Who is charged is exact: the VM's own CPU clocks decide. Which method is charged is not quite: the VM shows stacks at
@@ -12,19 +12,21 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::CpuSampler;
+use super::Sampler;
 use super::account::Account;
+use super::counts::SampleCounts;
+use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{AgentThreads, Env, Frame, Global, Jni, JvmtiError, Object, VirtualThreads};
-use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
 /// How often unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// `cpu=samples` with nothing but JVMTI.
-pub struct PortableSampler {
+pub(super) struct JvmtiSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
     shared: Arc<Shared>,
@@ -38,7 +40,7 @@ struct Shared {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     stacks: Arc<Stacks>,
-    tables: Arc<Tables>,
+    counts: Arc<SampleCounts>,
     interval: Duration,
     threads: Mutex<Threads>,
 }
@@ -65,37 +67,30 @@ struct Due {
     samples: u64,
 }
 
-impl PortableSampler {
+impl JvmtiSampler {
     /// A sampler that charges a sample for each `interval` of CPU time.
-    pub fn new(
-        env: Env,
-        agent_threads: Arc<AgentThreads>,
-        virtual_threads: Option<VirtualThreads>,
-        stacks: Arc<Stacks>,
-        tables: Arc<Tables>,
-        interval: Duration,
-    ) -> Self {
+    pub(super) fn new(context: &Context<'_>, counts: Arc<SampleCounts>) -> Self {
         let threads = Mutex::new(Threads {
             watched: HashMap::default(),
             on: true,
         });
         let shared = Arc::new(Shared {
-            env,
-            virtual_threads,
-            stacks,
-            tables,
-            interval,
+            env: context.env,
+            virtual_threads: context.virtual_threads,
+            stacks: context.stacks.clone(),
+            counts,
+            interval: context.options.interval,
             threads,
         });
         Self {
-            agent_threads,
+            agent_threads: context.agent_threads.clone(),
             worker: Worker::default(),
             shared,
         }
     }
 }
 
-impl CpuSampler for PortableSampler {
+impl Sampler for JvmtiSampler {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         let shared = self.shared.clone();
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
@@ -103,12 +98,12 @@ impl CpuSampler for PortableSampler {
             &self.agent_threads,
             self.shared.env,
             jni,
-            c"HPROF cpu sampler",
+            "HPROF cpu sampler",
             run,
         )
     }
 
-    fn thread_started(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         let Ok(cpu_time) = self.shared.env.thread_cpu_time(thread) else {
             return;
         };
@@ -129,7 +124,7 @@ impl CpuSampler for PortableSampler {
         threads.watched.insert(serial, watched);
     }
 
-    fn thread_ended(&self, serial: ThreadSerial) {
+    fn current_thread_ended(&self, serial: ThreadSerial) {
         let watched = self.shared.threads.lock().watched.remove(&serial);
         let watched = watched.filter(|watched| watched.on);
         let (Some(mut watched), Ok(cpu_time)) =
@@ -139,10 +134,8 @@ impl CpuSampler for PortableSampler {
         };
         let samples = watched.account.charge(cpu_time, self.shared.nanos());
         if samples > 0 {
-            self.shared
-                .tables
-                .traces
-                .add_samples(self.shared.stacks.unsampled_trace(serial), samples);
+            let trace = self.shared.stacks.unsampled_trace(serial);
+            self.shared.counts.add(trace, samples);
         }
     }
 
@@ -203,7 +196,7 @@ impl Shared {
         // Without frames there is nothing to charge the samples to, here as with `depth=0`.
         for due in self.charge().into_iter().filter(|_| depth > 0) {
             let trace = self.trace(jni, &due, frames);
-            self.tables.traces.add_samples(trace, due.samples);
+            self.counts.add(trace, due.samples);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::class::ClassId;
-use super::intern::Interner;
-use super::trace::TraceId;
+use crate::names::class::ClassId;
+use crate::names::intern::Interner;
+use crate::names::trace::TraceId;
 
 /// An allocation site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

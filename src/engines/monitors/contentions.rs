@@ -1,15 +1,13 @@
-//! Monitors: what threads lost to contention, by where they were and what they wanted; and the state of all monitors at
-//! one time.
+//! What threads lost to contention for monitors, by where they were and what they wanted.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::Equivalent;
 
-use super::class::ClassId;
-use super::intern::Interner;
-use super::thread::ThreadSerial;
-use super::trace::TraceId;
+use crate::names::class::ClassId;
+use crate::names::intern::Interner;
+use crate::names::trace::TraceId;
 
 /// A place where threads contend for monitors of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,64 +93,6 @@ impl Contentions {
     }
 }
 
-/// All threads, and all monitors that they want or wait for.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct MonitorStates {
-    /// The threads, by their numbers.
-    pub threads: Vec<ThreadState>,
-    /// The monitors.
-    pub monitors: Vec<MonitorState>,
-}
-
-/// A thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadState {
-    /// The thread.
-    pub thread: ThreadSerial,
-    /// What it is at.
-    pub trace: TraceId,
-    /// Whether it runs.
-    pub status: ThreadStatus,
-    /// It has been suspended.
-    pub suspended: bool,
-    /// It has been interrupted and has not seen it yet.
-    pub interrupted: bool,
-    /// It runs native code.
-    pub in_native: bool,
-}
-
-/// Whether a thread runs, and what it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadStatus {
-    /// It runs, or could.
-    Runnable,
-    /// In `Thread.sleep`.
-    Sleeping,
-    /// It wants a monitor.
-    Entering,
-    /// It waits to be notified, or is parked.
-    Waiting,
-    /// It has ended.
-    Ended,
-    /// It has not started.
-    NotStarted,
-    /// None of these.
-    Unknown,
-}
-
-/// A monitor. [`ThreadSerial::UNKNOWN`] stands for a thread that is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorState {
-    /// The signature of its class, `Ljava/lang/Object;`.
-    pub signature: String,
-    /// Who has it, and how many times it was entered.
-    pub owner: Option<(ThreadSerial, u32)>,
-    /// Who wants it.
-    pub entering: Vec<ThreadSerial>,
-    /// Who waits to be notified.
-    pub waiting: Vec<ThreadSerial>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,9 +100,16 @@ mod tests {
     #[test]
     fn costs_add_up_by_place_and_are_taken_once() {
         let contentions = Contentions::default();
-        let key = |class| ContentionKey {
+        let tables = crate::names::Tables::default();
+        let classes = ["a", "b", "c"].map(|name| {
+            let name = tables.strings.intern(name);
+            let loader = tables.loaders.add();
+            let class = tables.classes.intern(loader, name, || tables.objects.add());
+            class.id()
+        });
+        let key = |class: usize| ContentionKey {
             trace: TraceId::EMPTY,
-            class: ClassId(class),
+            class: classes[class - 1],
         };
         let (first, second) = (contentions.intern(key(1)), contentions.intern(key(2)));
         contentions.intern(key(3));

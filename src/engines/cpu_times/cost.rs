@@ -1,7 +1,7 @@
 //! What calls have cost.
 
-use super::frame::FrameId;
-use super::trace::TraceId;
+use crate::names::frame::FrameId;
+use crate::names::trace::TraceId;
 
 /// What the calls of one trace have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
