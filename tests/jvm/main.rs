@@ -26,6 +26,7 @@ mod readers;
 mod real_programs;
 mod samples;
 mod sites;
+mod soak;
 mod threads;
 mod times;
 mod unloading;
