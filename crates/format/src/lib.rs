@@ -39,5 +39,5 @@ pub use old_prof::OldProfEncoder;
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
 pub use source::{Source, decompressed};
-pub use text::TextEncoder;
+pub use text::{TextEncoder, source_name};
 pub use timing::{CallTime, Timing, TraceTime};

@@ -14,7 +14,8 @@ use crate::{
     AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
     Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
 };
-use heap::{HeapText, source_name};
+use heap::HeapText;
+pub use heap::source_name;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";

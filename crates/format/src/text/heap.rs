@@ -463,7 +463,8 @@ fn java_name(element: BasicType) -> &'static str {
 }
 
 /// A class's name as in Java source. The VM's own dumper writes it as in class files: `java/lang/String`, `[[I`.
-pub(super) fn source_name(name: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn source_name(name: &str) -> Cow<'_, str> {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
     if dimensions == 0 {

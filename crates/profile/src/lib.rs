@@ -1,0 +1,20 @@
+//! What an HPROF file says of costs, as one model: stacks with values, units and labels.
+//!
+//! [`load`] reads a file in either format. Everything that shows, compares, merges or converts profiles works on
+//! [`Profile`], so that no two views disagree about a sum.
+
+#![forbid(unsafe_code)]
+
+mod load;
+mod metric;
+mod model;
+mod names;
+mod records;
+
+pub use load::{LoadError, Loaded, Wanted, load};
+pub use metric::{Metric, UnknownMetric, Unit};
+pub use model::{
+    Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
+};
+pub use names::{Name, Names};
+pub use records::Records;
