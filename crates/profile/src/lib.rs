@@ -12,7 +12,7 @@ mod names;
 mod records;
 
 pub use load::{LoadError, Loaded, Wanted, load};
-pub use metric::{Metric, UnknownMetric, Unit};
+pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
     Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
 };

@@ -124,8 +124,11 @@ impl Records {
                 ref frames,
             } => self.trace(serial, thread, frames),
             Record::StartThread { serial, name, .. } => {
-                let name = self.string(name);
-                self.threads.insert(serial, name);
+                let text = self.string(name);
+                self.threads.insert(serial, text);
+                if name.0 >= StringId::USED_ONCE {
+                    self.strings.remove(&name);
+                }
             }
             Record::AllocSites {
                 live_bytes,

@@ -13,3 +13,4 @@ mod monitor;
 mod reader;
 mod round_trip;
 mod text;
+mod text_reader;
