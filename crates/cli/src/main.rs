@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hprof_format::printable;
 
 use crate::failure::Failure;
 
@@ -81,7 +82,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             // Nobody is left to tell where even this fails.
-            let _ = writeln!(io::stderr(), "hprof: {message}");
+            let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
             ExitCode::FAILURE
         }
     }
