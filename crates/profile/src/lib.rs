@@ -5,12 +5,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod export;
+
+mod group;
 mod load;
 mod metric;
 mod model;
 mod names;
 mod records;
+mod top;
 
+pub use group::{By, Groups, UnknownBy};
 pub use load::{LoadError, Loaded, Wanted, load};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
@@ -18,3 +23,4 @@ pub use model::{
 };
 pub use names::{Name, Names};
 pub use records::Records;
+pub use top::{Cost, costs};

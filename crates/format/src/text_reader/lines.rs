@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::TextError;
-use crate::text::printable;
+use crate::printable;
 
 /// Bytes that a line may have: names have at most 64 KB, and a line holds at most three.
 const LIMIT: u64 = 1 << 20;
@@ -88,7 +88,7 @@ impl<R: Read> Lines<R> {
         TextError::Unexpected {
             line: self.number,
             expected,
-            found: printable(shown.as_bytes()).into(),
+            found: printable(&shown).into_owned(),
         }
     }
 }
