@@ -6,7 +6,7 @@ mod json;
 mod pprof;
 mod speedscope;
 
-pub use collapsed::collapsed;
+pub use collapsed::{Folding, collapsed, folded};
 pub use firefox::firefox;
 pub use json::json;
 pub use pprof::pprof;
@@ -27,6 +27,9 @@ fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
 
 /// What a sample without frames is shown as.
 const EMPTY: &str = "<empty>";
+
+/// Stands for all threads where the file does not tell them apart.
+const ANY_THREAD: &str = "any thread";
 
 fn is_native(frame: &Frame) -> bool {
     frame.kind == FrameKind::Native

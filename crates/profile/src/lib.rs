@@ -7,16 +7,22 @@
 
 pub mod export;
 
+mod diff;
 mod group;
 mod load;
+mod merge;
 mod metric;
 mod model;
 mod names;
 mod records;
 mod top;
+mod tree;
+mod write;
 
+pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};
 pub use load::{LoadError, Loaded, Wanted, load};
+pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
     Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
@@ -24,3 +30,5 @@ pub use model::{
 pub use names::{Name, Names};
 pub use records::Records;
 pub use top::{Cost, costs};
+pub use tree::{Direction, Node, Tree};
+pub use write::{Form, WriteError, write};

@@ -21,6 +21,8 @@ const UNKNOWN: &str = "<unknown>";
 const NOT_LISTED: &str = "<not listed>";
 /// The labels of the samples of the records behind it: a note that `hprof merge` writes.
 pub(crate) const LABELS_NOTE: &str = "labels: ";
+/// Stands between two labels.
+pub(crate) const LABEL_SEPARATOR: &str = ", ";
 
 const SITES: [Metric; 4] = [
     Metric::LiveBytes,
@@ -172,7 +174,7 @@ impl Records {
             return;
         };
         (self.host, self.file) = (None, None);
-        for label in labels.split('\t') {
+        for label in labels.split(LABEL_SEPARATOR) {
             match label.split_once('=') {
                 Some(("host", host)) => self.host = Some(self.profile.names.intern(host)),
                 Some(("file", file)) => self.file = Some(self.profile.names.intern(file)),
@@ -210,8 +212,9 @@ impl Records {
         source_file: StringId,
         line: Line,
     ) {
+        let class = self.class(class);
         let frame = Frame {
-            class: self.class(class),
+            class,
             method: self.string(method),
             signature: self.optional(signature),
             source: self.optional(source_file),
@@ -220,6 +223,7 @@ impl Records {
                 _ => None,
             },
             kind: match line {
+                _ if self.profile.names.text(class).is_empty() => FrameKind::Marker,
                 Line::Native => FrameKind::Native,
                 Line::Compiled => FrameKind::Compiled,
                 _ => FrameKind::Java,

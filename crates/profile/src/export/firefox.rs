@@ -9,11 +9,9 @@ use fxprof_processed_profile::{
     ReferenceTimestamp, SamplingInterval, StringHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::{EMPTY, is_native, method_names};
+use super::{ANY_THREAD, EMPTY, is_native, method_names};
 use crate::{LabelsId, Metric, Name, Profile, Unit};
 
-/// Stands for all threads where the file does not tell them apart.
-const ANY_THREAD: &str = "any thread";
 /// The largest weight that the format's writer takes: what is heavier becomes several samples.
 const HEAVIEST: u64 = i32::MAX as u64;
 
