@@ -141,6 +141,7 @@ impl Arguments {
                 std::cmp::Reverse(change.difference(|costs| costs.total).unsigned_abs())
             });
         }
+        changes.retain(|change| change.difference(self.cost()) != 0);
         if self.number > 0 {
             changes.truncate(self.number);
         }

@@ -9,7 +9,8 @@ use crate::{Profile, Records};
 /// Bytes of a file that tell its format.
 const TELLING: usize = 32;
 
-/// Which dump of a run is wanted: each request (SIGQUIT, `hprof dump`) and the end of the run write one.
+/// Which dump of a run is wanted: each request (SIGQUIT, `hprof dump`) and the end of the run write one. Of each kind of
+/// values a dump has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// The last one.

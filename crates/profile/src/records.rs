@@ -30,19 +30,10 @@ const SITES: [Metric; 4] = [
     Metric::AllocBytes,
     Metric::AllocObjects,
 ];
+const CPU: [Metric; 1] = [Metric::Cpu];
 const TIMES: [Metric; 2] = [Metric::Time, Metric::Calls];
 const OLD_PROF: [Metric; 2] = [Metric::InclusiveTime, Metric::Calls];
 const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
-
-/// What a dump of a run may have one each of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Sites,
-    CpuSamples,
-    CpuTimes,
-    OldProf,
-    Monitors,
-}
 
 /// Builds a profile out of records, which come in the order of the file.
 ///
@@ -56,8 +47,8 @@ pub struct Records {
     threads: Map<ThreadSerial, Name>,
     frames: Dense<FrameId>,
     traces: Dense<Trace>,
-    /// The parts that the current section has.
-    parts: Vec<Part>,
+    /// How many records of the same metrics there were so far.
+    seen: Map<&'static [Metric], u32>,
     host: Option<Name>,
     file: Option<Name>,
 }
@@ -259,24 +250,25 @@ impl Records {
         self.traces.insert(serial.0.into(), trace);
     }
 
-    /// Begins a part; whether it is wanted.
-    fn begin(&mut self, part: Part) -> bool {
-        if self.profile.sections == 0 || self.parts.contains(&part) {
-            self.parts.clear();
-            self.profile.sections += 1;
-            if self.wanted == Wanted::Last {
-                self.profile.tables.clear();
-            }
-        }
-        self.parts.push(part);
-        match self.wanted {
+    /// Begins what a dump of a run has one of; whether it is wanted.
+    fn begin(&mut self, metrics: &'static [Metric]) -> bool {
+        let seen = self.seen.entry(metrics).or_default();
+        *seen += 1;
+        self.profile.sections = self.profile.sections.max(*seen);
+        let wanted = match self.wanted {
             Wanted::Last => true,
-            Wanted::Number(number) => number == self.profile.sections,
+            Wanted::Number(number) => number == *seen,
+        };
+        if wanted {
+            self.profile
+                .tables
+                .retain(|table| table.metrics() != metrics);
         }
+        wanted
     }
 
     fn sites(&mut self, totals: [u64; 4], sites: &[AllocSite]) {
-        if !self.begin(Part::Sites) {
+        if !self.begin(&SITES) {
             return;
         }
         let rows = sites.iter().map(|site| {
@@ -292,14 +284,14 @@ impl Records {
     }
 
     fn cpu_samples(&mut self, total: u64, rows: &[CpuSample]) {
-        if self.begin(Part::CpuSamples) {
+        if self.begin(&CPU) {
             let rows = rows.iter().map(|row| (row.trace, None, [row.count.into()]));
-            self.table([Metric::Cpu], [total], rows);
+            self.table(CPU, [total], rows);
         }
     }
 
     fn cpu_times(&mut self, total: u64, rows: &[TraceTime]) {
-        if self.begin(Part::CpuTimes) {
+        if self.begin(&TIMES) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, None, [row.own, row.calls]));
@@ -308,7 +300,7 @@ impl Records {
     }
 
     fn monitors(&mut self, total: u64, rows: &[ContendedTime]) {
-        if self.begin(Part::Monitors) {
+        if self.begin(&MONITORS) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, Some(row.class), [row.nanos, row.count]));
@@ -317,7 +309,7 @@ impl Records {
     }
 
     fn old_prof(&mut self, calls: &[CallTime]) {
-        if !self.begin(Part::OldProf) {
+        if !self.begin(&OLD_PROF) {
             return;
         }
         let labels = self.profile.intern_labels(self.file_labels());

@@ -168,10 +168,8 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
+    /// The id of a text; the empty one has one too, as readers look up every name but that of a source file.
     fn string(&mut self, text: &str) -> io::Result<StringId> {
-        if text.is_empty() {
-            return Ok(StringId(0));
-        }
         if let Some(&id) = self.strings.get(text) {
             return Ok(id);
         }
@@ -187,7 +185,7 @@ impl<W: Write> Writer<'_, W> {
     fn optional(&mut self, name: Option<Name>) -> io::Result<StringId> {
         match name {
             Some(name) => self.string(self.profile.names.text(name)),
-            None => Ok(StringId(0)),
+            None => self.string(""),
         }
     }
 
@@ -219,7 +217,10 @@ impl<W: Write> Writer<'_, W> {
             class: self.class(frame.class)?,
             method: self.optional(Some(frame.method))?,
             signature: self.optional(frame.signature)?,
-            source_file: self.optional(frame.source)?,
+            source_file: match frame.source {
+                Some(_) => self.optional(frame.source)?,
+                None => StringId(0),
+            },
             line: match (frame.line, frame.kind) {
                 (Some(line), _) => Line::Number(line),
                 (None, FrameKind::Native) => Line::Native,

@@ -6,6 +6,9 @@
 /// A share of everything is printed as this.
 const ALL: u64 = 10_000;
 
+/// Nanoseconds in a millisecond.
+const MILLISECOND: u128 = 1_000_000;
+
 /// A row: how much, its share, and the share of all rows down to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
@@ -75,11 +78,22 @@ fn choose(whole: u128, shares: &[(u64, u64)], reachable: &[(u128, u128)]) -> Vec
         };
         let low = low.max(sum.saturating_sub(own_high));
         let high = high.min(sum.saturating_sub(own_low)).max(low);
-        let before = low.midpoint(high).min(sum);
+        let before = likely(sum, low, high).min(sum);
         amounts[index] = u64::try_from(sum - before).unwrap_or(u64::MAX);
         sum = before;
     }
     amounts
+}
+
+/// The sum up to the row before one that reaches `sum`: where that can be, the row has whole milliseconds, as those of old
+/// agents have.
+fn likely(sum: u128, low: u128, high: u128) -> u128 {
+    let least = sum.saturating_sub(high);
+    let whole = least.next_multiple_of(MILLISECOND);
+    match sum.checked_sub(whole) {
+        Some(before) if before >= low => before,
+        _ => low.midpoint(high),
+    }
 }
 
 /// The smallest and the largest amount that prints as `share` of `whole`.
@@ -121,6 +135,8 @@ mod tests {
         for amount in third {
             assert!((333_250_000..333_350_000).contains(&amount), "{amount}");
         }
+        let whole = parts(75_000_000, &[(800, 800), (400, 1200), (8800, 10_000)]);
+        assert_eq!(whole, [6_000_000, 3_000_000, 66_000_000]);
         assert_eq!(parts(0, &[(0, 0), (0, 0)]), [0, 0]);
         assert_eq!(parts(7, &[]), [0; 0]);
         assert_eq!(parts(100, &[(99_999_999, 0)]).len(), 1);
