@@ -146,8 +146,8 @@ fn faults_name_their_line() {
             26,
         ),
         ("status: intr|MW", "status: intr|XX", 34),
-        ("OBJ 5000a", "OBJECT 5000a", 48),
-        ("THREAD END", "THREAD ENDS", 51),
+        ("OBJ 5000a", "OBJECT 5000a", 49),
+        ("THREAD END", "THREAD ENDS", 52),
     ] {
         assert!(EVERYTHING.contains(from), "{from}");
         let text = EVERYTHING.replacen(from, to, 1);
