@@ -68,7 +68,7 @@ impl AgentThreads {
     }
 
     /// Whether all have ended, or do so within that time. A thread that is about to end still shows in thread lists.
-    pub(super) fn have_ended_within(&self, env: Env, patience: Duration) -> bool {
+    pub fn have_ended_within(&self, env: Env, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         let is_alive = || {
             let threads = self.threads.lock();

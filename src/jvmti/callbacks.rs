@@ -1,33 +1,22 @@
-//! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
+//! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`Events`].
+
+use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use super::classes::{ClassFile, on_class_file_load_hook};
-use super::door::Door;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Object};
 use super::monitor_callbacks;
-use super::round::Rounds;
 use super::sys;
 
-/// What happens on each event. The only way from the VM up into the agent.
-pub trait Events: Send + Sync {
+/// The VM's events: the only way from the VM up into the agent. No panic may leave a function of it, for its caller is
+/// the VM; an event may come when nobody waits for it any more.
+pub trait Events: Sync {
     /// The VM is up; `main` has not run yet.
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The agent came to a VM that is up already: begins, as in [`Events::vm_init`].
-    fn attached(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
-
-    /// Where the profile goes.
-    fn output(&self) -> &str;
-
-    /// The profile ends and the program goes on; no other event is running, and none will come. Writes the profile and
-    /// gives back what is held of the VM's; `false` if not all could be written.
-    fn stopped(&self, jni: Jni<'_>) -> bool;
-
-    /// What is going on, in one line for the user.
-    fn status(&self) -> String;
-
-    /// The program has ended, in whatever way; no other event is running, and none will come.
+    /// The program has ended, in whatever way.
     fn vm_death(&self, jni: Jni<'_>);
 
     /// A platform thread begins; called on that thread.
@@ -51,29 +40,28 @@ pub trait Events: Send + Sync {
     /// It waits no more, for whatever reason; it may have to wait for the monitor still.
     fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
 
-    /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
-    fn gc_finished(&self);
+    /// A garbage collection is over, and the VM is still paused: nothing of it may be called, and nothing waited for.
+    fn gc_finished(&self, pause: GcPause<'_>);
 
     /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
-    fn class_file(&self, _jni: Jni<'_>, _class: ClassFile<'_>) -> Option<Vec<u8>> {
-        None
-    }
+    fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
 
     /// The current thread has begun to carry a virtual thread.
-    fn virtual_thread_mounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// The current thread is about to carry the virtual thread no longer.
-    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
+    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// The user asked for a dump (SIGQUIT).
     fn data_dump_request(&self);
-
-    /// A thread of the agent has something to be done for somebody outside the VM: [`super::Door::request`].
-    fn requested(&self, jni: Jni<'_>);
-
-    /// A panic was caught on its way to the VM, in the event named; the agent must leave the program alone from here.
-    fn panicked(&self, event: &'static str);
 }
+
+/// Who receives the events, once somebody does.
+static RECEIVER: OnceLock<&'static dyn Events> = OnceLock::new();
+
+/// The pause of a garbage collection: no thread of the program runs while it lasts. Only the VM's event makes one.
+#[derive(Clone, Copy)]
+pub struct GcPause<'a>(PhantomData<&'a ()>);
 
 /// The events that can be switched on beside those of the VM's life, which always come.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +101,9 @@ pub struct Allocation<'a> {
     pub size: u64,
 }
 
-/// Tells the VM where to call, and switches on the events of its life.
-pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
+/// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
+pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
+    RECEIVER.get_or_init(|| receiver);
     let callbacks = sys::jvmtiEventCallbacks {
         VMInit: Some(on_vm_init),
         VMDeath: Some(on_vm_death),
@@ -156,7 +145,7 @@ pub(super) fn silence(env: Env) {
         // Not every number in between is an event.
         let _ = switch(env, event, sys::JVMTI_DISABLE);
     }
-    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed door.
+    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed gate.
     let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
 }
 
@@ -202,23 +191,27 @@ fn switch(env: Env, event: sys::jvmtiEvent, mode: sys::jvmtiEventMode) -> Result
     }
 }
 
+/// The receiver of the events.
+pub(super) fn receiver() -> Option<&'static dyn Events> {
+    RECEIVER.get().copied()
+}
+
 /// Unpacks the two arguments most events have, and runs the event.
 ///
 /// # Safety
 /// `jni` and `thread` must be what the VM passed to a callback on this thread.
 pub(super) unsafe fn with_thread(
-    event: &'static str,
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
     body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
 ) {
-    let Some(door) = Door::get() else { return };
+    let Some(events) = receiver() else { return };
     // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
     let (Some(jni), Some(thread)) = (unsafe { (Jni::from_raw(jni), Object::from_raw(thread)) })
     else {
         return;
     };
-    door.run(event, |events| body(events, jni, thread));
+    body(events, jni, thread);
 }
 
 unsafe extern "C" fn on_vm_init(
@@ -228,7 +221,7 @@ unsafe extern "C" fn on_vm_init(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("VMInit", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.vm_init(jni, thread)
         })
     }
@@ -236,8 +229,8 @@ unsafe extern "C" fn on_vm_init(
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
     // SAFETY: the VM's argument, valid until the callback returns.
-    if let Some(jni) = unsafe { Jni::from_raw(jni) } {
-        Rounds::vm_death(jni);
+    if let (Some(events), Some(jni)) = (receiver(), unsafe { Jni::from_raw(jni) }) {
+        events.vm_death(jni);
     }
 }
 
@@ -248,7 +241,7 @@ unsafe extern "C" fn on_thread_start(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("ThreadStart", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_start(jni, thread)
         })
     }
@@ -261,15 +254,16 @@ unsafe extern "C" fn on_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("ThreadEnd", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_end(jni, thread)
         })
     }
 }
 
 unsafe extern "C" fn on_data_dump_request(_: *mut sys::jvmtiEnv) {
-    let Some(door) = Door::get() else { return };
-    door.run("DataDumpRequest", |events| events.data_dump_request());
+    if let Some(events) = receiver() {
+        events.data_dump_request();
+    }
 }
 
 unsafe extern "C" fn on_sampled_object_alloc(
@@ -280,7 +274,7 @@ unsafe extern "C" fn on_sampled_object_alloc(
     class: sys::jclass,
     size: sys::jlong,
 ) {
-    let Some(door) = Door::get() else { return };
+    let Some(events) = receiver() else { return };
     // SAFETY: the VM's arguments, valid until the callback returns.
     let (jni, thread, object, class) = unsafe {
         (
@@ -299,12 +293,11 @@ unsafe extern "C" fn on_sampled_object_alloc(
         class,
         size: size as u64,
     };
-    door.run("SampledObjectAlloc", |events| {
-        events.allocated(jni, allocation)
-    });
+    events.allocated(jni, allocation);
 }
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
-    let Some(door) = Door::get() else { return };
-    door.run("GarbageCollectionFinish", |events| events.gc_finished());
+    if let Some(events) = receiver() {
+        events.gc_finished(GcPause(PhantomData));
+    }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::door::Door;
+use super::callbacks::receiver;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Object};
@@ -64,7 +64,7 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
     new_length: *mut sys::jint,
     new_bytes: *mut *mut u8,
 ) {
-    let (Some(door), Ok(length)) = (Door::get(), usize::try_from(length)) else {
+    let (Some(events), Ok(length)) = (receiver(), usize::try_from(length)) else {
         return;
     };
     // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are as
@@ -83,19 +83,17 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
         )
     };
     let Some(jni) = jni else { return };
-    door.run("ClassFileLoadHook", |events| {
-        let Some(rewritten) = events.class_file(jni, class) else {
-            return;
-        };
-        let Some(env) = Env::of_callback(env, jni) else {
-            return;
-        };
-        if let Some((copy, length)) = env.for_the_vm(&rewritten) {
-            // SAFETY: both are where the VM looks for the answer.
-            unsafe {
-                *new_bytes = copy;
-                *new_length = length;
-            }
+    let Some(rewritten) = events.class_file(jni, class) else {
+        return;
+    };
+    let Some(env) = Env::of_callback(env, jni) else {
+        return;
+    };
+    if let Some((copy, length)) = env.for_the_vm(&rewritten) {
+        // SAFETY: both are where the VM looks for the answer.
+        unsafe {
+            *new_bytes = copy;
+            *new_length = length;
         }
-    });
+    }
 }

@@ -4,8 +4,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+use super::environments::SessionId;
 use super::error::JvmtiError;
-use super::flags::VmFlags;
+use super::hotspot::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
 use super::sys;
 use super::virtual_threads::VirtualThreads;
@@ -15,8 +16,8 @@ use super::virtual_threads::VirtualThreads;
 pub struct Env {
     pub(super) raw: NonNull<sys::jvmtiEnv>,
     pub(super) vm: Vm,
-    /// Tells the marks on threads from those of earlier rounds.
-    pub(super) round: u32,
+    /// Tells what is kept on threads from that of earlier sessions.
+    pub(super) session: SessionId,
 }
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
@@ -129,13 +130,13 @@ pub struct GroupInfo<'a> {
 }
 
 impl Env {
-    /// The environment that the VM passes to a callback, which is the one it was registered with; not for marks, as the round
-    /// is not known.
+    /// The environment that the VM passes to a callback, which is the one it was registered with; not for thread storage, as the
+    /// session is not known.
     pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
         Some(Self {
             raw: NonNull::new(raw)?,
             vm: Vm::of(jni)?,
-            round: 0,
+            session: SessionId::NONE,
         })
     }
 

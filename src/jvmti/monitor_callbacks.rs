@@ -11,7 +11,7 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("VirtualThreadEnd", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_end(jni, thread)
         })
     }
@@ -22,7 +22,6 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
 /// # Safety
 /// `jni`, `thread` and `monitor` must be what the VM passed to a callback on this thread.
 unsafe fn with_monitor(
-    event: &'static str,
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
     monitor: sys::jobject,
@@ -34,7 +33,7 @@ unsafe fn with_monitor(
     };
     // SAFETY: as above.
     unsafe {
-        with_thread(event, jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             body(events, jni, thread, monitor)
         })
     }
@@ -48,13 +47,9 @@ pub(super) unsafe extern "C" fn on_monitor_contended_enter(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorContendedEnter",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_enter(jni, thread, monitor),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_enter(jni, thread, monitor)
+        })
     }
 }
 
@@ -66,12 +61,9 @@ pub(super) unsafe extern "C" fn on_monitor_contended_entered(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(
-            "MonitorContendedEntered",
-            jni,
-            thread,
-            |events, jni, thread| events.monitor_entered(jni, thread),
-        )
+        with_thread(jni, thread, |events, jni, thread| {
+            events.monitor_entered(jni, thread)
+        })
     }
 }
 
@@ -85,13 +77,9 @@ pub(super) unsafe extern "C" fn on_monitor_wait(
     let timeout = u64::try_from(timeout).unwrap_or(0);
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorWait",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_wait(jni, thread, monitor, timeout),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_wait(jni, thread, monitor, timeout)
+        })
     }
 }
 
@@ -104,12 +92,8 @@ pub(super) unsafe extern "C" fn on_monitor_waited(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorWaited",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_waited(jni, thread, monitor),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_waited(jni, thread, monitor)
+        })
     }
 }

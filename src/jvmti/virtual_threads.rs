@@ -122,7 +122,7 @@ unsafe extern "C" fn on_mounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("VirtualThreadMount", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.virtual_thread_mounted(jni, thread)
         })
     }
@@ -135,12 +135,9 @@ unsafe extern "C" fn on_unmounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(
-            "VirtualThreadUnmount",
-            jni,
-            thread,
-            |events, jni, thread| events.virtual_thread_unmounted(jni, thread),
-        )
+        with_thread(jni, thread, |events, jni, thread| {
+            events.virtual_thread_unmounted(jni, thread)
+        })
     }
 }
 
