@@ -112,6 +112,13 @@ install_crate() {
 # Other people's readers of what the agent writes.
 install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
 
+install_cargo_fuzz() { install_crate cargo-fuzz cargo-fuzz 0.13.2; }
+
+# libFuzzer's instrumentation is in nightly alone.
+need_nightly() {
+    cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2
+}
+
 install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
 
 # hprof2flamegraph's command is stackcollapse-hprof.
