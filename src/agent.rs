@@ -16,7 +16,7 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
 use crate::engines::{self, Context, Engines};
-use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, Vm};
+use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, VirtualThreads, Vm};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
 use crate::output::{Journal, Settings, Writer};
@@ -151,7 +151,7 @@ fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<P
     let context = Context {
         options,
         env,
-        virtual_threads: env.virtual_threads(),
+        virtual_threads: VirtualThreads::new(env),
         agent_threads: Arc::default(),
         stacks: stacks(env, options, &tables, &journal),
         tables,

@@ -14,26 +14,30 @@ mod clock;
 mod env;
 mod environments;
 mod error;
+mod events;
 mod fields;
 mod gate;
 mod heap;
 mod heap_walk;
 mod hooks;
 mod hotspot;
+mod java_calls;
 mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
+mod session_id;
 mod sys;
+mod thread_storage;
 mod virtual_threads;
 
 pub use agent_thread::AgentThreads;
-pub use callbacks::{Allocation, Event, Events, GcPause};
-pub use classes::ClassFile;
+pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
 pub use env::{Capability, Env, Frame, Method};
-pub use environments::{OwnEnv, SessionId, ThreadStorage};
+pub use environments::OwnEnv;
 pub use error::JvmtiError;
+pub use events::{Allocation, ClassFile, Events, GcPause};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
@@ -42,10 +46,12 @@ pub use heap_walk::{
     WantedValues,
 };
 pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
-pub use hotspot::{BytesUntilSample, VmDumper, VmFlags};
+pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
+pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
+pub use thread_storage::ThreadStorage;
 pub use virtual_threads::VirtualThreads;

@@ -85,7 +85,7 @@ impl Listener {
             stream,
             listener: self.clone(),
         };
-        agent_threads.run(env, jni, c"HPROF listener", move |jni| {
+        agent_threads.run(env, jni, "HPROF listener", move |jni| {
             let mut commands = Commands::new(source);
             while let Some(received) = commands.receive() {
                 match received {
@@ -234,7 +234,7 @@ impl Session {
                 ));
             }
         };
-        Ok(self.agent_threads.run(self.env, jni, c"HPROF exit", exit)?)
+        Ok(self.agent_threads.run(self.env, jni, "HPROF exit", exit)?)
     }
 
     fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), Refusal> {

@@ -1,13 +1,18 @@
 //! The VM's events, let in to the session that runs.
 
-use super::Session;
-use super::lifecycle::{self, GATE};
+use super::lifecycle::{self, GATE, NotBegun};
+use super::{Parts, Session};
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object};
+use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
 
+/// Begins a session: from here on it receives the VM's events. Only one at a time.
+pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
+    lifecycle::begin(env, parts, &Receiver)
+}
+
 /// Receives the VM's events, for all sessions.
-pub(super) struct Receiver;
+struct Receiver;
 
 impl Events for Receiver {
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::events::Receiver;
 use super::{Parts, Session};
 use crate::console;
 use crate::engines::Moment;
 use crate::jvmti::{
-    AgentThreads, Closed, Event, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
+    AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
@@ -62,8 +61,12 @@ pub fn is_running() -> bool {
     GATE.is_open()
 }
 
-/// Begins a session: from here on it receives the VM's events. Only one at a time.
-pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
+/// Begins a session: from here on `receiver` lets the VM's events in to it. Only one at a time.
+pub(super) fn begin(
+    env: OwnEnv,
+    parts: Parts,
+    receiver: &'static dyn Events,
+) -> Result<(), NotBegun> {
     let mut held = HELD.lock();
     let agent_threads = parts.agent_threads.clone();
     if held.is_some() || GATE.open(Session::new(parts)).is_err() {
@@ -72,7 +75,7 @@ pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
         return Err(NotBegun::Running);
     }
     let new = Held { env, agent_threads };
-    if let Err(error) = new.env.receive_events(&Receiver) {
+    if let Err(error) = new.env.receive_events(receiver) {
         if let Some(closed) = GATE.close(PATIENCE) {
             new.give_back(closed);
         }
@@ -203,9 +206,6 @@ impl Session {
 
     /// SIGQUIT, and `hprof dump`.
     pub(super) fn data_dump_request(&self) {
-        let Some(jni) = self.env.current_jni() else {
-            return;
-        };
         {
             let mut beginning = self.beginning.lock();
             if *beginning != Beginning::Done {
@@ -213,7 +213,7 @@ impl Session {
                 return;
             }
         }
-        self.dump_on_request(jni);
+        self.env.with_current_jni(|jni| self.dump_on_request(jni));
     }
 
     fn vm_death(&self, jni: Jni<'_>) {

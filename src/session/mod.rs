@@ -27,7 +27,8 @@ use lifecycle::Beginning;
 use threads::Threads;
 
 pub use collector::Collector;
-pub use lifecycle::{NotBegun, begin, is_running, request_dump, start_attached, status, stop};
+pub use events::begin;
+pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
 pub use status::Status;
 
 /// What a session is made of.

@@ -12,6 +12,7 @@ mod flame;
 mod input;
 mod merge;
 mod output;
+mod private;
 mod profile;
 mod recv;
 mod shell;

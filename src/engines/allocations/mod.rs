@@ -25,8 +25,8 @@ use super::worker::Worker;
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
 use crate::jvmti::{
-    AgentThreads, Allocation, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError, Object,
-    SessionId, VmFlags,
+    AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
+    NumberFlag, Object, SessionId, VmFlags,
 };
 use crate::names::Tables;
 use crate::names::class::ClassId;
@@ -119,8 +119,8 @@ fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
 
 /// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
 fn tells_without_buffers(flags: VmFlags) -> bool {
-    let is_silent = flags.is_on(c"UseSerialGC") || flags.is_on(c"UseParallelGC");
-    flags.is_on(c"UseTLAB") || !is_silent
+    let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
+    flags.is_on(BoolFlag::UseTlab) || !is_silent
 }
 
 /// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
@@ -128,7 +128,7 @@ fn tells_without_buffers(flags: VmFlags) -> bool {
 /// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended). A buffer is worth keeping when it has more left
 /// than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
 fn keep_no_buffer(flags: VmFlags) -> bool {
-    flags.set(c"TLABRefillWasteFraction", 1) && flags.switch_off(c"ResizeTLAB")
+    flags.set(NumberFlag::TlabRefillWasteFraction, 1) && flags.switch(BoolFlag::ResizeTlab, false)
 }
 
 impl AllocationTracker {
@@ -349,7 +349,7 @@ impl Engine for AllocationTracker {
             &self.agent_threads,
             env,
             jni,
-            c"HPROF sweeper",
+            "HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
         if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {

@@ -98,7 +98,7 @@ impl Sampler for JvmtiSampler {
             &self.agent_threads,
             self.shared.env,
             jni,
-            c"HPROF cpu sampler",
+            "HPROF cpu sampler",
             run,
         )
     }
