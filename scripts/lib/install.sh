@@ -135,7 +135,7 @@ install_hprof2flamegraph() {
 # Readers of heap dumps that run in a JVM, all jars in one folder.
 install_heap_readers() {
     local new
-    [[ -d $tools/readers ]] && return
+    [[ -e $tools/readers/shark-2.14.jar ]] && return
     need_command mvn maven || return 1
     note "fetching readers of heap dumps into $tools/readers"
     mkdir -p "$tools"
@@ -143,10 +143,11 @@ install_heap_readers() {
     if mvn -q -B -Dstyle.color=never -f scripts/lib/heap-readers.xml \
         org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$new/readers" >&2; then
+        rm -rf "$tools/readers"
         mv "$new/readers" "$tools/readers"
     fi
     rm -rf "$new"
-    [[ -d $tools/readers ]]
+    [[ -e $tools/readers/shark-2.14.jar ]]
 }
 
 # Google's pprof, through the Go module proxy.

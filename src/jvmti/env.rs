@@ -157,11 +157,16 @@ impl Env {
 
     /// The version of the VM: 11, 17, ...; `None` where it does not say.
     pub fn vm_version(self) -> Option<u32> {
-        let name = c"java.vm.specification.version";
+        let version = self.property(c"java.vm.specification.version")?;
+        version.parse().ok()
+    }
+
+    /// A system property of the VM's own, `java.vm.name`; `None` where it has none of that name.
+    pub fn property(self, name: &CStr) -> Option<String> {
         let mut value = ptr::null_mut();
         // SAFETY: the name is NUL-terminated, and `value` is where the answer goes.
         unsafe { jvmti!(self, GetSystemProperty, name.as_ptr(), &mut value) }.ok()?;
-        self.text(value).parse().ok()
+        Some(self.text(value))
     }
 
     /// Runs `body` with the current thread's JNI environment; `None` where it is no thread of the VM.

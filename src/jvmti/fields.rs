@@ -171,17 +171,32 @@ impl Env {
             .collect())
     }
 
-    /// The fields that a class declares; an error where it is not prepared.
+    /// The fields that a class declares and that a walk over the heap tells of; an error where it is not prepared.
     pub fn class_fields(self, class: Object<'_>) -> Result<ClassFields<'_>, JvmtiError> {
         let mut count = 0;
         let mut ids = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
         unsafe { jvmti!(self, GetClassFields, class.raw, &mut count, &mut ids)? };
         let ids = Buffer::new(self, ids, count);
-        let fields: Result<_, _> = ids.iter().map(|&id| self.field(class, id)).collect();
-        Ok(ClassFields {
-            class,
-            fields: fields?,
+        let fields: Result<Vec<Field>, _> = ids.iter().map(|&id| self.field(class, id)).collect();
+        let mut fields = fields?;
+        if let Some(hidden) = self.hidden_field(class, &fields)? {
+            fields.remove(hidden);
+        }
+        Ok(ClassFields { class, fields })
+    }
+
+    /// The place of a field that heap walks pass over and do not count, where the VM names it all the same.
+    fn hidden_field(
+        self,
+        class: Object<'_>,
+        fields: &[Field],
+    ) -> Result<Option<usize>, JvmtiError> {
+        let (signature, name) = HIDDEN_FIELD;
+        let place = fields.iter().position(|field| field.name == name);
+        Ok(match place {
+            Some(_) if self.class_signature(class)? == signature => place,
+            _ => None,
         })
     }
 
@@ -212,6 +227,13 @@ impl Env {
         })
     }
 }
+
+/// A field of HotSpot's (`FilteredFieldsMap`) that walks leave out of objects of subclasses, and this class has no others.
+/// `GetClassFields` leaves such a field out as well, but not where it is the last of its class.
+const HIDDEN_FIELD: (&str, &str) = (
+    "Ljdk/internal/reflect/UnsafeStaticFieldAccessorImpl;",
+    "base",
+);
 
 /// The flag of static members in a class file.
 const ACC_STATIC: sys::jint = 0x0008;

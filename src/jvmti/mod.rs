@@ -26,6 +26,8 @@ mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
+mod own_objects;
+mod registered_threads;
 mod session_id;
 mod sys;
 mod thread_storage;
@@ -46,12 +48,13 @@ pub use heap_walk::{
     WantedValues,
 };
 pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
-pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags};
+pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags, characters};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
-pub use monitors::{MonitorUsage, ThreadState};
+pub use monitors::{MonitorUsage, ThreadStack, ThreadState};
 pub use object_list::ObjectList;
+pub use own_objects::OwnObjects;
+pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
-pub use thread_storage::ThreadStorage;
 pub use virtual_threads::VirtualThreads;

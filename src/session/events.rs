@@ -1,7 +1,8 @@
 //! The VM's events, let in to the session that runs.
 
+use super::Parts;
 use super::lifecycle::{self, GATE, NotBegun};
-use super::{Parts, Session};
+use crate::engines::Totals;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
@@ -27,8 +28,8 @@ impl Events for Receiver {
         GATE.run(|session| session.threads.current_started(jni, thread));
     }
 
-    fn thread_end(&self, _jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| session.threads.current_ended(thread));
+    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| session.threads.current_ended(jni, thread));
     }
 
     fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
@@ -90,7 +91,7 @@ impl Events for Receiver {
     }
 
     fn data_dump_request(&self) {
-        GATE.run(Session::data_dump_request);
+        GATE.run(|session| session.dump_request(Totals::Reset));
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 
 use crate::engines::Engines;
-use crate::jvmti::{AgentThreads, Env, VirtualThreads};
+use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
@@ -39,6 +39,8 @@ pub struct Parts {
     pub virtual_threads: Option<VirtualThreads>,
     /// The agent's own threads.
     pub agent_threads: Arc<AgentThreads>,
+    /// The threads that have a serial number.
+    pub registered: Arc<RegisteredThreads>,
     /// What the agent has learned of the program.
     pub tables: Arc<Tables>,
     /// What names stacks.

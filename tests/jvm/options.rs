@@ -58,6 +58,10 @@ fn what_cannot_be_taken_is_refused() {
             "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
+        (
+            "heap=sites,sort=size",
+            "option sort=size: must be live|alloc",
+        ),
         ("monitor=yes", "option monitor=yes: must be y|n"),
         (
             "monitor=y,format=b",

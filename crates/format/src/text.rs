@@ -3,6 +3,7 @@
 mod digits;
 mod heap;
 mod names;
+mod sites;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,12 +15,13 @@ use crate::ctime::ctime;
 use crate::printable::printable;
 use crate::timing::millis;
 use crate::{
-    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
-    Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
+    ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord, Record,
+    StringId, Timing, TraceSerial, TraceTime,
 };
 use heap::HeapText;
 use names::Names;
 pub use names::source_name;
+use sites::SitesOrder;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -61,7 +63,9 @@ This file is the profile of a Java program, written as a sequence of records:
   SITES
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
-      accum are shares of all live bytes.
+      accum are shares of all bytes of the kind that the rows are ordered by.
+      Lines in parentheses before it say how the numbers came to be, and what
+      was left out.
 
   WAIT, WAITED
       A thread called Object.wait, or came back from it. Times are in ms, a
@@ -73,10 +77,11 @@ This file is the profile of a Java program, written as a sequence of records:
       self and accum are shares of the total.
 
   MONITOR DUMP
-      Every thread with its stack and status (R runnable, SL sleeping, MW
-      waiting to enter, CW waiting, ZO ended, NS not started, UN unknown; in
-      front S| suspended, intr| interrupted, native| in native code), and
+      Every thread with its stack, status (R runnable, SL sleeping, MW waiting
+      to enter, CW waiting, ZO ended, NS not started, UN unknown; in front S|
+      suspended, intr| interrupted, native| in native code) and name, and
       every monitor that threads want or wait for, with its owner.
+
   HEAP DUMP
       What is in the heap: its roots, classes, plain objects and arrays, with
       the stack that allocated each object and everything that they refer to.
@@ -98,6 +103,7 @@ This file is the profile of a Java program, written as a sequence of records:
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
+    about: Vec<(&'static str, String)>,
     names: Names,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
@@ -151,17 +157,35 @@ impl TextEncoder {
     pub fn new() -> TextEncoder {
         TextEncoder::default()
     }
+
+    /// As [`TextEncoder::new`], with what is to be known of the run below the file's first line: labels of a word, and
+    /// what they stand for.
+    #[must_use]
+    pub fn of_run(about: Vec<(&'static str, String)>) -> TextEncoder {
+        TextEncoder {
+            about,
+            ..TextEncoder::default()
+        }
+    }
+
+    fn print_head(&self, created: &str, out: &mut Vec<u8>) -> io::Result<()> {
+        writeln!(out, "JAVA PROFILE 1.0.1, created {created}\n")?;
+        for (label, text) in &self.about {
+            let label = format!("{label}:");
+            writeln!(out, "{label:<11} {}", printable(text.as_bytes()))?;
+        }
+        if !self.about.is_empty() {
+            writeln!(out)?;
+        }
+        writeln!(out, "{DESCRIPTION}\n--------\n")
+    }
 }
 
 impl Encoder for TextEncoder {
     fn start(&mut self, time: Millis, out: &mut Vec<u8>) {
         self.start = time;
-        let created = ctime(time, Micros(0));
-        writeln!(
-            out,
-            "JAVA PROFILE 1.0.1, created {created}\n\n{DESCRIPTION}\n--------\n"
-        )
-        .expect("a Vec takes every write");
+        self.print_head(&ctime(time, Micros(0)), out)
+            .expect("a Vec takes every write");
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
@@ -285,9 +309,13 @@ impl TextEncoder {
             Record::AllocSites {
                 flags,
                 live_bytes,
+                allocated_bytes,
                 ref sites,
                 ..
-            } => self.print_sites(time, flags, live_bytes, sites, out),
+            } => {
+                let order = SitesOrder::of(flags, live_bytes, allocated_bytes);
+                self.print_sites(time, &order, sites, out)
+            }
             _ => Ok(()),
         }
     }
@@ -352,51 +380,6 @@ impl TextEncoder {
             self.end_with_top(trace, out)?;
         }
         writeln!(out, "CPU TIME (ms) END")
-    }
-
-    fn print_sites(
-        &self,
-        time: Micros,
-        flags: u16,
-        live_bytes: u64,
-        sites: &[AllocSite],
-        out: &mut impl Write,
-    ) -> io::Result<()> {
-        let order = if flags & SITES_BY_ALLOCATION == 0 {
-            "live"
-        } else {
-            "allocated"
-        };
-        writeln!(
-            out,
-            "SITES BEGIN (ordered by {order} bytes) {}",
-            ctime(self.start, time)
-        )?;
-        writeln!(
-            out,
-            "          percent          live          alloc'ed  stack class"
-        )?;
-        writeln!(
-            out,
-            " rank   self  accum     bytes objs     bytes  objs trace name"
-        )?;
-        let mut accumulated: u64 = 0;
-        for (rank, site) in (1..).zip(sites) {
-            accumulated = accumulated.saturating_add(site.live_bytes);
-            let own = percent(site.live_bytes, live_bytes);
-            let accum = percent(accumulated, live_bytes);
-            writeln!(
-                out,
-                "{rank:5} {own:5.2}% {accum:5.2}% {:9} {:4} {:9} {:5} {:5} {}",
-                site.live_bytes,
-                site.live_instances,
-                site.allocated_bytes,
-                site.allocated_instances,
-                site.trace,
-                self.class_name(site.class),
-            )?;
-        }
-        writeln!(out, "SITES END")
     }
 
     fn frame(

@@ -18,6 +18,12 @@ pub enum BoolFlag {
     UseSerialGc,
     /// The collector is Parallel.
     UseParallelGc,
+    /// The collector is G1.
+    UseG1Gc,
+    /// There is no collector.
+    UseEpsilonGc,
+    /// The collector is Concurrent Mark Sweep (JDK 11).
+    UseConcMarkSweepGc,
     /// The collector is ZGC.
     UseZgc,
     /// The collector is Shenandoah.
@@ -39,6 +45,9 @@ impl BoolFlag {
             Self::ResizeTlab => c"ResizeTLAB",
             Self::UseSerialGc => c"UseSerialGC",
             Self::UseParallelGc => c"UseParallelGC",
+            Self::UseG1Gc => c"UseG1GC",
+            Self::UseEpsilonGc => c"UseEpsilonGC",
+            Self::UseConcMarkSweepGc => c"UseConcMarkSweepGC",
             Self::UseZgc => c"UseZGC",
             Self::UseShenandoahGc => c"UseShenandoahGC",
         }

@@ -6,4 +6,4 @@ mod heap_dumper;
 
 pub use bytes_until_sample::BytesUntilSample;
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
-pub use heap_dumper::VmDumper;
+pub use heap_dumper::{VmDumper, characters};

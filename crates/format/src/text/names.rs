@@ -85,7 +85,8 @@ pub(super) fn java_name(element: BasicType) -> &'static str {
     }
 }
 
-/// A class's name as in Java source. The VM's own dumper writes it as in class files: `java/lang/String`, `[[I`.
+/// A class's name as in Java source: `java.lang.String`, `int[][]`. Binary files have it as class files do
+/// (`java/lang/String`, `[[I`); what is no such name comes back as it is.
 #[must_use]
 pub fn source_name(name: &str) -> Cow<'_, str> {
     let element = name.trim_start_matches('[');
