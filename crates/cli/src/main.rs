@@ -1,15 +1,25 @@
-//! `hprof`: reads the binary files that the HPROF agent writes, receives what it sends, and brings the agent to programs
+//! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
 //! that run already.
 
 #![forbid(unsafe_code)]
 
 mod attach;
 mod check;
+mod diff;
+mod export;
 mod failure;
+mod flame;
 mod input;
+mod merge;
+mod output;
 mod private;
+mod profile;
 mod recv;
+mod shell;
+mod table;
 mod text;
+mod top;
+mod tree;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,22 +29,32 @@ use hprof_format::printable;
 
 use crate::failure::Failure;
 
+/// The exit status of a comparison that fails.
+const GATE_FAILED: u8 = 3;
+
 #[derive(Parser)]
 #[command(
     version,
-    about = "Checks and prints HPROF files: profiles of Java programs in the binary format (format=b)",
+    about = "Checks, shows, compares and converts HPROF files: profiles of Java programs",
     long_about = "\
 The HPROF agent writes what it sees of a running Java program into a file: call
 stacks, CPU samples, allocation sites, heap dumps. With format=b that file is
 compact and made for tools. hprof tells whether such a file is whole and sound,
-and turns it into the text that format=a would have written. It also receives
-what an agent with net=HOST:PORT sends, and starts and stops profiles in
-programs that run already.",
+and turns it into the text that format=a would have written. Of both forms, and
+of files of the JDK's own agent, it shows what costs most, who calls it and what
+has changed, and writes what other viewers read. It also receives what an agent
+with net=HOST:PORT sends, and starts and stops profiles in programs that run
+already.",
     after_help = "\
 Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
+  hprof top java.hprof            what costs most? by method, class, thread, ...
+  hprof tree java.hprof --callers MyClass.slow    who calls it?
+  hprof flame java.hprof -o java.svg              a flame graph
+  hprof diff old.hprof new.hprof  what has changed?
+  hprof export java.hprof --to pprof -o java.pb.gz
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -46,7 +66,8 @@ A program that was killed leaves a file that ends in the middle of a record.
 `hprof text` prints everything up to there.
 
 Exit status: 0 the file is sound, or the command was carried out; 1 it is not,
-could not be read or written, or was refused; 2 wrong usage."
+could not be read or written, or was refused; 2 wrong usage; 3 a condition of
+`hprof diff --fail-if` holds."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -57,6 +78,12 @@ struct Arguments {
 enum Command {
     Check(check::Arguments),
     Text(text::Arguments),
+    Top(top::Arguments),
+    Tree(tree::Arguments),
+    Flame(flame::Arguments),
+    Diff(diff::Arguments),
+    Merge(merge::Arguments),
+    Export(export::Arguments),
     List(attach::List),
     Attach(attach::Attach),
     /// Say whether a program is being profiled, since when, and into which file
@@ -71,25 +98,36 @@ enum Command {
     /// Write a profile and end it; nothing of it stays in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
+    Completions(shell::Completions),
+    #[command(hide = true)]
+    Manual(shell::Manual),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
+        Command::Tree(arguments) => tree::run(&arguments),
+        Command::Flame(arguments) => flame::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::List(arguments) => arguments.run(),
         Command::Attach(arguments) => arguments.run(),
         Command::Status(arguments) => arguments.status(),
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         Command::Recv(arguments) => recv::run(&arguments),
+        Command::Completions(arguments) => arguments.run(),
+        Command::Manual(arguments) => arguments.run(),
     };
-    match result {
-        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
-        Err(Failure::Message(message)) => {
-            // Nobody is left to tell where even this fails.
-            let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
-            ExitCode::FAILURE
-        }
-    }
+    let (message, status) = match result {
+        Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => (message, 1),
+        Err(Failure::Gate(message)) => (message, GATE_FAILED),
+    };
+    // Nobody is left to tell where even this fails.
+    let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
+    ExitCode::from(status)
 }

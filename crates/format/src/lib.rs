@@ -22,6 +22,7 @@ mod reader;
 mod record;
 mod source;
 mod text;
+mod text_reader;
 mod timing;
 mod window;
 
@@ -42,4 +43,5 @@ pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Re
 pub use record::*;
 pub use source::{Source, decompressed};
 pub use text::{TextEncoder, source_name};
+pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};

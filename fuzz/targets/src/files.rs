@@ -1,11 +1,11 @@
-//! Files in the binary format, compressed or not.
+//! Files in the binary format, compressed or not, and in the text format.
 
 use std::io::{self, Cursor, Write};
 
 use hprof_format::{
     BinaryEncoder, Encoder, HeapItem, HeapRecord, HeapRecords, IdSize, Item, Micros, Millis,
-    ReadError, Reader, Record, Source, TextEncoder, check, check_tolerantly, decompressed,
-    printable,
+    ReadError, Reader, Record, Source, TextEncoder, TextItem, TextReader, check, check_tolerantly,
+    decompressed, printable,
 };
 
 /// Bytes of text after which printing ends: a few bytes can name a long string any number of times.
@@ -167,5 +167,30 @@ impl Write for Text {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Reads a text profile, behind faults too, and prints it.
+pub fn text_reader(data: &[u8]) {
+    let Ok(mut reader) = TextReader::new(data) else {
+        return;
+    };
+    let mut encoder = TextEncoder::new();
+    let mut out = Vec::new();
+    // A line is read once, so that there are no more faults than lines.
+    for _ in 0..=data.len() {
+        match reader.read() {
+            Ok(None) => return,
+            Ok(Some(entry)) => match &entry.item {
+                TextItem::Record(record) => encoder.record(entry.time, record, &mut out),
+                TextItem::Monitor(record) => encoder.monitor(entry.time, record, &mut out),
+                TextItem::Timing(timing) => encoder.timing(entry.time, timing, &mut out),
+                TextItem::HeapDump { .. } => {}
+            },
+            Err(_) => {}
+        }
+        if out.len() > LONGEST_TEXT {
+            return;
+        }
     }
 }

@@ -10,17 +10,18 @@ mod files;
 mod requests;
 
 pub use classes::instrumenter;
-pub use files::{checker, reader, text};
+pub use files::{checker, reader, text, text_reader};
 pub use requests::{commands, options};
 
 /// A target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("reader", reader),
     ("checker", checker),
     ("text", text),
+    ("text_reader", text_reader),
     ("instrumenter", instrumenter),
     ("options", options),
     ("commands", commands),

@@ -16,3 +16,4 @@ mod old_tools;
 mod reader;
 mod round_trip;
 mod text;
+mod text_reader;
