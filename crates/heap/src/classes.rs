@@ -6,7 +6,6 @@ use hprof_format::{BasicType, ClassDump, IdSize};
 use crate::Error;
 use crate::dump::Dump;
 use crate::layout::Layout;
-use crate::names;
 use crate::references::{Excluded, Strength};
 
 /// A class, by its place in [`Classes`].
@@ -33,7 +32,7 @@ pub(crate) struct Class {
     /// Bytes of its static fields in the VM, references as in the dump.
     statics: (u64, u64),
     /// Where its CLASS DUMP stands.
-    offset: u64,
+    pub(crate) offset: u64,
     /// References and bytes of other fields, of all of an instance's.
     fields: (u64, u64),
     strength: Strength,
@@ -151,10 +150,6 @@ impl Classes {
             .map_or((0, 0), |class| class.fields);
         let statics = self.get(index).statics;
         layout.instance(own.0 + statics.0, own.1 + statics.1)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
     }
 
     #[inline]
@@ -329,9 +324,4 @@ fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
         .find(|&kind| primitive_name(kind) == name)
-}
-
-/// A name of a class that a user may have written in the form of the VM.
-pub(crate) fn wanted_name(text: &str) -> String {
-    names::class_name(text.as_bytes())
 }

@@ -38,11 +38,10 @@ struct Tables {
     /// The same by its serial number.
     class_serials: HashMap<u32, u64>,
     frames: HashMap<u64, RawFrame>,
-    traces: HashMap<u32, RawTrace>,
+    /// Where among [`Tables::trace_frames`] the frames of a trace are.
+    traces: HashMap<u32, Range<usize>>,
     /// The frames of all traces.
     trace_frames: Vec<u64>,
-    /// The name of a thread.
-    threads: HashMap<u32, u64>,
 }
 
 #[derive(Debug)]
@@ -51,12 +50,6 @@ struct RawFrame {
     source: u64,
     class: u32,
     line: Line,
-}
-
-#[derive(Debug)]
-struct RawTrace {
-    thread: u32,
-    frames: Range<usize>,
 }
 
 /// A record of the dump and where it stands in the file.
@@ -137,17 +130,15 @@ impl Dump {
         all.flat_map(|segment| self.records_in(segment))
     }
 
-    /// The records from one that starts at `start` on, in the same segment.
+    /// The records from one that starts at `start` on.
     pub(crate) fn records_from(
         &self,
         start: u64,
     ) -> impl Iterator<Item = Result<Found<'_>, Error>> {
         let start = start as usize;
-        let segment = self.segments.iter().find(|segment| segment.contains(&start));
-        segment
-            .map(|segment| self.records_in(start..segment.end))
-            .into_iter()
-            .flatten()
+        let all = self.segments.iter().cloned();
+        all.skip_while(move |segment| segment.end <= start)
+            .flat_map(move |segment| self.records_in(segment.start.max(start)..segment.end))
     }
 
     fn records_in(&self, segment: Range<usize>) -> impl Iterator<Item = Result<Found<'_>, Error>> {
@@ -185,29 +176,18 @@ impl Dump {
         self.string(*name).map(names::class_name)
     }
 
-    /// The name of a thread, where the file tells.
-    pub(crate) fn thread_name(&self, serial: u32) -> Option<String> {
-        let name = self.tables.threads.get(&serial)?;
-        self.string(*name).map(names::printable)
-    }
-
     /// The stack of a trace, innermost frame first; empty where the file does not have it.
     pub(crate) fn stack(&self, trace: u32) -> Vec<String> {
         let Some(trace) = self.tables.traces.get(&trace) else {
             return Vec::new();
         };
-        let frames = &self.tables.trace_frames[trace.frames.clone()];
+        let frames = &self.tables.trace_frames[trace.clone()];
         frames.iter().map(|&frame| self.frame(frame)).collect()
     }
 
     pub(crate) fn has_stack(&self, trace: u32) -> bool {
         let trace = self.tables.traces.get(&trace);
-        trace.is_some_and(|trace| !trace.frames.is_empty())
-    }
-
-    /// The thread whose stack a trace is; 0 where it is nobody's.
-    pub(crate) fn trace_thread(&self, trace: u32) -> u32 {
-        self.tables.traces.get(&trace).map_or(0, |trace| trace.thread)
+        trace.is_some_and(|frames| !frames.is_empty())
     }
 
     /// `Class.method(File.java:12)`.
@@ -308,19 +288,13 @@ impl Tables {
             }
             Record::Trace {
                 serial,
-                thread,
                 ref frames,
+                ..
             } => {
                 let start = self.trace_frames.len();
                 self.trace_frames.extend(frames.iter().map(|frame| frame.0));
-                let trace = RawTrace {
-                    thread: thread.0,
-                    frames: start..self.trace_frames.len(),
-                };
-                self.traces.insert(serial.0, trace);
-            }
-            Record::StartThread { serial, name, .. } => {
-                self.threads.insert(serial.0, name.0);
+                self.traces
+                    .insert(serial.0, start..self.trace_frames.len());
             }
             _ => {}
         }

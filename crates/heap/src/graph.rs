@@ -8,6 +8,7 @@ use crate::classes::{ClassIndex, Classes};
 use crate::dump::{Dump, Found};
 use crate::index::{Index, STEP};
 use crate::layout::Layout;
+use crate::locate::Places;
 use crate::memory::{Memory, Offsets, Table};
 use crate::objects::{Objects, Site};
 use crate::progress::{Progress, Stage};
@@ -41,6 +42,8 @@ pub(crate) struct Roots {
     pub(crate) is_root: FixedBitSet,
     /// The objects of threads, by serial number.
     pub(crate) threads: HashMap<u32, u32>,
+    /// Where each thread is, by its object.
+    pub(crate) traces: HashMap<u32, u32>,
     /// Local variables: which thread holds which object in which frame.
     pub(crate) locals: Vec<Local>,
 }
@@ -57,15 +60,18 @@ pub(crate) struct Local {
 impl Roots {
     fn of(roots: &[(u64, Root)], objects: &Objects) -> Roots {
         let mut threads = HashMap::default();
+        let mut traces = HashMap::default();
         for &(id, root) in roots {
-            if let (Root::Thread { thread, .. }, Some(number)) = (root, objects.ids.find(id)) {
+            if let (Root::Thread { thread, trace }, Some(number)) = (root, objects.ids.find(id)) {
                 threads.insert(thread.0, number);
+                traces.insert(number, trace.0);
             }
         }
         let mut found = Roots {
             all: Vec::new(),
             is_root: FixedBitSet::with_capacity(objects.count() as usize),
             threads,
+            traces,
             locals: Vec::new(),
         };
         for &(id, root) in roots {
@@ -109,7 +115,7 @@ impl Graph {
         layout: &Layout,
         memory: &Memory,
         progress: &dyn Progress,
-    ) -> Result<(Graph, Objects, Classes), Error> {
+    ) -> Result<(Graph, Objects, Classes, Places), Error> {
         let objects = Objects::new(index.ids, memory)?;
         let roots = Roots::of(&index.roots, &objects);
         let count = objects.count() as usize;
@@ -121,7 +127,7 @@ impl Graph {
             more: HashMap::default(),
             roots,
         };
-        let (rows, edges) = if index.ascending && !memory.is_limited() {
+        let (rows, edges) = if index.places.ascending && !memory.is_limited() {
             pass.append(memory, progress)?
         } else {
             pass.count_and_fill(memory, progress)?
@@ -138,7 +144,7 @@ impl Graph {
             class_of_site,
             roots: pass.roots,
         };
-        Ok((graph, pass.objects, pass.classes))
+        Ok((graph, pass.objects, pass.classes, index.places))
     }
 
     /// What an object refers to, roots left out.

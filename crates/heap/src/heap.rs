@@ -6,6 +6,7 @@ use crate::dump::Dump;
 use crate::graph::Graph;
 use crate::index::Index;
 use crate::layout::Layout;
+use crate::locate::Places;
 use crate::memory::Memory;
 use crate::objects::Objects;
 use crate::progress::{Progress, Stage};
@@ -32,6 +33,7 @@ pub struct Heap<'a> {
     pub(crate) classes: Classes,
     pub(crate) objects: Objects,
     pub(crate) graph: Graph,
+    pub(crate) places: Places,
     pub(crate) dominators: Dominators,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Heap<'a> {
             None => Layout::of(dump, &mut index.classes)?,
         };
         index.classes.lay_out(&layout);
-        let (graph, objects, classes) = Graph::of(dump, index, &layout, &options.memory, progress)?;
+        let (graph, objects, classes, places) = Graph::of(dump, index, &layout, &options.memory, progress)?;
         progress.at(Stage::Dominators, 0, 1);
         let dominators = Dominators::of(&graph, &objects, &options.memory)?;
         Ok(Heap {
@@ -58,8 +60,8 @@ impl<'a> Heap<'a> {
             classes,
             objects,
             graph,
+            places,
             dominators,
         })
     }
 }
-impl Heap<'_> { pub fn debug(&self) { eprintln!("{} {} objects {} live, {} bytes", self.layout, self.objects.count(), self.dominators.len()-1, self.dominators.retained(0)); } }

@@ -5,6 +5,7 @@ use hprof_format::{HeapKind, HeapRecord, Root};
 use crate::classes::Classes;
 use crate::dump::{Dump, Found};
 use crate::ids::{IdSet, Ids};
+use crate::locate::{Places, STRIDE};
 use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
 use crate::{Error, records};
@@ -18,8 +19,7 @@ pub(crate) struct Index {
     pub(crate) ids: Ids,
     pub(crate) classes: Classes,
     pub(crate) roots: Vec<(u64, Root)>,
-    /// Whether instances and arrays come in the order of their ids.
-    pub(crate) ascending: bool,
+    pub(crate) places: Places,
 }
 
 impl Index {
@@ -32,7 +32,11 @@ impl Index {
             ids: IdSet::new(),
             classes: Classes::new(dump.id_size(), excluded),
             roots: Vec::new(),
-            ascending: true,
+            places: Places {
+                ascending: true,
+                ..Places::default()
+            },
+            remembered: 0,
             last: 0,
         };
         let mut bytes = 0;
@@ -51,7 +55,7 @@ impl Index {
             ids: pass.ids.number(),
             classes: pass.classes,
             roots: pass.roots,
-            ascending: pass.ascending,
+            places: pass.places,
         })
     }
 }
@@ -60,7 +64,9 @@ struct Pass {
     ids: IdSet,
     classes: Classes,
     roots: Vec<(u64, Root)>,
-    ascending: bool,
+    places: Places,
+    /// Where records were last remembered.
+    remembered: u64,
     /// The id of the last instance or array.
     last: u64,
 }
@@ -75,8 +81,12 @@ impl Pass {
             | HeapKind::PrimitiveArrayWithoutData => {
                 let id = records::id_at(found.record.bytes(), 1, dump.id_size());
                 self.ids.insert(id);
-                self.ascending &= id > self.last;
+                self.places.ascending &= id > self.last;
                 self.last = id;
+                if found.offset >= self.remembered {
+                    self.places.some.push((id, found.offset));
+                    self.remembered = found.offset + STRIDE;
+                }
             }
             _ => match records::decode(found)? {
                 HeapRecord::Class(class) => {

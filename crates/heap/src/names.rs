@@ -69,6 +69,20 @@ pub(crate) fn package(class: &str) -> &str {
     name.rsplit_once('.').map_or("", |(package, _)| package)
 }
 
+/// The same for people.
+pub(crate) fn package_label(class: &str) -> String {
+    match package(class) {
+        "" => "<no package>".to_owned(),
+        package => package.to_owned(),
+    }
+}
+
+/// An id as tools of the JDK write it. In JSON it is text: not every reader has integers of 64 bits.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+pub(crate) fn hex<S: serde::Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("0x{id:x}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
