@@ -6,6 +6,7 @@
 mod attach;
 mod check;
 mod failure;
+mod heap;
 mod input;
 mod recv;
 mod text;
@@ -33,6 +34,7 @@ Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
+  hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -64,6 +66,8 @@ enum Command {
     /// Write a profile and end it; nothing of it stays in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
+    #[command(subcommand)]
+    Heap(heap::Heaps),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         Command::Recv(arguments) => recv::run(&arguments),
+        Command::Heap(command) => command.run(),
     };
     match result {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,

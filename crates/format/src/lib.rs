@@ -38,6 +38,6 @@ pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, Threa
 pub use old_prof::OldProfEncoder;
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
-pub use source::{Source, decompressed};
+pub use source::{Source, decompressed, is_compressed};
 pub use text::TextEncoder;
 pub use timing::{CallTime, Timing, TraceTime};

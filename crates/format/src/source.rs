@@ -14,18 +14,27 @@ pub trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
-/// The bytes of a file from where it stands, which come out as they were before where the file is compressed with gzip.
+/// Whether a file is compressed with gzip, from where it stands; it stands there afterwards.
 ///
 /// # Errors
 /// Those of reading the first bytes.
-pub fn decompressed<'a>(mut file: impl Source + 'a) -> io::Result<Box<dyn Source + 'a>> {
+pub fn is_compressed(file: &mut impl Source) -> io::Result<bool> {
     let start = file.stream_position()?;
     let mut first = Vec::with_capacity(GZIP.len());
     file.by_ref()
         .take(GZIP.len() as u64)
         .read_to_end(&mut first)?;
     file.seek(SeekFrom::Start(start))?;
-    if first == GZIP {
+    Ok(first == GZIP)
+}
+
+/// The bytes of a file from where it stands, which come out as they were before where the file is compressed with gzip.
+///
+/// # Errors
+/// Those of reading the first bytes.
+pub fn decompressed<'a>(mut file: impl Source + 'a) -> io::Result<Box<dyn Source + 'a>> {
+    let start = file.stream_position()?;
+    if is_compressed(&mut file)? {
         let file = BufReader::with_capacity(PIECE, file);
         return Ok(Box::new(Decompressed::new(file, start)));
     }
