@@ -10,6 +10,7 @@ mod dump;
 mod exits;
 mod failures;
 mod harness;
+mod heap_graph;
 mod heapfile;
 mod instrument;
 mod monitor;

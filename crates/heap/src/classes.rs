@@ -78,7 +78,11 @@ impl Classes {
         added.id = id;
         added.super_id = class.super_class.0;
         added.loader = class.loader.0;
-        added.declared = class.fields.iter().map(|&(name, kind)| (name.0, kind)).collect();
+        added.declared = class
+            .fields
+            .iter()
+            .map(|&(name, kind)| (name.0, kind))
+            .collect();
         added.statics = sum(class.statics.iter().map(|&(_, value)| value.basic_type()));
         added.offset = offset;
         self.all.push(added);
@@ -228,7 +232,8 @@ impl Classes {
         let strength = self.get(index).strength;
         let mut places = Vec::new();
         for field in self.fields(index) {
-            let weak = self.get(field.class).name == "java.lang.ref.Reference" && self.excluded.has(strength);
+            let weak = self.get(field.class).name == "java.lang.ref.Reference"
+                && self.excluded.has(strength);
             if field.kind == BasicType::Object && !weak {
                 places.push(field.place as u32);
             }
@@ -240,20 +245,21 @@ impl Classes {
     pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = Field> {
         let id_size = self.id_size.bytes() as usize;
         let mut place = 0;
-        self.chain(index).flat_map(|class| {
-            let fields = self.get(class).declared.iter();
-            fields.map(move |&(name, kind)| (class, name, kind))
-        })
-        .map(move |(class, name, kind)| {
-            let field = Field {
-                class,
-                name,
-                kind,
-                place,
-            };
-            place += kind.size(id_size);
-            field
-        })
+        self.chain(index)
+            .flat_map(|class| {
+                let fields = self.get(class).declared.iter();
+                fields.map(move |&(name, kind)| (class, name, kind))
+            })
+            .map(move |(class, name, kind)| {
+                let field = Field {
+                    class,
+                    name,
+                    kind,
+                    place,
+                };
+                place += kind.size(id_size);
+                field
+            })
     }
 
     /// A class and those above it.

@@ -36,7 +36,11 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
                 (&mut change.shallow, group.shallow),
                 (&mut change.retained, group.retained),
             ] {
-                let side = if is_new { &mut figures.1 } else { &mut figures.0 };
+                let side = if is_new {
+                    &mut figures.1
+                } else {
+                    &mut figures.0
+                };
                 *side += figure;
             }
         }
@@ -48,7 +52,11 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
             stack,
             ..change
         })
-        .filter(|change| [change.objects, change.shallow, change.retained].iter().any(|(old, new)| old != new))
+        .filter(|change| {
+            [change.objects, change.shallow, change.retained]
+                .iter()
+                .any(|(old, new)| old != new)
+        })
         .collect();
     changes.sort_by(|one, other| {
         let growth = |change: &Change| {
@@ -79,8 +87,16 @@ mod tests {
 
     #[test]
     fn what_grew_comes_first_and_what_stayed_is_left_out() {
-        let old = vec![group("Same", 1, 8), group("Gone", 2, 16), group("Twice", 1, 8)];
-        let new = vec![group("Same", 1, 8), group("Twice", 1, 8), group("Twice", 3, 24)];
+        let old = vec![
+            group("Same", 1, 8),
+            group("Gone", 2, 16),
+            group("Twice", 1, 8),
+        ];
+        let new = vec![
+            group("Same", 1, 8),
+            group("Twice", 1, 8),
+            group("Twice", 3, 24),
+        ];
         let changes = diff(old, new);
         let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
         assert_eq!(names, ["Twice", "Gone"]);

@@ -181,7 +181,8 @@ impl Search {
                 let targets = graph.targets(object, objects);
                 let new = |to: u32| place[to as usize] == 0;
                 if let Some(found) = targets.find_from(&mut followed[depth], new) {
-                    (order[used], place[found as usize], parent[used]) = (found, used as Place, at as Place);
+                    (order[used], place[found as usize], parent[used]) =
+                        (found, used as Place, at as Place);
                     at = used;
                     used += 1;
                     depth += 1;

@@ -121,7 +121,10 @@ impl Dump {
     /// Bytes of its content.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.len() as u64).sum()
+        self.segments
+            .iter()
+            .map(|segment| segment.len() as u64)
+            .sum()
     }
 
     /// All its records, in the file's order. After an error there is no other record.
@@ -199,7 +202,11 @@ impl Dump {
         let class = class.and_then(|&name| self.string(name));
         let class = class.map_or_else(|| "<unknown class>".to_owned(), names::class_name);
         let source = self.text(frame.source);
-        let source = if source.is_empty() { "Unknown Source" } else { &source };
+        let source = if source.is_empty() {
+            "Unknown Source"
+        } else {
+            &source
+        };
         let place = match frame.line {
             Line::Number(line) => format!("{source}:{line}"),
             Line::Unknown => source.to_owned(),
@@ -287,14 +294,11 @@ impl Tables {
                 self.frames.insert(id.0, frame);
             }
             Record::Trace {
-                serial,
-                ref frames,
-                ..
+                serial, ref frames, ..
             } => {
                 let start = self.trace_frames.len();
                 self.trace_frames.extend(frames.iter().map(|frame| frame.0));
-                self.traces
-                    .insert(serial.0, start..self.trace_frames.len());
+                self.traces.insert(serial.0, start..self.trace_frames.len());
             }
             _ => {}
         }

@@ -78,9 +78,9 @@ impl Roots {
             let Some(object) = objects.ids.find(id) else {
                 continue;
             };
-            match holder(root).and_then(|(serial, frame)| {
-                Some((*found.threads.get(&serial)?, frame))
-            }) {
+            match holder(root)
+                .and_then(|(serial, frame)| Some((*found.threads.get(&serial)?, frame)))
+            {
                 Some((thread, frame)) => found.locals.push(Local {
                     thread,
                     frame,
@@ -489,7 +489,10 @@ impl<'a> Pass<'a> {
     fn add_locals(&mut self) {
         for local in &self.roots.locals {
             if !self.roots.is_root.contains(local.object as usize) {
-                self.more.entry(local.thread).or_default().push(local.object);
+                self.more
+                    .entry(local.thread)
+                    .or_default()
+                    .push(local.object);
             }
         }
     }

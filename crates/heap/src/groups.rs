@@ -209,8 +209,9 @@ impl Heap<'_> {
             while length > 0 {
                 length -= 1;
                 let object = waiting[length];
-                self.graph
-                    .each(object, &self.objects, |to| reach(to, &mut waiting, &mut length));
+                self.graph.each(object, &self.objects, |to| {
+                    reach(to, &mut waiting, &mut length)
+                });
             }
         }
         Ok(self.dominators.retained(TOP) - bytes)

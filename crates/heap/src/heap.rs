@@ -1,5 +1,6 @@
 //! A dump with its graph.
 
+use crate::Error;
 use crate::classes::Classes;
 use crate::dominators::Dominators;
 use crate::dump::Dump;
@@ -11,7 +12,6 @@ use crate::memory::Memory;
 use crate::objects::Objects;
 use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
-use crate::Error;
 
 /// How a dump is to be read.
 #[derive(Clone, Debug)]
@@ -42,14 +42,19 @@ impl<'a> Heap<'a> {
     ///
     /// # Errors
     /// [`Error`], with the byte, where the dump is damaged; where a temporary file cannot be made.
-    pub fn of(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
+    pub fn of(
+        dump: &'a Dump,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Heap<'a>, Error> {
         let mut index = Index::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,
             None => Layout::of(dump, &mut index.classes)?,
         };
         index.classes.lay_out(&layout);
-        let (graph, objects, classes, places) = Graph::of(dump, index, &layout, &options.memory, progress)?;
+        let (graph, objects, classes, places) =
+            Graph::of(dump, index, &layout, &options.memory, progress)?;
         progress.at(Stage::Dominators, 0, 1);
         let dominators = Dominators::of(&graph, &objects, &options.memory)?;
         Ok(Heap {

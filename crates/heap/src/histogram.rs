@@ -216,7 +216,10 @@ impl Pass<'_> {
         let class_class = self.classes.class_class();
         let layout = self.layout;
         for (id, trace) in std::mem::take(&mut self.objects) {
-            let size = self.classes.find(id).map_or(0, |class| self.classes.class_object_size(class, &layout));
+            let size = self
+                .classes
+                .find(id)
+                .map_or(0, |class| self.classes.class_object_size(class, &layout));
             self.group(&mut groups, by, class_class, trace, 1, size);
         }
         for (made, sum) in std::mem::take(&mut self.all) {
@@ -236,7 +239,10 @@ impl Pass<'_> {
         }
         let mut rows: Vec<Row> = groups.into_values().collect();
         rows.sort_by(|one, other| {
-            other.shallow.cmp(&one.shallow).then_with(|| (&one.name, &one.stack).cmp(&(&other.name, &other.stack)))
+            other
+                .shallow
+                .cmp(&one.shallow)
+                .then_with(|| (&one.name, &one.stack).cmp(&(&other.name, &other.stack)))
         });
         Ok(Histogram { layout, rows })
     }

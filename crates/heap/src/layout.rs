@@ -44,7 +44,9 @@ pub enum Known {
 
 /// What is no layout.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a layout is HEADER,REFERENCE,ALIGNMENT in bytes: 8, 12 or 16; 4 or 8; 8, 16, 32, 64, 128 or 256; such as 12,4,8")]
+#[error(
+    "a layout is HEADER,REFERENCE,ALIGNMENT in bytes: 8, 12 or 16; 4 or 8; 8, 16, 32, 64, 128 or 256; such as 12,4,8"
+)]
 pub struct LayoutError;
 
 impl FromStr for Layout {
@@ -150,7 +152,8 @@ impl Shape {
 /// A heap has its objects side by side, and their ids are addresses: the layout is the one under which no two overlap and
 /// most touch.
 fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
-    let mut candidates: Vec<(Layout, u32, u32)> = candidates().map(|layout| (layout, 0, 0)).collect();
+    let mut candidates: Vec<(Layout, u32, u32)> =
+        candidates().map(|layout| (layout, 0, 0)).collect();
     let mut distances = 0;
     let mut last: Option<(u64, Shape)> = None;
     for found in dump.records().take(SAMPLE) {
@@ -187,7 +190,8 @@ fn candidates() -> impl Iterator<Item = Layout> {
     let headers = [(8, 12), (12, 16), (16, 24), (16, 20)];
     headers.into_iter().flat_map(|(header, array_header)| {
         let sizes = [4, 8].into_iter().flat_map(move |reference| {
-            [8, 16, 32].map(move |alignment| Layout::new(header, reference, alignment, Known::Found))
+            [8, 16, 32]
+                .map(move |alignment| Layout::new(header, reference, alignment, Known::Found))
         });
         sizes.map(move |layout| Layout {
             array_header,
@@ -248,7 +252,9 @@ mod tests {
 
     #[test]
     fn what_is_no_layout_is_refused() {
-        for text in ["", "12", "12,4", "10,4,8", "12,4,8,1", "12,5,8", "12,4,9", "a,b,c"] {
+        for text in [
+            "", "12", "12,4", "10,4,8", "12,4,8,1", "12,5,8", "12,4,9", "a,b,c",
+        ] {
             assert_eq!(text.parse::<Layout>(), Err(LayoutError), "{text}");
         }
     }

@@ -91,7 +91,10 @@ impl Heap<'_> {
         let least = ((live as f64 * threshold) as u64).max(1);
         let mut found = self.suspects(&tree, least);
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
-        let below: Vec<_> = found.iter().map(|suspect| self.below(&tree, suspect)).collect();
+        let below: Vec<_> = found
+            .iter()
+            .map(|suspect| self.below(&tree, suspect))
+            .collect();
         drop(tree);
         let objects: Vec<u32> = found
             .iter()
@@ -129,7 +132,11 @@ impl Heap<'_> {
 
     fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
         let mut members = fixedbitset::FixedBitSet::with_capacity(self.objects.count() as usize);
-        members.extend(places.iter().map(|&place| self.dominators.object(place) as usize));
+        members.extend(
+            places
+                .iter()
+                .map(|&place| self.dominators.object(place) as usize),
+        );
         self.retained_without(|object| members.contains(object as usize))
     }
 
@@ -147,7 +154,10 @@ impl Heap<'_> {
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
             let (at, large) = self.descend(tree, place, least);
-            let children: u64 = large.iter().map(|&child| self.dominators.retained(child)).sum();
+            let children: u64 = large
+                .iter()
+                .map(|&child| self.dominators.retained(child))
+                .sum();
             let own = self.dominators.retained(at) - children;
             if own >= least {
                 if self.holds_whatever_there_is(at) {
@@ -215,7 +225,10 @@ impl Heap<'_> {
                 group.own += retained;
             }
         }
-        let mut found: Vec<Found> = groups.into_values().filter(|group| group.own >= least).collect();
+        let mut found: Vec<Found> = groups
+            .into_values()
+            .filter(|group| group.own >= least)
+            .collect();
         for group in &mut found {
             group
                 .places
@@ -239,7 +252,9 @@ impl Heap<'_> {
         }
         let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
         for (&site, &(objects, shallow)) in &sites {
-            let sum = classes.entry(self.objects.sites.get(site).class).or_default();
+            let sum = classes
+                .entry(self.objects.sites.get(site).class)
+                .or_default();
             sum.0 += objects;
             sum.1 += shallow;
         }
@@ -280,7 +295,10 @@ fn holder(path: &Path) -> String {
             let class = from.object.strip_prefix("class ").unwrap_or(&from.object);
             return format!("static field {class}.{field}");
         }
-        if matches!(to.reference.as_str(), ".threadLocals" | ".inheritableThreadLocals") {
+        if matches!(
+            to.reference.as_str(),
+            ".threadLocals" | ".inheritableThreadLocals"
+        ) {
             return format!("thread-local variable of {}", from.object);
         }
         if to.reference.starts_with("<local variable") {

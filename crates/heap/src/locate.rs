@@ -83,7 +83,9 @@ impl Heap<'_> {
 
     /// The class whose object this is.
     pub(crate) fn class_of_object(&self, number: u32) -> Option<u32> {
-        self.classes.find(self.objects.ids.id(number)).filter(|&class| self.classes.get(class).id != 0)
+        self.classes
+            .find(self.objects.ids.id(number))
+            .filter(|&class| self.classes.get(class).id != 0)
     }
 
     /// `class Main`, `Main @ 0x7f00`, `java.lang.Thread "main" @ 0x7f08`.
@@ -154,8 +156,20 @@ impl Heap<'_> {
             return Ok(None);
         };
         let units: Box<dyn Iterator<Item = u16>> = match element {
-            BasicType::Char => Box::new(elements.as_chunks().0.iter().map(|unit| u16::from_be_bytes(*unit))),
-            _ if wide => Box::new(elements.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit))),
+            BasicType::Char => Box::new(
+                elements
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|unit| u16::from_be_bytes(*unit)),
+            ),
+            _ if wide => Box::new(
+                elements
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|unit| u16::from_le_bytes(*unit)),
+            ),
             _ => Box::new(elements.iter().map(|&byte| byte.into())),
         };
         let mut text = String::new();
@@ -198,7 +212,9 @@ impl Heap<'_> {
                     None if class.super_class.0 == wanted => Some("<superclass>".to_owned()),
                     None if class.loader.0 == wanted => Some("<class loader>".to_owned()),
                     None if class.signers.0 == wanted => Some("<signers>".to_owned()),
-                    None if class.protection_domain.0 == wanted => Some("<protection domain>".to_owned()),
+                    None if class.protection_domain.0 == wanted => {
+                        Some("<protection domain>".to_owned())
+                    }
                     None => Some("<constant>".to_owned()),
                 }
             }
@@ -207,7 +223,12 @@ impl Heap<'_> {
         if let Some(found) = found {
             return Ok(found);
         }
-        let local = self.graph.roots.locals.iter().find(|local| (local.thread, local.object) == (from, to));
+        let local = self
+            .graph
+            .roots
+            .locals
+            .iter()
+            .find(|local| (local.thread, local.object) == (from, to));
         Ok(match local {
             Some(local) => self.local(local.thread, local.frame),
             None => "<class>".to_owned(),
@@ -217,7 +238,10 @@ impl Heap<'_> {
     /// `local variable in Main.main(Main.java:7)`.
     pub(crate) fn local(&self, thread: u32, frame: i32) -> String {
         let stack = self.thread_stack(thread);
-        match usize::try_from(frame).ok().and_then(|frame| stack.get(frame)) {
+        match usize::try_from(frame)
+            .ok()
+            .and_then(|frame| stack.get(frame))
+        {
             Some(frame) => format!("<local variable in {frame}>"),
             None => "<local variable>".to_owned(),
         }

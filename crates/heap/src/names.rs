@@ -8,7 +8,9 @@ pub(crate) fn class_name(dumped: &[u8]) -> String {
     let dimensions = dumped.iter().take_while(|&&byte| byte == b'[').count();
     let element = match &dumped[dimensions..] {
         [b'L', name @ .., b';'] if dimensions > 0 => dotted(name),
-        [letter] if dimensions > 0 => primitive(*letter).map_or_else(|| dotted(&[*letter]), String::from),
+        [letter] if dimensions > 0 => {
+            primitive(*letter).map_or_else(|| dotted(&[*letter]), String::from)
+        }
         name => dotted(name),
     };
     element + &"[]".repeat(dimensions)
@@ -98,7 +100,10 @@ mod tests {
             ("[Ljava.lang.String;", "java.lang.String[]"),
             ("LLight;", "LLight;"),
             ("I", "I"),
-            ("Main$$Lambda/0x0000000801003000", "Main$$Lambda/0x0000000801003000"),
+            (
+                "Main$$Lambda/0x0000000801003000",
+                "Main$$Lambda/0x0000000801003000",
+            ),
             ("a/b/C$$Lambda+0x01", "a.b.C$$Lambda+0x01"),
             ("evil\u{1b}[31m", "evil\\u001b[31m"),
         ] {

@@ -92,7 +92,10 @@ impl Heap<'_> {
         let mut missing = wanted.iter().peekable();
         let mut next = 0;
         while next < used {
-            while missing.next_if(|&&object| ways.from(object) != NONE).is_some() {}
+            while missing
+                .next_if(|&&object| ways.from(object) != NONE)
+                .is_some()
+            {}
             if missing.peek().is_none() {
                 break;
             }
@@ -185,7 +188,10 @@ impl Heap<'_> {
     /// The classes of a name, one for each loader that has it.
     pub(crate) fn classes_named(&self, name: &str) -> Result<Vec<u32>, Error> {
         let wanted = crate::names::class_name(name.as_bytes());
-        let named = self.classes.iter().filter(|(_, class)| class.name == wanted);
+        let named = self
+            .classes
+            .iter()
+            .filter(|(_, class)| class.name == wanted);
         let found: Vec<u32> = named.map(|(index, _)| index).collect();
         match found.is_empty() {
             true => Err(Error::NoClass(wanted)),
@@ -196,7 +202,10 @@ impl Heap<'_> {
 
 /// `sticky class`, `jni global`, `thread object`.
 pub(crate) fn root_name(root: Root) -> String {
-    root.kind().name().trim_start_matches("ROOT ").to_lowercase()
+    root.kind()
+        .name()
+        .trim_start_matches("ROOT ")
+        .to_lowercase()
 }
 
 /// What to look for.

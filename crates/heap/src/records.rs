@@ -45,7 +45,9 @@ pub(crate) fn class_references<'a>(class: &'a ClassDump<'_>) -> impl Iterator<It
 /// The value of a field of this type that `bytes` start with; `None` where they end before.
 pub(crate) fn value(bytes: &[u8], kind: BasicType, id_size: IdSize) -> Option<Value> {
     let bytes = bytes.get(..kind.size(id_size.bytes() as usize))?;
-    let number = bytes.iter().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+    let number = bytes
+        .iter()
+        .fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
     Some(match kind {
         BasicType::Object => Value::Object(ObjectId(number)),
         BasicType::Boolean => Value::Boolean(number != 0),

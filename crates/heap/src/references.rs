@@ -86,7 +86,9 @@ impl Default for Excluded {
 
 /// A kind of reference object that there is not.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kind of reference {0:?}: weak, soft, phantom and finalizer can be excluded, commas between them; or none")]
+#[error(
+    "there is no kind of reference {0:?}: weak, soft, phantom and finalizer can be excluded, commas between them; or none"
+)]
 pub struct ExcludedError(String);
 
 impl FromStr for Excluded {

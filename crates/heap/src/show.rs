@@ -85,7 +85,10 @@ impl Heap<'_> {
                 let class = self.objects.class(number);
                 let named = self.classes.fields(class).map(|field| {
                     let bytes = fields.get(field.place..).unwrap_or_default();
-                    (self.dump.text(field.name), records::value(bytes, field.kind, id_size))
+                    (
+                        self.dump.text(field.name),
+                        records::value(bytes, field.kind, id_size),
+                    )
                 });
                 let all: Vec<_> = named.collect();
                 let length = all.len();
@@ -100,7 +103,9 @@ impl Heap<'_> {
             Some(HeapRecord::Class(class)) => {
                 let statics = class.statics.iter();
                 let all: Vec<_> = statics
-                    .map(|&(name, value)| (format!("static {}", self.dump.text(name.0)), Some(value)))
+                    .map(|&(name, value)| {
+                        (format!("static {}", self.dump.text(name.0)), Some(value))
+                    })
                     .collect();
                 let length = all.len();
                 (all, length)
@@ -214,8 +219,7 @@ fn elements_of(
 ) -> (Vec<(String, Option<Value>)>, usize) {
     let size = kind.size(id_size.bytes() as usize);
     let shown = bytes.chunks_exact(size).take(MOST).enumerate();
-    let values = shown.map(|(place, bytes)| {
-        (format!("[{place}]"), records::value(bytes, kind, id_size))
-    });
+    let values =
+        shown.map(|(place, bytes)| (format!("[{place}]"), records::value(bytes, kind, id_size)));
     (values.collect(), bytes.len() / size)
 }

@@ -81,7 +81,11 @@ impl Heap<'_> {
     /// The dump in figures.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let all_bytes: u64 = self.objects.numbers().map(|number| self.objects.size(number)).sum();
+        let all_bytes: u64 = self
+            .objects
+            .numbers()
+            .map(|number| self.objects.size(number))
+            .sum();
         let bytes = self.dominators.retained(TOP);
         let objects = u64::from(self.dominators.len()) - 1;
         let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
@@ -92,7 +96,10 @@ impl Heap<'_> {
             *roots.entry(crate::paths::root_name(*root)).or_default() += 1;
         }
         if !self.graph.roots.locals.is_empty() {
-            roots.insert("local variable".to_owned(), self.graph.roots.locals.len() as u64);
+            roots.insert(
+                "local variable".to_owned(),
+                self.graph.roots.locals.len() as u64,
+            );
         }
         Summary {
             dump: self.dump.place().0,
@@ -102,7 +109,11 @@ impl Heap<'_> {
             bytes,
             unreachable_objects: u64::from(self.objects.count()) - objects,
             unreachable_bytes: all_bytes - bytes,
-            classes: self.classes.iter().filter(|(_, class)| class.id != 0).count() as u64,
+            classes: self
+                .classes
+                .iter()
+                .filter(|(_, class)| class.id != 0)
+                .count() as u64,
             loaders: loaders.len() as u64,
             sites: self.objects.sites.len() as u64 - 1,
             has_stacks: self.has_stacks(),
@@ -126,19 +137,25 @@ impl Heap<'_> {
         let by_size = |&place: &u32| (std::cmp::Reverse(self.dominators.retained(place)), place);
         for place in self.dominators.places() {
             let class = self.objects.class(self.dominators.object(place));
-            if classes.as_ref().is_some_and(|classes| !classes.contains(&class)) {
+            if classes
+                .as_ref()
+                .is_some_and(|classes| !classes.contains(&class))
+            {
                 continue;
             }
             places.push(place);
             // Sorting now and then keeps few.
-            if places.len() >= 2 * most + 1024 {
+            if places.len() / 2 > most {
                 places.sort_by_key(by_size);
                 places.truncate(most);
             }
         }
         places.sort_by_key(by_size);
         places.truncate(most);
-        places.into_iter().map(|place| self.object_row(place)).collect()
+        places
+            .into_iter()
+            .map(|place| self.object_row(place))
+            .collect()
     }
 
     fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
@@ -167,7 +184,13 @@ impl Heap<'_> {
             let mut frames: Vec<FrameRow> = stack.into_iter().map(FrameRow::of).collect();
             let known = frames.len();
             frames.push(FrameRow::of(String::new()));
-            for local in self.graph.roots.locals.iter().filter(|local| local.thread == thread) {
+            for local in self
+                .graph
+                .roots
+                .locals
+                .iter()
+                .filter(|local| local.thread == thread)
+            {
                 let frame = usize::try_from(local.frame).unwrap_or(known).min(known);
                 if frames[frame].locals.len() < LOCALS {
                     frames[frame].locals.push(self.label(local.object)?);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
     let live = truth.reached(|_| false);
-    let rows = heap.largest(None, usize::MAX / 4).expect("readable records");
+    let rows = heap.largest(None, usize::MAX).expect("readable records");
     let found: BTreeMap<u64, u64> = rows.iter().map(|row| (row.id, row.retained)).collect();
     let expected: BTreeMap<u64, u64> = live
         .keys()
@@ -21,7 +21,10 @@ fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
     let summary = heap.summary();
     assert_eq!(summary.objects, live.len() as u64);
     assert_eq!(summary.bytes, truth.bytes(&live));
-    assert_eq!(summary.unreachable_objects, (truth.sizes.len() - live.len()) as u64);
+    assert_eq!(
+        summary.unreachable_objects,
+        (truth.sizes.len() - live.len()) as u64
+    );
     let all: u64 = truth.sizes.values().sum();
     assert_eq!(summary.unreachable_bytes, all - truth.bytes(&live));
 }
@@ -29,13 +32,22 @@ fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
 /// Name, objects, bytes, retained; those of sites have their traces left out, so they are a set with repeats.
 type Rows = Vec<(String, u64, u64, u64)>;
 
-fn assert_groups(heap: &Heap<'_>, truth: &Truth, by: By, key: impl Fn(&(String, u32)) -> (String, u32)) {
+fn assert_groups(
+    heap: &Heap<'_>,
+    truth: &Truth,
+    by: By,
+    key: impl Fn(&(String, u32)) -> (String, u32),
+) {
     let live = truth.reached(|_| false);
     let keys: BTreeSet<(String, u32)> = live.keys().map(|id| key(&truth.sites[id])).collect();
     let mut expected: Rows = keys
         .into_iter()
         .map(|group| {
-            let members: Vec<u64> = live.keys().copied().filter(|id| key(&truth.sites[id]) == group).collect();
+            let members: Vec<u64> = live
+                .keys()
+                .copied()
+                .filter(|id| key(&truth.sites[id]) == group)
+                .collect();
             let shallow = members.iter().map(|id| truth.sizes[id]).sum();
             let retained = truth.retained(|object| key(&truth.sites[&object]) == group);
             (group.0, members.len() as u64, shallow, retained)
@@ -45,15 +57,32 @@ fn assert_groups(heap: &Heap<'_>, truth: &Truth, by: By, key: impl Fn(&(String, 
     let exact = heap.groups(by, usize::MAX).expect("groups");
     let mut found: Rows = exact
         .iter()
-        .map(|group| (group.name.clone(), group.objects, group.shallow, group.retained))
+        .map(|group| {
+            (
+                group.name.clone(),
+                group.objects,
+                group.shallow,
+                group.retained,
+            )
+        })
         .collect();
     found.sort();
     assert_eq!(found, expected);
     // A lower bound, and never below what the members take.
-    let mut bounds: Vec<_> = heap.groups(by, 0).expect("groups").into_iter().map(|group| (group.name, group.objects, group.shallow, group.retained)).collect();
+    let mut bounds: Vec<_> = heap
+        .groups(by, 0)
+        .expect("groups")
+        .into_iter()
+        .map(|group| (group.name, group.objects, group.shallow, group.retained))
+        .collect();
     bounds.sort();
     for name in found.iter().map(|row| &row.0) {
-        let sum = |rows: &Rows| -> u64 { rows.iter().filter(|row| &row.0 == name).map(|row| row.3).sum() };
+        let sum = |rows: &Rows| -> u64 {
+            rows.iter()
+                .filter(|row| &row.0 == name)
+                .map(|row| row.3)
+                .sum()
+        };
         assert!(sum(&bounds) <= sum(&found), "{name}");
     }
     for bound in &bounds {
@@ -64,7 +93,9 @@ fn assert_groups(heap: &Heap<'_>, truth: &Truth, by: By, key: impl Fn(&(String, 
 fn assert_paths(heap: &Heap<'_>, truth: &Truth) {
     let live = truth.reached(|_| false);
     for &object in truth.sizes.keys() {
-        let paths = heap.paths(&Target::Object(object), 1).expect("readable records");
+        let paths = heap
+            .paths(&Target::Object(object), 1)
+            .expect("readable records");
         let Some(&distance) = live.get(&object) else {
             assert!(paths.is_empty());
             continue;
@@ -86,14 +117,19 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
         assert_groups(heap, &truth, By::Class, |(class, _)| (class.clone(), 0));
         assert_groups(heap, &truth, By::Site, Clone::clone);
         assert_groups(heap, &truth, By::Package, |(class, _)| {
-            let package = class.rsplit_once('.').map_or("<no package>", |(package, _)| package);
+            let package = class
+                .rsplit_once('.')
+                .map_or("<no package>", |(package, _)| package);
             (package.to_owned(), 0)
         });
         assert_paths(heap, &truth);
         let leaks = heap.leaks(0.1).expect("readable records");
         for suspect in &leaks.suspects {
             if suspect.objects == 1 {
-                assert_eq!(suspect.retained, truth.retained(|object| object == suspect.id));
+                assert_eq!(
+                    suspect.retained,
+                    truth.retained(|object| object == suspect.id)
+                );
             }
         }
     });

@@ -96,6 +96,9 @@ pub struct Retained {
     /// What to list
     #[arg(long, value_enum)]
     by: ByAll,
+    /// List the objects of this class alone; with --by object
+    #[arg(long)]
+    class: Option<String>,
     /// Find the true retained size of each group that is printed, by a pass over the graph without it
     #[arg(long)]
     exact: bool,
@@ -191,7 +194,8 @@ impl Heaps {
         match self {
             Heaps::Summary(one) => one.with_heap(|heap| {
                 let summary = heap.summary();
-                one.reading.print(&summary, |out| print::summary(out, &summary))
+                one.reading
+                    .print(&summary, |out| print::summary(out, &summary))
             }),
             Heaps::Histogram(arguments) if !arguments.retained => arguments.run(),
             Heaps::Histogram(arguments) => groups(&arguments.few, arguments.by.into(), false),
@@ -206,20 +210,31 @@ impl Heaps {
             Heaps::Who(arguments) => {
                 let Few { one, .. } = &arguments.few;
                 one.with_heap(|heap| {
-                    let exact = if arguments.exact { arguments.few.most() } else { 0 };
-                    let groups = heap.who(&arguments.class, exact).map_err(about(&one.file))?;
+                    let exact = if arguments.exact {
+                        arguments.few.most()
+                    } else {
+                        0
+                    };
+                    let groups = heap
+                        .who(&arguments.class, exact)
+                        .map_err(about(&one.file))?;
                     print_groups(&arguments.few, heap, &groups)
                 })
             }
             Heaps::Show(arguments) => arguments.one.with_heap(|heap| {
                 let about = about(&arguments.one.file);
                 let shown = heap.show(arguments.id.0).map_err(about)?;
-                arguments.one.reading.print(&shown, |out| print::shown(out, &shown))
+                arguments
+                    .one
+                    .reading
+                    .print(&shown, |out| print::shown(out, &shown))
             }),
             Heaps::Threads(few) => few.one.with_heap(|heap| {
                 let mut threads = heap.threads().map_err(about(&few.one.file))?;
                 threads.truncate(few.most());
-                few.one.reading.print(&threads, |out| print::threads(out, &threads))
+                few.one
+                    .reading
+                    .print(&threads, |out| print::threads(out, &threads))
             }),
             Heaps::Diff(arguments) => arguments.run(),
         }
@@ -236,7 +251,10 @@ impl One {
         with_dump(&self.file, &self.reading, then)
     }
 
-    fn with_heap<T>(&self, then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn with_heap<T>(
+        &self,
+        then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         with_heap(&self.file, &self.reading, then)
     }
 }
@@ -286,7 +304,9 @@ fn groups(few: &Few, by: hprof_heap::By, exact: bool) -> Result<(), Failure> {
 fn print_groups(few: &Few, heap: &Heap<'_>, groups: &[Group]) -> Result<(), Failure> {
     let shown = &groups[..groups.len().min(few.most())];
     let layout = heap.layout();
-    few.one.reading.print(&shown, |out| print::groups(out, shown, groups.len(), layout))
+    few.one.reading.print(&shown, |out| {
+        print::groups(out, shown, groups.len(), layout)
+    })
 }
 
 impl Histogram {
@@ -299,7 +319,8 @@ impl Histogram {
             let mut found = found.map_err(about(&one.file))?;
             let totals = print::Totals::of(&found.rows);
             found.rows.truncate(self.few.most());
-            one.reading.print(&found, |out| print::histogram(out, &found, &totals))
+            one.reading
+                .print(&found, |out| print::histogram(out, &found, &totals))
         })
     }
 }
@@ -307,6 +328,11 @@ impl Histogram {
 impl Retained {
     fn run(&self) -> Result<(), Failure> {
         let by = match self.by {
+            _ if self.class.is_some() && self.by != ByAll::Object => {
+                let message =
+                    "--class needs --by object; `hprof heap who` gives the sites of a class";
+                return Err(Failure::Message(message.to_owned()));
+            }
             ByAll::Class => hprof_heap::By::Class,
             ByAll::Loader => hprof_heap::By::Loader,
             ByAll::Package => hprof_heap::By::Package,
@@ -314,9 +340,11 @@ impl Retained {
             ByAll::Object => {
                 let Few { one, .. } = &self.few;
                 return one.with_heap(|heap| {
-                    // All objects of a heap are too many to be listed by accident, and may be asked for.
-                    let rows = heap.largest(None, self.few.most()).map_err(about(&one.file))?;
-                    one.reading.print(&rows, |out| print::objects(out, &rows, heap.layout()))
+                    let rows = heap
+                        .largest(self.class.as_deref(), self.few.most())
+                        .map_err(about(&one.file))?;
+                    one.reading
+                        .print(&rows, |out| print::objects(out, &rows, heap.layout()))
                 });
             }
         };
@@ -332,8 +360,12 @@ impl Paths {
             (None, None) => return Ok(()),
         };
         self.one.with_heap(|heap| {
-            let paths = heap.paths(&target, self.top).map_err(about(&self.one.file))?;
-            self.one.reading.print(&paths, |out| print::paths(out, &paths))
+            let paths = heap
+                .paths(&target, self.top)
+                .map_err(about(&self.one.file))?;
+            self.one
+                .reading
+                .print(&paths, |out| print::paths(out, &paths))
         })
     }
 }
@@ -365,7 +397,8 @@ impl Diff {
             all.push(Differences { by, changes });
         }
         self.reading.print(&all, |out| {
-            all.iter().try_for_each(|one| print::changes(out, &one.changes))
+            all.iter()
+                .try_for_each(|one| print::changes(out, &one.changes))
         })
     }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use hprof_heap::{
-    Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row, Shown, Summary, Suspect, ThreadRow,
+    Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row, Shown, Summary, Suspect,
+    ThreadRow,
 };
 
 type Out<'a> = &'a mut dyn Write;
@@ -97,9 +98,19 @@ impl Totals {
 /// Groups with what they take.
 pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Result<()> {
     writeln!(out, "layout: {}", histogram.layout)?;
-    writeln!(out, "{:>13} {:>15}  all objects, reachable or not", "objects", "shallow")?;
+    writeln!(
+        out,
+        "{:>13} {:>15}  all objects, reachable or not",
+        "objects", "shallow"
+    )?;
     for row in &histogram.rows {
-        writeln!(out, "{:>13} {:>15}  {}", number(row.objects), number(row.shallow), row.name)?;
+        writeln!(
+            out,
+            "{:>13} {:>15}  {}",
+            number(row.objects),
+            number(row.shallow),
+            row.name
+        )?;
         stack(out, &row.stack, 31)?;
     }
     let Totals {
@@ -107,13 +118,23 @@ pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Re
         objects,
         shallow,
     } = totals;
-    writeln!(out, "{:>13} {:>15}  in {} groups", number(*objects), number(*shallow), number(*groups as u64))
+    writeln!(
+        out,
+        "{:>13} {:>15}  in {} groups",
+        number(*objects),
+        number(*shallow),
+        number(*groups as u64)
+    )
 }
 
 /// Groups with what they retain.
 pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
-    writeln!(out, "{:>13} {:>15} {:>18}  live objects", "objects", "shallow", "retained")?;
+    writeln!(
+        out,
+        "{:>13} {:>15} {:>18}  live objects",
+        "objects", "shallow", "retained"
+    )?;
     for group in groups {
         let bound = if group.exact { "" } else { ">=" };
         let retained = format!("{bound}{}", number(group.retained));
@@ -127,7 +148,12 @@ pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io:
         stack(out, &group.stack, 50)?;
     }
     if groups.len() < all {
-        writeln!(out, "{} of {} groups; --top 0 prints all", groups.len(), number(all as u64))?;
+        writeln!(
+            out,
+            "{} of {} groups; --top 0 prints all",
+            groups.len(),
+            number(all as u64)
+        )?;
     }
     Ok(())
 }
@@ -137,7 +163,13 @@ pub fn objects(out: Out<'_>, rows: &[ObjectRow], layout: Layout) -> io::Result<(
     writeln!(out, "layout: {layout}")?;
     writeln!(out, "{:>15} {:>15}  object", "shallow", "retained")?;
     for row in rows {
-        writeln!(out, "{:>15} {:>15}  {}", number(row.shallow), number(row.retained), row.object)?;
+        writeln!(
+            out,
+            "{:>15} {:>15}  {}",
+            number(row.shallow),
+            number(row.retained),
+            row.object
+        )?;
         stack(out, &row.stack, 33)?;
     }
     Ok(())
@@ -160,7 +192,10 @@ pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
     without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
         let percent = leaks.threshold * 100.0;
-        return writeln!(out, "Nothing retains {percent} % of them or more; --threshold sets another share.");
+        return writeln!(
+            out,
+            "Nothing retains {percent} % of them or more; --threshold sets another share."
+        );
     }
     for (place, suspect) in (1..).zip(&leaks.suspects) {
         writeln!(out)?;
@@ -177,16 +212,29 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
     let retained = number(suspect.retained);
     let share = percent(suspect.retained, live);
     writeln!(out, "Suspect {place}: {what}")?;
-    writeln!(out, "  retains {retained} bytes, {share:.1} % of what is live")?;
+    writeln!(
+        out,
+        "  retains {retained} bytes, {share:.1} % of what is live"
+    )?;
     writeln!(out, "  held by {}", suspect.holder)?;
     if let Some(path) = &suspect.path {
-        let which = if suspect.objects > 1 { ", to the largest" } else { "" };
+        let which = if suspect.objects > 1 {
+            ", to the largest"
+        } else {
+            ""
+        };
         writeln!(out, "  shortest path from a root{which}:")?;
         self::path(out, path, 4)?;
     }
     writeln!(out, "  keeps:")?;
     for kept in &suspect.kept {
-        writeln!(out, "{:>15} bytes in {} {}", number(kept.shallow), number(kept.objects), kept.class)?;
+        writeln!(
+            out,
+            "{:>15} bytes in {} {}",
+            number(kept.shallow),
+            number(kept.objects),
+            kept.class
+        )?;
     }
     if !suspect.allocated.is_empty() {
         writeln!(out, "  allocated by:")?;
@@ -207,7 +255,10 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
 /// Paths.
 pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
     if paths.is_empty() {
-        return writeln!(out, "No root reaches it over references that count; see --exclude.");
+        return writeln!(
+            out,
+            "No root reaches it over references that count; see --exclude."
+        );
     }
     for (place, path) in paths.iter().enumerate() {
         if place > 0 {
@@ -286,7 +337,11 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
 
 /// What differs between two dumps.
 pub fn changes(out: Out<'_>, changes: &[Change]) -> io::Result<()> {
-    writeln!(out, "{:>13} {:>15} {:>18}  change", "objects", "shallow", "retained")?;
+    writeln!(
+        out,
+        "{:>13} {:>15} {:>18}  change",
+        "objects", "shallow", "retained"
+    )?;
     for row in changes {
         writeln!(
             out,
@@ -307,7 +362,12 @@ mod tests {
 
     #[test]
     fn numbers_have_commas() {
-        for (value, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(number(value), text);
         }
         assert_eq!(change((5, 1003)), "+998");

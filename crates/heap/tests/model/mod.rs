@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Write;
 
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial,
-    TraceSerial, Value,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
+    ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
 };
 use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Silent};
 use proptest::prelude::*;
@@ -108,15 +108,17 @@ pub fn model() -> impl Strategy<Value = Model> {
             prop_oneof![Just(1_u64), Just(8), Just(64), Just(1 << 33)],
             any::<bool>(),
         )
-            .prop_map(|(objects, statics, loader, roots, sticky, step, reversed)| Model {
-                objects,
-                statics,
-                loader,
-                roots,
-                sticky,
-                step,
-                reversed,
-            })
+            .prop_map(
+                |(objects, statics, loader, roots, sticky, step, reversed)| Model {
+                    objects,
+                    statics,
+                    loader,
+                    roots,
+                    sticky,
+                    step,
+                    reversed,
+                },
+            )
     })
 }
 
@@ -163,7 +165,8 @@ impl Model {
 
     /// The thread with this serial number: the first threads have 0, 1, 2 ...
     fn thread(&self, serial: u32) -> Option<usize> {
-        let mut threads = (0..self.objects.len()).filter(|&object| matches!(self.objects[object].kind, Kind::Thread));
+        let mut threads = (0..self.objects.len())
+            .filter(|&object| matches!(self.objects[object].kind, Kind::Thread));
         threads.nth(serial as usize)
     }
 
@@ -177,17 +180,23 @@ impl Model {
     /// The dump as a file.
     pub fn write(&self) -> Vec<u8> {
         let mut content = Vec::new();
-        let mut records: Vec<Vec<u8>> = (0..self.objects.len()).map(|object| self.object_record(object)).collect();
+        let mut records: Vec<Vec<u8>> = (0..self.objects.len())
+            .map(|object| self.object_record(object))
+            .collect();
         if self.reversed {
             records.reverse();
         }
-        let classes: Vec<Vec<u8>> = (0..CLASSES.len()).map(|class| self.class_record(class)).collect();
+        let classes: Vec<Vec<u8>> = (0..CLASSES.len())
+            .map(|class| self.class_record(class))
+            .collect();
         let ordered: Vec<&Vec<u8>> = if self.reversed {
             records.iter().chain(&classes).collect()
         } else {
             classes.iter().chain(&records).collect()
         };
-        ordered.into_iter().for_each(|record| content.extend(record));
+        ordered
+            .into_iter()
+            .for_each(|record| content.extend(record));
         for root in self.root_records() {
             root.write(&mut content);
         }
@@ -195,7 +204,9 @@ impl Model {
         let mut encoder = BinaryEncoder::new();
         encoder.start(Millis(0), &mut out);
         let mut put = |record: Record<'_>| encoder.record(Micros(0), &record, &mut out);
-        let names = ["referent", "value", "first", "second", "number", "wide", "static"];
+        let names = [
+            "referent", "value", "first", "second", "number", "wide", "static",
+        ];
         for (id, text) in (100..).zip(names).chain((200..).zip(CLASSES)) {
             put(Record::String {
                 id: StringId(id),
@@ -222,15 +233,23 @@ impl Model {
         let fields = match class {
             0 => vec![(StringId(104), BasicType::Int)],
             2 => vec![reference(101), (StringId(104), BasicType::Int)],
-            3 => vec![reference(102), (StringId(105), BasicType::Long), reference(103)],
+            3 => vec![
+                reference(102),
+                (StringId(105), BasicType::Long),
+                reference(103),
+            ],
             8 => vec![reference(100)],
             _ => Vec::new(),
         };
         let statics: Vec<_> = match class {
-            2 => self.statics.iter().map(|&to| {
-                let value = Value::Object(ObjectId(self.reference_id(to)));
-                (StringId(106), value)
-            }).collect(),
+            2 => self
+                .statics
+                .iter()
+                .map(|&to| {
+                    let value = Value::Object(ObjectId(self.reference_id(to)));
+                    (StringId(106), value)
+                })
+                .collect(),
             _ => Vec::new(),
         };
         let loader = if Model::has_loader(class) && self.loader < self.objects.len() {
@@ -256,7 +275,11 @@ impl Model {
         let object = &self.objects[place];
         let id = ObjectId(self.object_id(place));
         let trace = TraceSerial(object.trace);
-        let to = |index: usize| self.reference_id(object.references[index]).to_be_bytes().to_vec();
+        let to = |index: usize| {
+            self.reference_id(object.references[index])
+                .to_be_bytes()
+                .to_vec()
+        };
         let class = ObjectId(self.class_id(self.class_of(&object.kind)));
         let mut record = Vec::new();
         match object.kind {
@@ -350,7 +373,12 @@ impl Model {
             }
             let statics = if class == 2 { self.statics.len() } else { 0 };
             if class == 2 {
-                to.extend(self.statics.iter().filter(|&&to| to < objects).map(|&to| self.object_id(to)));
+                to.extend(
+                    self.statics
+                        .iter()
+                        .filter(|&&to| to < objects)
+                        .map(|&to| self.object_id(to)),
+                );
             }
             // The mirror has the int of java.lang.Class, and the static fields.
             let size = align(12 + 4 + 4 * statics as u64);
@@ -384,7 +412,9 @@ impl Model {
                     to.push(self.object_id(local));
                 }
             }
-            let name = CLASSES[class].replace('/', ".").replace("[Ljava.lang.Object;", "java.lang.Object[]");
+            let name = CLASSES[class]
+                .replace('/', ".")
+                .replace("[Ljava.lang.Object;", "java.lang.Object[]");
             truth.add(self.object_id(place), &name, object.trace, size, to);
         }
         for &(object, rooted) in &self.roots {
@@ -394,7 +424,9 @@ impl Model {
             }
         }
         let threads = (0..objects as u32).filter_map(|serial| self.thread(serial));
-        truth.roots.extend(threads.map(|thread| self.object_id(thread)));
+        truth
+            .roots
+            .extend(threads.map(|thread| self.object_id(thread)));
         if self.sticky {
             truth.roots.insert(self.class_id(2));
         }
@@ -453,7 +485,12 @@ impl Truth {
 }
 
 /// Reads a file as `hprof heap` does.
-pub fn with_heap<T>(bytes: &[u8], excluded: Excluded, memory: Memory, then: impl FnOnce(&Heap<'_>) -> T) -> T {
+pub fn with_heap<T>(
+    bytes: &[u8],
+    excluded: Excluded,
+    memory: Memory,
+    then: impl FnOnce(&Heap<'_>) -> T,
+) -> T {
     let file = file(bytes);
     let dump = Dump::open(&file, None).expect("a dump");
     let options = Options {
