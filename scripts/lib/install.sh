@@ -112,6 +112,9 @@ install_crate() {
 # Other people's readers of what the agent writes.
 install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
 
+# The other analyzer of heap dumps that `scripts/bench` measures against.
+install_hprof_analyzer() { install_crate hprof-analyzer hprof-analyzer 0.3.2; }
+
 install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
 
 # hprof2flamegraph's command is stackcollapse-hprof.
