@@ -9,14 +9,14 @@ import java.util.List;
  *
  *   Shapes$Ring      two objects of 24 that refer to each other, the first also to an array of 16 + 1000: the ring retains
  *                    1,064, the first of it all of that, the second only itself (24)
- *   Shapes$Left and Shapes$Right  each refers to its own array of 16 + 200 and to one Shapes$Shared (16 + an array of
- *                    16 + 400 = 432): each retains 16 + 216 = 232 alone, both together 232 + 232 + 432 = 896
+ *   Shapes$Left and Shapes$Right  each (24) refers to its own array of 16 + 200 and to one Shapes$Shared (16 + an array of
+ *                    16 + 400 = 432): each retains 24 + 216 = 240, Shared 432, which belongs to neither
  *   Shapes$Weakly    is referred to by a WeakReference and by Shapes$Holder (16): Holder retains it (16) and its array of
  *                    16 + 800: 848 in all
  *   Shapes$Softly    is referred to by a SoftReference alone: alive, 16 bytes
  *   Shapes$Link      a list of as many as the first argument says, each 16: the first retains all, the last 16
- *   Shapes$Final     has a finalizer; Shapes$Owner (16) retains it (24 with its array of 16 + 600: 640 in all) though the VM's
- *                    Finalizer refers to it too
+ *   Shapes$Final     has a finalizer; Shapes$Owner (16) retains it (16, and an array of 16 + 600): 648 in all,
+ *                    though the VM's Finalizer refers to it too
  */
 public class Shapes {
     static class Ring { Ring other; byte[] data; }

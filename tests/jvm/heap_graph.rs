@@ -153,13 +153,13 @@ fn retained(file: &Path, class: &str) -> Vec<u64> {
 fn assert_shapes(file: &Path, context: &str) {
     for (class, expected) in [
         ("Shapes$Ring", &[1064, 24][..]),
-        ("Shapes$Left", &[232]),
-        ("Shapes$Right", &[232]),
+        ("Shapes$Left", &[240]),
+        ("Shapes$Right", &[240]),
         ("Shapes$Shared", &[432]),
         ("Shapes$Holder", &[848]),
         ("Shapes$Weakly", &[832]),
         ("Shapes$Softly", &[16]),
-        ("Shapes$Owner", &[656]),
+        ("Shapes$Owner", &[648]),
     ] {
         assert_eq!(retained(file, class), expected, "{class}, {context}");
     }

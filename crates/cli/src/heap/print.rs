@@ -257,7 +257,7 @@ pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
     if paths.is_empty() {
         return writeln!(
             out,
-            "No root reaches it over references that count; see --exclude."
+            "No root reaches such an object over references that count; see --exclude."
         );
     }
     for (place, path) in paths.iter().enumerate() {
