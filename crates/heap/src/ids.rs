@@ -7,6 +7,10 @@ const PAGE_BITS: u32 = 12;
 const WORDS: usize = 1 << (PAGE_BITS - 6);
 /// Bytes that a page takes.
 const PAGE_BYTES: u64 = WORDS as u64 * 16;
+/// A bitmap of so many bytes is never too large.
+const SMALL_BITMAP: u64 = 16 << 20;
+/// One that takes more for each id is given up.
+const MOST_BYTES_AN_ID: u64 = 64;
 /// A directory with so many places is never too large.
 const SMALL_DIRECTORY: u64 = 1 << 16;
 
@@ -56,41 +60,49 @@ impl IdSet {
             self.refine(id.trailing_zeros());
         }
         let granule = id >> self.shift;
-        let page = self.page(granule >> PAGE_BITS);
+        let Some(page) = self.page(granule >> PAGE_BITS) else {
+            self.insert_into_list(id);
+            return;
+        };
         let word = &mut self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
         let bit = 1 << (granule & 63);
         self.count += u64::from(word.bits & bit == 0);
         word.bits |= bit;
     }
 
+    /// The page's place; `None` where there would be too many of them.
     #[inline]
-    fn page(&mut self, key: u64) -> u32 {
+    fn page(&mut self, key: u64) -> Option<u32> {
         match self.last {
-            Some((last, page)) if last == key => page,
+            Some((last, page)) if last == key => Some(page),
             _ => self.other_page(key),
         }
     }
 
-    fn other_page(&mut self, key: u64) -> u32 {
+    fn other_page(&mut self, key: u64) -> Option<u32> {
         let next = self.pages.len() as u32;
+        let bytes = u64::from(next) * PAGE_BYTES;
+        let is_sparse = bytes > (MOST_BYTES_AN_ID * self.count).max(SMALL_BITMAP);
         let page = *self.pages.entry(key).or_insert(next);
         if page == next {
+            if is_sparse {
+                self.pages.remove(&key);
+                return None;
+            }
             self.words.resize(self.words.len() + WORDS, Word::default());
         }
         self.last = Some((key, page));
-        page
+        Some(page)
     }
 
-    /// Gives up the bitmap where the ids are too far apart for it; to be called now and then.
-    pub(crate) fn settle(&mut self) {
-        let bytes = self.pages.len() as u64 * PAGE_BYTES;
-        if self.list.is_none() && bytes > (64 * self.count).max(16 << 20) {
-            let list = self.drain();
-            *self = IdSet {
-                list: Some(list),
-                ..IdSet::new()
-            };
-        }
+    /// Gives up the bitmap: the ids are too far apart for it.
+    fn insert_into_list(&mut self, id: u64) {
+        let mut list = self.drain();
+        list.push(id);
+        *self = IdSet {
+            list: Some(list),
+            ..IdSet::new()
+        };
     }
 
     /// Starts anew with smaller granules.
@@ -283,7 +295,6 @@ mod tests {
         let mut set = IdSet::new();
         for &id in ids {
             set.insert(id);
-            set.settle();
         }
         let numbers = set.number();
         let sorted: BTreeSet<u64> = ids.iter().copied().collect();
@@ -319,7 +330,6 @@ mod tests {
         let mut set = IdSet::new();
         for id in 0..100_000_u64 {
             set.insert(id << 24);
-            set.settle();
         }
         assert!(set.list.is_some());
         let ids = set.number();

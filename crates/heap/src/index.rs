@@ -93,10 +93,8 @@ impl Pass {
                     self.ids.insert(class.class.0);
                     self.classes.add(found.offset, &class, dump);
                 }
-                HeapRecord::Root { object, root } => {
-                    if root != Root::Unreachable {
-                        self.roots.push((object.0, root));
-                    }
+                HeapRecord::Root { object, root } if root != Root::Unreachable => {
+                    self.roots.push((object.0, root));
                 }
                 _ => {}
             },
@@ -104,8 +102,7 @@ impl Pass {
         Ok(())
     }
 
-    fn check(&mut self, offset: u64) -> Result<(), Error> {
-        self.ids.settle();
+    fn check(&self, offset: u64) -> Result<(), Error> {
         if self.ids.count() >= MAX_OBJECTS {
             return Err(Error::TooManyObjects { offset });
         }

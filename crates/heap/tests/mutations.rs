@@ -18,7 +18,7 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
         memory: Memory::unlimited(),
     };
     let heap = Heap::of(&dump, &options, &Silent)?;
-    heap.summary();
+    let _ = heap.summary();
     for by in [By::Class, By::Loader, By::Package, By::Site] {
         heap.groups(by, 2)?;
     }
