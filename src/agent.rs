@@ -1,14 +1,13 @@
 //! Wiring: from the options to everything that runs.
 
 mod attach;
-mod engines;
 mod output;
 mod reply;
 mod verify;
 
 use std::io;
 use std::panic;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -16,15 +15,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::alloc;
-use crate::events::{About, Collector, DumpPlan, Handlers, Run};
-use crate::jvmti::{AgentThreads, Capability, Env, JvmtiError, OwnEnv, Rounds, VirtualThreads, Vm};
-use crate::options::{self, Address, Cpu, Format, Heap, OptionError, Options, Request};
-use crate::snapshot::{Journal, Settings};
-use crate::tables::Tables;
-use crate::writer::Writer;
+use crate::engines::{self, Context, Engines};
+use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
+use crate::names::Tables;
+use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
+use crate::output::{Journal, Settings, Writer};
+use crate::session::{self, Collector, NotBegun, Parts, Status};
+use crate::stacks::{Stacks, TraceShape};
 
-use engines::{allocation_interval, engines};
 use output::Output;
 
 pub use attach::attach;
@@ -94,87 +92,48 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
         Request::Help => return Ok(Started::Help(options::help())),
         Request::Profile(options) => options,
     };
-    if Rounds::is_running() {
+    if session::is_running() {
         return Err(StartError::LoadedTwice);
     }
     begin(vm, &options, command_line)?;
     Ok(Started::Running)
 }
 
-/// Begins a round: from here on the VM's events are received.
+/// Begins a session: from here on the VM's events are received.
 fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let path = output::path(options)?;
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
-    let virtual_threads = prepare(env, options)?;
+    request_capabilities(env, options)?;
 
     // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
     let output = output::open(options, path.as_deref())?;
     say_what_is_idle(options);
     say_one_panic();
-    let about = About {
+    let status = Status {
         options: given.to_owned(),
         output: output.name(options),
         since: Instant::now(),
     };
-    let agent_threads = Arc::new(AgentThreads::default());
-    let handlers = wire(env, virtual_threads, options, output, &agent_threads, about)?;
-    if Rounds::begin(own_env, agent_threads, Box::new(handlers))? {
-        Ok(())
-    } else {
-        Err(StartError::LoadedTwice)
-    }
+    let parts = wire(env, options, output, status)?;
+    session::begin(own_env, parts).map_err(|error| match error {
+        NotBegun::Running => StartError::LoadedTwice,
+        NotBegun::Jvmti(error) => StartError::Jvmti(error),
+    })
 }
 
 /// Asks the VM for what the options need, and no more: some capabilities cost the program something.
-fn prepare(env: Env, options: &Options) -> Result<Option<VirtualThreads>, StartError> {
+fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     env.request(&[Capability::SourceFileName, Capability::LineNumbers])?;
-    let need = |option, capabilities: &[Capability]| {
-        env.request(capabilities)
-            .map_err(|error| StartError::Capability { option, error })
-    };
-    if let Some(cpu) = options.cpu {
-        need(cpu.option(), &[Capability::ThreadCpuTime])?;
-        if cpu.times_methods() {
-            need(cpu.option(), &[Capability::Retransform])?;
-        }
+    for requirement in engines::requirements(options) {
+        let option = requirement.option;
+        env.request(requirement.capabilities)
+            .map_err(|error| StartError::Capability { option, error })?;
     }
-    if let Some(heap) = options.heap {
-        let capabilities = [
-            Capability::AllocationEvents,
-            Capability::GarbageCollectionEvents,
-            Capability::HeapWalk,
-        ];
-        need(heap.option(), &capabilities)?;
-    }
-    if options.monitors {
-        need("monitor=y", &[Capability::MonitorEvents])?;
-        if env.request(&[Capability::MonitorStates]).is_err() {
-            console::line(format_args!(
-                "monitor=y: a VM that runs already does not tell which monitors threads want; dumps have their states only"
-            ));
-        }
-    }
-    if options.net.is_some() {
-        // A collector may ask for a HEAP SUMMARY in any run.
-        need("net", &[Capability::HeapWalk])?;
-    }
-    if options.heap.is_some() && !alloc::prepare(env, allocation_interval(options))? {
-        console::line(format_args!(
-            "this VM cannot be made to tell of all allocations; some will be missing"
-        ));
-    }
-    Ok(env.virtual_threads())
+    Ok(())
 }
 
-fn wire(
-    env: Env,
-    virtual_threads: Option<VirtualThreads>,
-    options: &Options,
-    output: Output,
-    agent_threads: &Arc<AgentThreads>,
-    about: About,
-) -> Result<Handlers, StartError> {
+fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<Parts, StartError> {
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
         Format::Text => Box::new(TextEncoder::new()),
@@ -189,62 +148,60 @@ fn wire(
         depth: options.depth,
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
-    let engines = engines(
-        env,
-        virtual_threads,
+    let context = Context {
         options,
-        agent_threads,
-        &tables,
-        &journal,
-        &path,
-    );
-    let checked = options.check_file && options.format == Format::Binary;
-    let file = output.file.filter(|_| checked);
-    let run = Run {
         env,
-        agent_threads: agent_threads.clone(),
+        virtual_threads: VirtualThreads::new(env),
+        agent_threads: Arc::default(),
+        registered: Arc::new(RegisteredThreads::new(env)),
+        stacks: stacks(env, options, &tables, &journal),
         tables,
         journal,
-        plan: plan(options),
-        about,
-        // The text of a heap dump begins with its totals.
-        spool: (options.format == Format::Text).then(|| folder_of(&path)),
+        path: &path,
+    };
+    let engines = Arc::new(Engines::new(&context));
+    let checked = options.check_file && options.format == Format::Binary;
+    let file = output.file.filter(|_| checked);
+    Ok(Parts {
+        env,
+        virtual_threads: context.virtual_threads,
+        agent_threads: context.agent_threads,
+        registered: context.registered,
+        tables: context.tables,
+        stacks: context.stacks,
+        journal: context.journal,
+        engines,
+        dump_on_exit: options.dump_on_exit,
+        verbose: options.verbose,
+        status,
         collector: output.commands.map(|commands| Collector {
             commands,
             may_exit: options.net_exit,
         }),
-        closed: Box::new(move |sound| {
+        closed: Box::new(move |is_whole| {
             if let Some(file) = &file
-                && sound
+                && is_whole
             {
                 verify::report(file);
             }
         }),
+    })
+}
+
+fn stacks(
+    env: Env,
+    options: &Options,
+    tables: &Arc<Tables>,
+    journal: &Arc<Journal>,
+) -> Arc<Stacks> {
+    let shape = TraceShape {
+        depth: usize::from(options.depth),
+        line_numbers: options.line_numbers,
+        threads: options.threads,
     };
-    Ok(Handlers::new(run, engines))
-}
-
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-fn plan(options: &Options) -> DumpPlan {
-    DumpPlan {
-        cutoff: options.cutoff,
-        on_exit: options.dump_on_exit,
-        verbose: options.verbose,
-        collect: options.collect,
-        old_prof: options.cpu == Some(Cpu::Old),
-        sampled: options.sample,
-        heap_dump: options.heap.is_some_and(Heap::has_dump),
-        sites: options.heap.is_some_and(Heap::has_sites),
-        primitive_fields: options.primitive_fields,
-        primitive_arrays: options.primitive_arrays,
-        constant_entries: options.format == Format::Text,
-    }
+    let journal = journal.clone();
+    let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
+    Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded))
 }
 
 fn now() -> Millis {

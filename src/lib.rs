@@ -1,20 +1,26 @@
 //! HPROF, the heap and CPU profiling agent, for today's JVMs.
 //!
 //! The VM loads this library and calls [`Agent_OnLoad`], or [`Agent_OnAttach`] when it runs already; `agent` reads the options and wires the rooms together:
-//! `jvmti` is the door to the VM, `events` says what happens on each event, `engines` measure, `tables` remember,
-//! `snapshot` makes records of the tables, `writer` puts them into the file.
+//! `jvmti` wraps the VM, `session` is one profile from its begin to its end, `engines` measure, `stacks` takes stacks,
+//! `names` keeps what they name, `output` writes the records.
 
 #![deny(unsafe_code)]
 
 mod agent;
 mod console;
 mod engines;
-mod events;
 mod jvmti;
+mod names;
 mod options;
-mod snapshot;
-mod tables;
-mod writer;
+mod output;
+mod session;
+mod stacks;
+
+/// What reads the words of users, for `fuzz/`; no interface of the agent.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::options::{Request, Surroundings, command, none, parse};
+}
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};

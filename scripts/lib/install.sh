@@ -115,6 +115,13 @@ install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
 # The other analyzer of heap dumps that `scripts/bench` measures against.
 install_hprof_analyzer() { install_crate hprof-analyzer hprof-analyzer 0.3.2; }
 
+install_cargo_fuzz() { install_crate cargo-fuzz cargo-fuzz 0.13.2; }
+
+# libFuzzer's instrumentation is in nightly alone.
+need_nightly() {
+    cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2
+}
+
 install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
 
 # hprof2flamegraph's command is stackcollapse-hprof.

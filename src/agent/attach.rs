@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Rounds, Vm};
+use crate::jvmti::{Jni, JvmtiError, Vm};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
+use crate::session;
 
 /// How long one command waits for another.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +82,11 @@ pub fn attach(vm: Vm, text: &str) -> bool {
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
     let _commanding = COMMANDING.try_lock_for(PATIENCE).ok_or(Refused::Busy)?;
-    let jni = vm.current().ok_or(Refused::NoThread)?;
+    vm.with_current(|jni| carry_out_on(vm, jni, command))
+        .ok_or(Refused::NoThread)?
+}
+
+fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Told, Refused> {
     if command.verb != Verb::Start {
         options::none(command)?;
     }
@@ -90,47 +95,41 @@ fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
             Request::Help => Ok(Told::Answer(options::help())),
             Request::Profile(options) => start(vm, jni, &options, command.options),
         },
-        Verb::Dump => Rounds::run("dump", |events| {
-            events.data_dump_request();
-            Told::Done(format!("dumped; {}", events.status()))
-        })
-        .ok_or(Refused::NotRunning),
+        Verb::Dump => session::request_dump()
+            .map(|status| Told::Done(format!("dumped; {status}")))
+            .ok_or(Refused::NotRunning),
         Verb::Stop => stop(jni),
         Verb::Status => {
-            let status = Rounds::run("status", |events| events.status());
             let nothing = || Refused::NotRunning.to_string();
-            Ok(Told::Answer(status.unwrap_or_else(nothing)))
+            Ok(Told::Answer(session::status().unwrap_or_else(nothing)))
         }
     }
 }
 
 fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, Refused> {
-    if let Some(status) = Rounds::run("status", |events| events.status()) {
+    if let Some(status) = session::status() {
         return Err(Refused::Running(status));
     }
     begin(vm, options, given)?;
-    let begun = Rounds::run("attach", |events| {
-        events.attached(jni).map(|()| events.output().to_owned())
-    });
-    let refused = match begun {
+    let refused = match session::start_attached(jni) {
         Some(Ok(output)) => {
             return Ok(Told::Done(format!("profiling into {output}")));
         }
         Some(Err(error)) => Refused::Begin(error),
         None => Refused::Fault,
     };
-    Rounds::end(|events| events.stopped(jni));
+    session::stop(jni);
     Err(refused)
 }
 
 fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
-    if !Rounds::is_running() {
-        return Err(Refused::NotRunning);
-    }
-    let stopped = Rounds::end(|events| (events.stopped(jni), events.output().to_owned()));
-    match stopped {
-        Some((true, output)) => Ok(Told::Done(format!("stopped; the profile is in {output}"))),
-        Some((false, _)) => Err(Refused::NotWhole),
-        None => Err(Refused::Fault),
+    let stopped = session::stop(jni).ok_or(Refused::NotRunning)?;
+    let stopped = stopped.map_err(|_| Refused::Fault)?;
+    match stopped.is_whole {
+        true => Ok(Told::Done(format!(
+            "stopped; the profile is in {}",
+            stopped.output
+        ))),
+        false => Err(Refused::NotWhole),
     }
 }

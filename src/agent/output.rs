@@ -5,7 +5,7 @@ use std::path::{self, Path, PathBuf};
 
 use super::StartError;
 use crate::options::{self, Options, Surroundings};
-use crate::writer::{FileSink, GzipSink, Sink, SocketSink, exists_already};
+use crate::output::{FileSink, GzipSink, Sink, SocketSink, exists_already};
 
 /// The opened output.
 pub(super) struct Output {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use hprof_format::{Fault, Summary};
 
 use crate::console;
-use crate::writer::{FileSink, Sink};
+use crate::output::{FileSink, Sink};
 
 /// Where the original wrote what it found when it read its binary file back.
 const REPORT: &str = "java.hprof.check.txt";

@@ -1,120 +1,41 @@
-//! Where the VM calls us. Every function here counts itself in, catches panics, and hands over to the one [`Events`].
+//! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
-use super::classes::{ClassFile, on_class_file_load_hook};
-use super::door::Door;
+use super::classes::on_class_file_load_hook;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Object};
+use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
+use super::jni::{Callback, Jni, Object};
 use super::monitor_callbacks;
-use super::round::Rounds;
 use super::sys;
-
-/// What happens on each event. The only way from the VM up into the agent.
-pub trait Events: Send + Sync {
-    /// The VM is up; `main` has not run yet.
-    fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The agent came to a VM that is up already: begins, as in [`Events::vm_init`].
-    fn attached(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
-
-    /// Where the profile goes.
-    fn output(&self) -> &str;
-
-    /// The profile ends and the program goes on; no other event is running, and none will come. Writes the profile and
-    /// gives back what is held of the VM's; `false` if not all could be written.
-    fn stopped(&self, jni: Jni<'_>) -> bool;
-
-    /// What is going on, in one line for the user.
-    fn status(&self) -> String;
-
-    /// The program has ended, in whatever way; no other event is running, and none will come.
-    fn vm_death(&self, jni: Jni<'_>);
-
-    /// A platform thread begins; called on that thread.
-    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// A platform thread is about to end, or a virtual one where [`Event::VirtualThreadEnd`] is on; called on that thread.
-    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The current thread has made an object.
-    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
-
-    /// The current thread, platform or virtual, wants a monitor that another thread has.
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
-
-    /// It has got it. A virtual thread may be on another carrier by now.
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0 for ever.
-    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
-
-    /// It waits no more, for whatever reason; it may have to wait for the monitor still.
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
-
-    /// A garbage collection is over. The VM stands still: nothing of it may be called, and nothing waited for.
-    fn gc_finished(&self);
-
-    /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
-    fn class_file(&self, _jni: Jni<'_>, _class: ClassFile<'_>) -> Option<Vec<u8>> {
-        None
-    }
-
-    /// The current thread has begun to carry a virtual thread.
-    fn virtual_thread_mounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
-
-    /// The current thread is about to carry the virtual thread no longer.
-    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, _thread: Object<'_>) {}
-
-    /// The user asked for a dump (SIGQUIT).
-    fn data_dump_request(&self);
-
-    /// A thread of the agent has something to be done for somebody outside the VM: [`super::Door::request`].
-    fn requested(&self, jni: Jni<'_>);
-
-    /// A panic was caught on its way to the VM, in the event named; the agent must leave the program alone from here.
-    fn panicked(&self, event: &'static str);
-}
 
 /// The events that can be switched on beside those of the VM's life, which always come.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// [`Events::thread_start`].
+    /// [`super::Events::thread_start`].
     ThreadStart,
-    /// [`Events::thread_end`].
+    /// [`super::Events::thread_end`].
     ThreadEnd,
-    /// [`Events::allocated`]; needs [`super::Capability::AllocationEvents`].
+    /// [`super::Events::allocated`]; needs [`super::Capability::AllocationEvents`].
     Allocation,
-    /// [`Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
+    /// [`super::Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
-    /// [`Events::thread_end`] of virtual threads; only for a VM that has them.
+    /// [`super::Events::thread_end`] of virtual threads; only for a VM that has them.
     VirtualThreadEnd,
-    /// [`Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
+    /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
     MonitorEnter,
-    /// [`Events::monitor_entered`].
+    /// [`super::Events::monitor_entered`].
     MonitorEntered,
-    /// [`Events::monitor_wait`].
+    /// [`super::Events::monitor_wait`].
     MonitorWait,
-    /// [`Events::monitor_waited`].
+    /// [`super::Events::monitor_waited`].
     MonitorWaited,
-    /// [`Events::class_file`].
+    /// [`super::Events::class_file`].
     ClassFile,
 }
 
-/// An object that has just been made.
-#[derive(Clone, Copy)]
-pub struct Allocation<'a> {
-    /// The thread that made it, platform or virtual; a thread that is being made a thread of the VM has none yet.
-    pub thread: Option<Object<'a>>,
-    /// The object.
-    pub object: Object<'a>,
-    /// Its class.
-    pub class: Object<'a>,
-    /// Its size in the heap, in bytes.
-    pub size: u64,
-}
-
-/// Tells the VM where to call, and switches on the events of its life.
-pub(super) fn register(env: Env) -> Result<(), JvmtiError> {
+/// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
+pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
+    receive(receiver);
     let callbacks = sys::jvmtiEventCallbacks {
         VMInit: Some(on_vm_init),
         VMDeath: Some(on_vm_death),
@@ -156,7 +77,7 @@ pub(super) fn silence(env: Env) {
         // Not every number in between is an event.
         let _ = switch(env, event, sys::JVMTI_DISABLE);
     }
-    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed door.
+    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed gate.
     let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
 }
 
@@ -202,25 +123,6 @@ fn switch(env: Env, event: sys::jvmtiEvent, mode: sys::jvmtiEventMode) -> Result
     }
 }
 
-/// Unpacks the two arguments most events have, and runs the event.
-///
-/// # Safety
-/// `jni` and `thread` must be what the VM passed to a callback on this thread.
-pub(super) unsafe fn with_thread(
-    event: &'static str,
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
-) {
-    let Some(door) = Door::get() else { return };
-    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let (Some(jni), Some(thread)) = (unsafe { (Jni::from_raw(jni), Object::from_raw(thread)) })
-    else {
-        return;
-    };
-    door.run(event, |events| body(events, jni, thread));
-}
-
 unsafe extern "C" fn on_vm_init(
     _: *mut sys::jvmtiEnv,
     jni: *mut sys::JNIEnv,
@@ -228,16 +130,17 @@ unsafe extern "C" fn on_vm_init(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("VMInit", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.vm_init(jni, thread)
         })
     }
 }
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
+    let callback = Callback;
     // SAFETY: the VM's argument, valid until the callback returns.
-    if let Some(jni) = unsafe { Jni::from_raw(jni) } {
-        Rounds::vm_death(jni);
+    if let (Some(events), Some(jni)) = (receiver(), unsafe { Jni::from_raw(jni, &callback) }) {
+        events.vm_death(jni);
     }
 }
 
@@ -248,7 +151,7 @@ unsafe extern "C" fn on_thread_start(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("ThreadStart", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_start(jni, thread)
         })
     }
@@ -261,15 +164,16 @@ unsafe extern "C" fn on_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("ThreadEnd", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_end(jni, thread)
         })
     }
 }
 
 unsafe extern "C" fn on_data_dump_request(_: *mut sys::jvmtiEnv) {
-    let Some(door) = Door::get() else { return };
-    door.run("DataDumpRequest", |events| events.data_dump_request());
+    if let Some(events) = receiver() {
+        events.data_dump_request();
+    }
 }
 
 unsafe extern "C" fn on_sampled_object_alloc(
@@ -280,14 +184,15 @@ unsafe extern "C" fn on_sampled_object_alloc(
     class: sys::jclass,
     size: sys::jlong,
 ) {
-    let Some(door) = Door::get() else { return };
+    let Some(events) = receiver() else { return };
+    let callback = Callback;
     // SAFETY: the VM's arguments, valid until the callback returns.
     let (jni, thread, object, class) = unsafe {
         (
-            Jni::from_raw(jni),
-            Object::from_raw(thread),
-            Object::from_raw(object),
-            Object::from_raw(class),
+            Jni::from_raw(jni, &callback),
+            Object::from_raw(thread, &callback),
+            Object::from_raw(object, &callback),
+            Object::from_raw(class, &callback),
         )
     };
     let (Some(jni), Some(object), Some(class)) = (jni, object, class) else {
@@ -299,12 +204,11 @@ unsafe extern "C" fn on_sampled_object_alloc(
         class,
         size: size as u64,
     };
-    door.run("SampledObjectAlloc", |events| {
-        events.allocated(jni, allocation)
-    });
+    events.allocated(jni, allocation);
 }
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
-    let Some(door) = Door::get() else { return };
-    door.run("GarbageCollectionFinish", |events| events.gc_finished());
+    if let Some(events) = receiver() {
+        events.gc_finished(GcPause::new(&Callback));
+    }
 }

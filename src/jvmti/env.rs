@@ -5,18 +5,17 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use super::error::JvmtiError;
-use super::flags::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
+use super::session_id::SessionId;
 use super::sys;
-use super::virtual_threads::VirtualThreads;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
 pub struct Env {
     pub(super) raw: NonNull<sys::jvmtiEnv>,
     pub(super) vm: Vm,
-    /// Tells the marks on threads from those of earlier rounds.
-    pub(super) round: u32,
+    /// Tells what is kept on threads from that of earlier sessions.
+    pub(super) session: SessionId,
 }
 
 // SAFETY: the JVMTI specification: an environment may be used on every thread.
@@ -47,7 +46,8 @@ pub enum Capability {
     Retransform,
 }
 
-/// Calls a function of the JVMTI table and turns its code into a `Result`.
+/// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
+/// which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
         let env = $env.as_raw();
@@ -129,13 +129,13 @@ pub struct GroupInfo<'a> {
 }
 
 impl Env {
-    /// The environment that the VM passes to a callback, which is the one it was registered with; not for marks, as the round
-    /// is not known.
+    /// The environment that the VM passes to a callback, which is the one it was registered with; not for thread storage, as the
+    /// session is not known.
     pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
         Some(Self {
             raw: NonNull::new(raw)?,
             vm: Vm::of(jni)?,
-            round: 0,
+            session: SessionId::NONE,
         })
     }
 
@@ -151,11 +151,6 @@ impl Env {
         answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
     }
 
-    /// The VM's flags, where it lets us see them.
-    pub fn flags(self) -> Option<VmFlags> {
-        VmFlags::find(self.vm)
-    }
-
     pub(super) fn vm(self) -> Vm {
         self.vm
     }
@@ -169,14 +164,9 @@ impl Env {
         self.text(value).parse().ok()
     }
 
-    /// The current thread's JNI environment, if it is a thread of the VM.
-    pub fn current_jni<'a>(self) -> Option<Jni<'a>> {
-        self.vm.current()
-    }
-
-    /// Support for virtual threads, where the VM has it (JDK 21 on).
-    pub fn virtual_threads(self) -> Option<VirtualThreads> {
-        VirtualThreads::new(self)
+    /// Runs `body` with the current thread's JNI environment; `None` where it is no thread of the VM.
+    pub fn with_current_jni<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
+        self.vm.with_current(body)
     }
 
     /// Names the stack of a thread (`None` = the current one) from its innermost frame on; returns how many frames were

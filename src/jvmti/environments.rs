@@ -1,24 +1,24 @@
-//! The agent's JVMTI environments, from round to round, and what it leaves on threads in them.
+//! The agent's JVMTI environments, from session to session.
 
-use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::callbacks;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Object, Vm};
+use super::events::Events;
+use super::jni::Vm;
+use super::session_id::SessionId;
 use super::sys;
 
-/// The VM's environment for us, made by the first round and used by all.
+/// The VM's environment for us, made by the first session and used by all.
 static SHARED: OnceLock<Env> = OnceLock::new();
 
-/// A second one, for marks and tags that must not be mixed up with those of the first.
+/// A second one, for thread storage and tags that must not be mixed up with those of the first.
 static ASIDE: OnceLock<Env> = OnceLock::new();
 
-/// The environment while a round uses it; dropping it gives capabilities back and switches events off.
+/// The environment while a session uses it; dropping it gives capabilities back and switches events off.
 ///
-/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One round in a
+/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One session in a
 /// hundred of `heap=sites` on a busy JDK 17 corrupted the VM's memory. Without capabilities and events it does nothing,
 /// and a copy that is used too late finds it alive.
 pub struct OwnEnv(Env);
@@ -26,15 +26,19 @@ pub struct OwnEnv(Env);
 impl OwnEnv {
     /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
     pub fn new(vm: Vm) -> Option<Self> {
-        static ROUNDS: AtomicU32 = AtomicU32::new(0);
         let shared = Env::kept_in(&SHARED, vm)?;
-        let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
-        Some(Self(Env { round, ..shared }))
+        let session = SessionId::next();
+        Some(Self(Env { session, ..shared }))
     }
 
     /// The environment.
     pub fn env(&self) -> Env {
         self.0
+    }
+
+    /// From here on `receiver` gets the VM's events. Every session must name the same.
+    pub fn receive_events(&self, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
+        callbacks::register(self.0, receiver)
     }
 }
 
@@ -51,15 +55,24 @@ impl Env {
             return Some(env);
         }
         let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(*place.get_or_init(|| Self { raw, vm, round: 0 }))
+        Some(*place.get_or_init(|| Self {
+            raw,
+            vm,
+            session: SessionId::NONE,
+        }))
     }
 
-    /// The second environment, which has tags, marks and capabilities of its own; no events come from it. `None` where the VM
+    /// The session that uses it.
+    pub fn session(self) -> SessionId {
+        self.session
+    }
+
+    /// The second environment, which has tags, thread storage and capabilities of its own; no events come from it. `None` where the VM
     /// gives no more.
     pub fn aside(self) -> Option<Self> {
-        let round = self.round;
+        let session = self.session;
         Some(Self {
-            round,
+            session,
             ..Self::kept_in(&ASIDE, self.vm)?
         })
     }
@@ -88,31 +101,5 @@ impl Env {
     pub(super) fn dispose(self) {
         // SAFETY: the caller's promise. A VM that refuses keeps the environment.
         let _ = unsafe { jvmti!(self, DisposeEnvironment) };
-    }
-
-    /// The number that [`Env::set_thread_mark`] left on the thread (`None` = the current one), 0 if there is none.
-    pub fn thread_mark(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
-        let mut mark = ptr::null_mut();
-        let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
-        // SAFETY: null stands for the current thread; `mark` is where the answer goes.
-        unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut mark)? };
-        let mark = mark.addr() as u64;
-        // A mark of an earlier round is none.
-        let own = (mark >> 32) as u32 == self.round;
-        Ok(if own { mark as u32 } else { 0 })
-    }
-
-    /// Leaves a number on a live thread.
-    pub fn set_thread_mark(self, thread: Object<'_>, mark: u32) -> Result<(), JvmtiError> {
-        let mark = (u64::from(self.round) << 32 | u64::from(mark)) as usize;
-        // SAFETY: the VM keeps the pointer and never follows it.
-        unsafe {
-            jvmti!(
-                self,
-                SetThreadLocalStorage,
-                thread.raw,
-                ptr::without_provenance(mark)
-            )
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What classes are made of, and the values in their fields.
 
 use std::ffi::c_char;
+use std::mem;
 use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
@@ -246,7 +247,7 @@ impl ClassFields<'_> {
 
 /// Declares a function that reads a field by its type.
 macro_rules! reader {
-    ($name:ident: $object:ident $($kind:ident $function:ident)*) => {
+    ($name:ident: $object:ident $boolean:ident $($kind:ident $function:ident)*) => {
         /// # Safety
         /// `holder` must have the field.
         unsafe fn $name<'a>(jni: Jni<'a>, holder: Object<'_>, field: &Field) -> FieldValue<'a> {
@@ -254,6 +255,11 @@ macro_rules! reader {
             unsafe {
                 match field.kind {
                     None => FieldValue::Object(Local::new(jni, jni!(jni, $object, holder.raw, field.id))),
+                    Some(Primitive::Boolean) => {
+                        let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
+                        let value = read(jni.as_raw(), holder.raw, field.id);
+                        FieldValue::Primitive(Primitive::Boolean, value.into())
+                    }
                     $(Some(Primitive::$kind) => {
                         let value = jni!(jni, $function, holder.raw, field.id);
                         FieldValue::Primitive(Primitive::$kind, value.low_bits())
@@ -264,13 +270,25 @@ macro_rules! reader {
     };
 }
 
-reader! { static_value: GetStaticObjectField
-    Boolean GetStaticBooleanField Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
+reader! { static_value: GetStaticObjectField GetStaticBooleanField
+    Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
     Int GetStaticIntField Long GetStaticLongField Float GetStaticFloatField Double GetStaticDoubleField
 }
-reader! { instance_value: GetObjectField
-    Boolean GetBooleanField Byte GetByteField Char GetCharField Short GetShortField
+reader! { instance_value: GetObjectField GetBooleanField
+    Byte GetByteField Char GetCharField Short GetShortField
     Int GetIntField Long GetLongField Float GetFloatField Double GetDoubleField
+}
+
+/// Reads a field of one byte.
+type ByteReader = unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> u8;
+
+/// A function that reads a `boolean`, for whatever the byte holds: a program can put 2 there, which no `bool` may be.
+fn byte_reader(
+    read: unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> sys::jboolean,
+) -> ByteReader {
+    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is returned
+    // the same way as a bool and may have any value.
+    unsafe { mem::transmute(read) }
 }
 
 /// The bits of a value, in the low bytes.
@@ -291,7 +309,6 @@ macro_rules! low_bits {
 }
 
 low_bits! {
-    bool, u8, value => u8::from(value);
     i8, u8, value => value as u8;
     u16, u16, value => value;
     i16, u16, value => value as u16;

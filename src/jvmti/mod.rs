@@ -1,8 +1,9 @@
 //! The only door to the JVM: everything unsafe stays in here.
 //!
 //! `sys` is `jvmti.h`; `env` and `jni` make its functions safe (memory is freed on drop, an error is a value that names
-//! the function); `callbacks` receives the VM's events, and `door` hands them to the [`Events`] of the round that
-//! runs, which `round` begins and ends; `agent_thread` runs our own code on a Java thread. Calls go up only through [`Events`].
+//! the function); `callbacks` receives the VM's events and hands them up, only through [`Events`]; `gate` counts
+//! who is inside of what a session owns; `agent_thread` runs our own code on a Java thread; `hotspot` is what is HotSpot's
+//! and not JVMTI's.
 
 #![allow(unsafe_code)]
 
@@ -10,46 +11,48 @@ mod agent_thread;
 mod callbacks;
 mod classes;
 mod clock;
-mod countdown;
-mod door;
 mod env;
 mod environments;
 mod error;
+mod events;
 mod fields;
-mod flags;
+mod gate;
 mod heap;
 mod heap_walk;
 mod hooks;
+mod hotspot;
+mod java_calls;
 mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
-mod round;
+mod registered_threads;
+mod session_id;
 mod sys;
+mod thread_storage;
 mod virtual_threads;
-mod vm_dumper;
 
 pub use agent_thread::AgentThreads;
-pub use callbacks::{Allocation, Event, Events};
-pub use classes::ClassFile;
+pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
-pub use countdown::Countdowns;
 pub use env::{Capability, Env, Frame, Method};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
+pub use events::{Allocation, ClassFile, Events, GcPause};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
-pub use flags::VmFlags;
+pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
 pub use heap_walk::{
     HeapVisitor, Place, PrimitiveField, Referee, Reference, Referrer, RootReference, Tags, Visit,
     WantedValues,
 };
 pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
+pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags};
 pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadState};
 pub use object_list::ObjectList;
-pub use round::Rounds;
+pub use registered_threads::RegisteredThreads;
+pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};
 pub use virtual_threads::VirtualThreads;
-pub use vm_dumper::VmDumper;

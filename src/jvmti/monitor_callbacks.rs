@@ -1,7 +1,7 @@
 //! Where the VM calls us for monitors, and for the end of virtual threads: see `callbacks`.
 
-use super::callbacks::{Events, with_thread};
-use super::jni::{Jni, Object};
+use super::events::{Events, with_thread};
+use super::jni::{Callback, Jni, Object};
 use super::sys;
 
 pub(super) unsafe extern "C" fn on_virtual_thread_end(
@@ -11,7 +11,7 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread("VirtualThreadEnd", jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             events.thread_end(jni, thread)
         })
     }
@@ -22,19 +22,19 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
 /// # Safety
 /// `jni`, `thread` and `monitor` must be what the VM passed to a callback on this thread.
 unsafe fn with_monitor(
-    event: &'static str,
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
     monitor: sys::jobject,
     body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>, Object<'_>),
 ) {
+    let callback = Callback;
     // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let Some(monitor) = (unsafe { Object::from_raw(monitor) }) else {
+    let Some(monitor) = (unsafe { Object::from_raw(monitor, &callback) }) else {
         return;
     };
     // SAFETY: as above.
     unsafe {
-        with_thread(event, jni, thread, |events, jni, thread| {
+        with_thread(jni, thread, |events, jni, thread| {
             body(events, jni, thread, monitor)
         })
     }
@@ -48,13 +48,9 @@ pub(super) unsafe extern "C" fn on_monitor_contended_enter(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorContendedEnter",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_enter(jni, thread, monitor),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_enter(jni, thread, monitor)
+        })
     }
 }
 
@@ -66,12 +62,9 @@ pub(super) unsafe extern "C" fn on_monitor_contended_entered(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(
-            "MonitorContendedEntered",
-            jni,
-            thread,
-            |events, jni, thread| events.monitor_entered(jni, thread),
-        )
+        with_thread(jni, thread, |events, jni, thread| {
+            events.monitor_entered(jni, thread)
+        })
     }
 }
 
@@ -85,13 +78,9 @@ pub(super) unsafe extern "C" fn on_monitor_wait(
     let timeout = u64::try_from(timeout).unwrap_or(0);
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorWait",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_wait(jni, thread, monitor, timeout),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_wait(jni, thread, monitor, timeout)
+        })
     }
 }
 
@@ -104,12 +93,8 @@ pub(super) unsafe extern "C" fn on_monitor_waited(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(
-            "MonitorWaited",
-            jni,
-            thread,
-            monitor,
-            |events, jni, thread, monitor| events.monitor_waited(jni, thread, monitor),
-        )
+        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
+            events.monitor_waited(jni, thread, monitor)
+        })
     }
 }

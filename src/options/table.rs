@@ -172,11 +172,11 @@ const ROWS: &[Row] = &[
     Row {
         name: "cutoff",
         values: "<value>",
-        allowed: Some("a number, 0 or more"),
+        allowed: Some("a number from 0 to 1"),
         default: "0.0001",
         description: "leave out rows below this share",
         setter: Setter::Value(|settings, value| match value.parse::<f64>() {
-            Ok(share) if share >= 0.0 => {
+            Ok(share) if (0.0..=1.0).contains(&share) => {
                 settings.options.cutoff = share;
                 Ok(())
             }

@@ -155,15 +155,23 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ),
         (
             "cpu=samples,cutoff=-0.1",
-            "option cutoff=-0.1: must be a number, 0 or more",
+            "option cutoff=-0.1: must be a number from 0 to 1",
+        ),
+        (
+            "cpu=samples,cutoff=1.01",
+            "option cutoff=1.01: must be a number from 0 to 1",
+        ),
+        (
+            "cpu=samples,cutoff=inf",
+            "option cutoff=inf: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,cutoff=nan",
-            "option cutoff=nan: must be a number, 0 or more",
+            "option cutoff=nan: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,cutoff=x",
-            "option cutoff=x: must be a number, 0 or more",
+            "option cutoff=x: must be a number from 0 to 1",
         ),
         ("cpu=samples,lineno=yes", "option lineno=yes: must be y|n"),
         ("cpu=samples,thread=Y", "option thread=Y: must be y|n"),

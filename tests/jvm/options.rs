@@ -82,7 +82,7 @@ fn what_cannot_be_taken_is_refused() {
         ),
         (
             "cpu=samples,cutoff=-1",
-            "option cutoff=-1: must be a number, 0 or more",
+            "option cutoff=-1: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,lineno=maybe",

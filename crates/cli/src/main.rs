@@ -8,6 +8,7 @@ mod check;
 mod failure;
 mod heap;
 mod input;
+mod private;
 mod recv;
 mod text;
 
@@ -15,6 +16,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hprof_format::printable;
 
 use crate::failure::Failure;
 
@@ -86,7 +88,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             // Nobody is left to tell where even this fails.
-            let _ = writeln!(io::stderr(), "hprof: {message}");
+            let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
             ExitCode::FAILURE
         }
     }

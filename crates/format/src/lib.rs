@@ -17,6 +17,7 @@ mod kind;
 mod monitor;
 mod monitor_text;
 mod old_prof;
+mod printable;
 mod reader;
 mod record;
 mod source;
@@ -25,7 +26,7 @@ mod timing;
 mod window;
 
 pub use binary::BinaryEncoder;
-pub use check::{Summary, check};
+pub use check::{Occurrences, Summary, Warning, check, check_tolerantly};
 pub use command::*;
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};
@@ -36,6 +37,7 @@ pub use heap::{
 pub use kind::{HeapKind, RecordKind};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 pub use old_prof::OldProfEncoder;
+pub use printable::printable;
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};

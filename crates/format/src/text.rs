@@ -2,19 +2,23 @@
 
 mod digits;
 mod heap;
+mod names;
 
-use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
 use crate::ctime::ctime;
+use crate::printable::printable;
 use crate::timing::millis;
 use crate::{
     AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
     Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
 };
-use heap::{HeapText, source_name};
+use heap::HeapText;
+use names::Names;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -89,32 +93,55 @@ This file is the profile of a Java program, written as a sequence of records:
 /// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is what
 /// an object takes in a heap with references of 4 bytes, the default below 32 GB, as far as its fields tell.
 ///
-/// Names print as they are where they are UTF-8, with U+FFFD for what is not; control characters print as `?`, so that
-/// no name can pass for a line of its own.
+/// Names print as [`printable`] gives them, so that no name can pass for a line of its own.
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
-    strings: HashMap<StringId, Box<str>>,
-    classes: HashMap<ClassSerial, StringId>,
+    names: Names,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,
     heap: HeapText,
 }
 
-/// A frame as it is printed.
+/// What is printed of a frame, with the names as they are when it is defined.
 #[derive(Debug)]
 struct FrameText {
-    /// `Class.method(File.java:12)`.
-    line: Box<str>,
-    /// How many bytes of it are `Class.method`.
-    method_length: usize,
+    class: Option<Arc<str>>,
+    method: Option<Arc<str>>,
+    /// `None` where the class names no file.
+    source_file: Option<Option<Arc<str>>>,
+    line: Line,
 }
 
-impl FrameText {
-    fn method(&self) -> &str {
-        &self.line[..self.method_length]
+/// `Class.method`.
+struct Method<'a>(&'a FrameText);
+
+impl fmt::Display for Method<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FrameText { class, method, .. } = self.0;
+        write!(out, "{}.{}", known(class.as_ref()), known(method.as_ref()))
     }
+}
+
+/// `Class.method(File.java:12)`.
+impl fmt::Display for FrameText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = match &self.source_file {
+            None => "<Unknown Source>",
+            Some(name) => known(name.as_ref()),
+        };
+        write!(out, "{}({file}:", Method(self))?;
+        match self.line {
+            Line::Number(number) => write!(out, "{number})"),
+            // Parsers know a number or this. The binary format tells native methods apart.
+            Line::Unknown | Line::Compiled | Line::Native => out.write_str("Unknown line)"),
+        }
+    }
+}
+
+fn known(name: Option<&Arc<str>>) -> &str {
+    name.map_or(UNKNOWN, |name| name)
 }
 
 impl TextEncoder {
@@ -137,16 +164,49 @@ impl Encoder for TextEncoder {
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.write(time, record, out)
+            .expect("a Vec takes every write");
+    }
+
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
+        self.print_monitor(time, record, out)
+            .expect("a Vec takes every write");
+    }
+
+    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
+        if let Timing::Traces { total, ref rows } = *timing {
+            self.print_cpu_times(time, total, rows, out)
+                .expect("a Vec takes every write");
+        }
+    }
+}
+
+impl TextEncoder {
+    /// Writes the text that [`Encoder::record`] appends. A few rows that name a long string make a long text: here it goes
+    /// where it shall go, bit by bit.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(
+        &mut self,
+        time: Micros,
+        record: &Record<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         self.heap.note(record);
         match *record {
             Record::String {
                 id: StringId::NOTE,
                 ref text,
             } => {
-                writeln!(out, "({})", printable(text)).expect("a Vec takes every write");
+                writeln!(out, "({})", printable(text))?;
             }
+            Record::String {
+                id: StringId::BROKE_OFF,
+                ref text,
+            } => self.heap_broke_off(text, out)?,
             Record::String { id, ref text } => {
-                self.strings.insert(id, printable(text));
+                self.names.add(id, text);
             }
             Record::LoadClass {
                 serial,
@@ -154,7 +214,7 @@ impl Encoder for TextEncoder {
                 class_object,
                 ..
             } => {
-                self.classes.insert(serial, name);
+                self.names.load(serial, name);
                 self.heap.load(serial, class_object);
             }
             Record::Frame {
@@ -172,34 +232,19 @@ impl Encoder for TextEncoder {
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
-            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out),
-            Record::HeapDumpEnd => self.heap_end(out),
-            _ => self
-                .print(time, record, out)
-                .expect("a Vec takes every write"),
+            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out)?,
+            Record::HeapDumpEnd => self.heap_end(out)?,
+            _ => self.print(time, record, out)?,
         }
+        Ok(())
     }
 
-    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
-        self.print_monitor(time, record, out)
-            .expect("a Vec takes every write");
-    }
-
-    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
-        if let Timing::Traces { total, ref rows } = *timing {
-            self.print_cpu_times(time, total, rows, out)
-                .expect("a Vec takes every write");
-        }
-    }
-}
-
-impl TextEncoder {
     /// The file's time stamp.
     pub(crate) fn start_time(&self) -> Millis {
         self.start
     }
 
-    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         match *record {
             Record::StartThread {
                 serial,
@@ -216,7 +261,7 @@ impl TextEncoder {
                     self.string(group)
                 )?;
                 if name.0 >= StringId::USED_ONCE {
-                    self.strings.remove(&name);
+                    self.names.forget(name);
                 }
                 Ok(())
             }
@@ -246,13 +291,13 @@ impl TextEncoder {
         }
     }
 
-    fn print_frames(&self, frames: &[FrameId], out: &mut Vec<u8>) -> io::Result<()> {
+    fn print_frames(&self, frames: &[FrameId], out: &mut impl Write) -> io::Result<()> {
         if frames.is_empty() {
             return writeln!(out, "\t<empty>");
         }
         for frame in frames {
             match self.frames.get(frame) {
-                Some(frame) => writeln!(out, "\t{}", frame.line)?,
+                Some(frame) => writeln!(out, "\t{frame}")?,
                 // Parsers insist on a file and a line.
                 None => writeln!(out, "\t{UNKNOWN}(<Unknown Source>:Unknown line)")?,
             }
@@ -265,7 +310,7 @@ impl TextEncoder {
         time: Micros,
         total: u32,
         rows: &[CpuSample],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         writeln!(
             out,
@@ -279,11 +324,8 @@ impl TextEncoder {
             let own = percent(row.count.into(), total.into());
             let accum = percent(accumulated, total.into());
             let (count, trace) = (row.count, row.trace);
-            let method = self.top_method(trace);
-            writeln!(
-                out,
-                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
-            )?;
+            write!(out, "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} ")?;
+            self.end_with_top(trace, out)?;
         }
         writeln!(out, "CPU SAMPLES END")
     }
@@ -293,7 +335,7 @@ impl TextEncoder {
         time: Micros,
         total: u64,
         rows: &[TraceTime],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         let created = ctime(self.start, time);
         let millis = millis(total);
@@ -305,11 +347,8 @@ impl TextEncoder {
             let own = percent(row.own, total);
             let accum = percent(accumulated, total);
             let (count, trace) = (row.calls, row.trace);
-            let method = self.top_method(trace);
-            writeln!(
-                out,
-                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
-            )?;
+            write!(out, "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} ")?;
+            self.end_with_top(trace, out)?;
         }
         writeln!(out, "CPU TIME (ms) END")
     }
@@ -320,7 +359,7 @@ impl TextEncoder {
         flags: u16,
         live_bytes: u64,
         sites: &[AllocSite],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         let order = if flags & SITES_BY_ALLOCATION == 0 {
             "live"
@@ -366,58 +405,34 @@ impl TextEncoder {
         source_file: StringId,
         line: Line,
     ) -> FrameText {
-        let mut text = format!("{}.{}", self.class_name(class), self.string(method));
-        let method_length = text.len();
-        text.push('(');
-        text.push_str(match source_file {
-            StringId(0) => "<Unknown Source>",
-            _ => self.string(source_file),
-        });
-        text.push(':');
-        match line {
-            Line::Number(number) => text.push_str(&number.to_string()),
-            Line::Unknown => text.push_str("Unknown line"),
-            Line::Compiled => text.push_str("Compiled method"),
-            Line::Native => text.push_str("Native method"),
-        }
-        text.push(')');
+        let string = |id| self.names.string(id).cloned();
         FrameText {
-            line: text.into(),
-            method_length,
+            class: self.names.class(class).cloned(),
+            method: string(method),
+            source_file: (source_file != StringId(0)).then(|| string(source_file)),
+            line,
         }
     }
 
-    fn top_method(&self, trace: TraceSerial) -> &str {
+    /// Writes the innermost method of a trace, and the end of the line.
+    fn end_with_top(&self, trace: TraceSerial, out: &mut impl Write) -> io::Result<()> {
         match self.tops.get(&trace) {
-            Some(None) => "<empty>",
-            Some(Some(frame)) => self.frames.get(frame).map_or(UNKNOWN, FrameText::method),
-            None => UNKNOWN,
+            Some(None) => writeln!(out, "<empty>"),
+            Some(Some(frame)) => match self.frames.get(frame) {
+                Some(frame) => writeln!(out, "{}", Method(frame)),
+                None => writeln!(out, "{UNKNOWN}"),
+            },
+            None => writeln!(out, "{UNKNOWN}"),
         }
     }
 
-    pub(crate) fn class_name(&self, class: ClassSerial) -> Cow<'_, str> {
-        let name = self.classes.get(&class);
-        source_name(name.map_or(UNKNOWN, |&name| self.string(name)))
+    pub(crate) fn class_name(&self, class: ClassSerial) -> &str {
+        known(self.names.class(class))
     }
 
     fn string(&self, id: StringId) -> &str {
-        match id {
-            StringId(0) => "",
-            _ => self.strings.get(&id).map_or(UNKNOWN, |text| text),
-        }
+        known(self.names.string(id))
     }
-}
-
-pub(crate) fn printable(text: &[u8]) -> Box<str> {
-    let text = String::from_utf8_lossy(text);
-    if !text.contains(is_control) {
-        return text.into();
-    }
-    text.replace(is_control, "?").into()
-}
-
-fn is_control(character: char) -> bool {
-    character.is_ascii_control()
 }
 
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
@@ -468,7 +483,7 @@ mod tests {
             encoder.record(Micros(0), &note, &mut out);
         }
         assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
-        assert!(encoder.strings.is_empty());
+        assert!(encoder.names.count() == 0);
     }
 
     #[test]
@@ -508,8 +523,8 @@ mod tests {
             start_thread(&mut encoder, StringId(StringId::USED_ONCE + 9)),
             line
         );
-        assert!(encoder.strings.is_empty());
+        assert!(encoder.names.count() == 0);
         assert_eq!(start_thread(&mut encoder, StringId(9)), line);
-        assert_eq!(encoder.strings.len(), 1, "another record may name this one");
+        assert_eq!(encoder.names.count(), 1, "another record may name this one");
     }
 }

@@ -1,0 +1,475 @@
+//! `heap=sites|dump|all`: every object the program makes, where it was made, and whether it is alive.
+//!
+//! The VM tells of each allocation on the thread that makes it. A cache of that thread finds the site by the top of the
+//! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
+//! which of them have died.
+
+mod heap_totals;
+mod late_attach;
+mod live_objects;
+mod report;
+mod sample_weight;
+mod sites;
+mod thread_sites;
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::gc::cannot_gc_at_vm_death;
+use super::worker::Worker;
+use super::{Context, Engine, Moment, Report, Requirement};
+use crate::console;
+use crate::jvmti::{
+    AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
+    NumberFlag, Object, RegisteredThreads, SessionId, VmFlags,
+};
+use crate::names::Tables;
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::options::Options;
+use crate::output::Journal;
+use crate::stacks::{Stacks, TopFrames, VmTopFrames};
+
+use late_attach::LateStart;
+use live_objects::LiveObjects;
+use report::HeapState;
+use sample_weight::Scale;
+use sites::{Amount, Sites};
+use thread_sites::{Cache, Local};
+
+pub use report::SitesRequest;
+
+/// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The interval of a VM that nobody has told another.
+const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
+
+/// Tracks allocations and what became of them.
+pub struct AllocationTracker {
+    agent_threads: Arc<AgentThreads>,
+    sweeper: Worker,
+    shared: Arc<Shared>,
+    plan: ReportPlan,
+    /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
+    settled_at_death: OnceLock<bool>,
+}
+
+/// What the options say of reports.
+struct ReportPlan {
+    /// `heap=`: whether sites are reported.
+    sites: bool,
+    /// `cutoff=`.
+    cutoff: f64,
+    /// `gc=`: whether garbage is collected before live objects are reported.
+    collect: bool,
+    /// `sample=`: the bytes between two allocations that are seen, where not all are.
+    sampled: Option<u32>,
+}
+
+/// What the events and the sweeper share.
+struct Shared {
+    env: Env,
+    registered: Arc<RegisteredThreads>,
+    tables: Arc<Tables>,
+    sites: Sites,
+    stacks: Arc<Stacks>,
+    top_frames: Box<dyn TopFrames>,
+    scale: Scale,
+    live: LiveObjects,
+    /// `Some` where the VM was up before the tracker.
+    late: Option<LateStart>,
+    /// Threads outlive sessions, and keep caches of an earlier one.
+    session: SessionId,
+    /// The caches of all threads; they go with their threads, or with the tracker.
+    caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
+    /// Entries in them.
+    cached: Arc<AtomicUsize>,
+}
+
+/// What `heap=` needs of the VM.
+pub(super) fn requirement(options: &Options) -> Option<Requirement> {
+    options.heap.map(|heap| Requirement {
+        option: heap.option(),
+        capabilities: &[
+            Capability::AllocationEvents,
+            Capability::GarbageCollectionEvents,
+            Capability::HeapWalk,
+        ],
+    })
+}
+
+/// Prepares the VM to tell of allocations. `false` where it will not tell of all of them.
+fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
+    env.set_allocation_interval(interval)?;
+    let version = env.vm_version().unwrap_or(u32::MAX);
+    if version >= 21 {
+        return Ok(true);
+    }
+    // A VM that is up is made to keep no buffers when the tracker starts.
+    let keeps_none = |flags| version >= 16 || !env.is_loading() || keep_no_buffer(flags);
+    let loses_nothing = |flags: VmFlags| tells_without_buffers(flags) && keeps_none(flags);
+    Ok(env.flags().is_some_and(loses_nothing))
+}
+
+/// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
+fn tells_without_buffers(flags: VmFlags) -> bool {
+    let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
+    flags.is_on(BoolFlag::UseTlab) || !is_silent
+}
+
+/// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
+/// worth keeping, it is made outside, and what is made in the rest of the buffer goes untold
+/// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended). A buffer is worth keeping when it has more left
+/// than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
+fn keep_no_buffer(flags: VmFlags) -> bool {
+    flags.set(NumberFlag::TlabRefillWasteFraction, 1) && flags.switch(BoolFlag::ResizeTlab, false)
+}
+
+impl AllocationTracker {
+    /// A tracker of every allocation, or of a part of them; `None` where the heap is not asked for.
+    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+        let (env, options) = (context.env, context.options);
+        let heap = options.heap?;
+        let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
+        // A VM that refuses the interval tells of some allocations, as one that loses some.
+        if !prepare(env, interval).unwrap_or(false) {
+            console::line(format_args!(
+                "this VM cannot be made to tell of all allocations; some will be missing"
+            ));
+        }
+        let sweeper = Worker::default();
+        let shared = Shared {
+            env,
+            registered: context.registered.clone(),
+            tables: context.tables.clone(),
+            sites: Sites::default(),
+            stacks: context.stacks.clone(),
+            top_frames: Box::new(VmTopFrames(env)),
+            scale: Scale::of(interval),
+            live: LiveObjects::new(sweeper.clone()),
+            late: (!env.is_loading()).then(LateStart::default),
+            session: env.session(),
+            caches: Mutex::default(),
+            cached: Arc::default(),
+        };
+        Some(Self {
+            agent_threads: context.agent_threads.clone(),
+            sweeper,
+            shared: Arc::new(shared),
+            plan: ReportPlan {
+                sites: heap.has_sites(),
+                cutoff: options.cutoff,
+                collect: options.collect,
+                sampled: options.sample,
+            },
+            settled_at_death: OnceLock::new(),
+        })
+    }
+
+    /// The current thread has made an object.
+    pub fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+        Local::with(&self.shared, |local| {
+            local.allocated(&self.shared, jni, allocation)
+        });
+    }
+
+    /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
+    pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
+        Local::with(&self.shared, |local| local.set_muted(true));
+        let answer = body();
+        Local::with(&self.shared, |local| local.set_muted(false));
+        answer
+    }
+
+    /// A collection is over.
+    pub fn gc_finished(&self, pause: GcPause<'_>) {
+        if let Some(late) = &self.shared.late {
+            late.gc_finished(pause);
+        }
+        self.shared.live.collected();
+    }
+
+    /// Tracks allocations again after [`AllocationTracker::pause`]; those of the meantime have been made before the agent
+    /// could see them.
+    pub fn resume(&self) -> Result<(), JvmtiError> {
+        let env = self.shared.env;
+        env.enable(Event::Allocation)?;
+        env.force_garbage_collection()
+    }
+
+    /// Tracks no allocation any more; what has been tracked goes on being so.
+    pub fn pause(&self) -> Result<(), JvmtiError> {
+        self.shared.env.disable(Event::Allocation)
+    }
+
+    /// Counts from nothing: what is there belongs to no site any more.
+    pub fn clear(&self, jni: Jni<'_>) {
+        let Shared {
+            ref live,
+            ref sites,
+            scale,
+            ..
+        } = *self.shared;
+        live.clear(jni, sites, scale);
+    }
+
+    /// Looks which objects are alive, as `gc=` says. `false` where what is alive is only known as of the last collection.
+    pub fn settle(&self, jni: Jni<'_>, moment: Moment) -> bool {
+        self.settle_with(jni, moment, self.plan.collect)
+    }
+
+    /// As [`AllocationTracker::settle`]; `collect` says whether garbage may be collected for it.
+    pub fn settle_with(&self, jni: Jni<'_>, moment: Moment, collect: bool) -> bool {
+        let settle = || {
+            self.try_to_settle(jni, moment, collect)
+                .unwrap_or_else(|error| {
+                    console::line(format_args!(
+                        "{error}; live objects are those of the last look"
+                    ));
+                    false
+                })
+        };
+        match moment {
+            Moment::Running => settle(),
+            Moment::Death => *self.settled_at_death.get_or_init(settle),
+        }
+    }
+
+    fn try_to_settle(
+        &self,
+        jni: Jni<'_>,
+        moment: Moment,
+        collect: bool,
+    ) -> Result<bool, JvmtiError> {
+        let Shared {
+            env,
+            ref live,
+            ref sites,
+            scale,
+            ..
+        } = *self.shared;
+        let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
+        if collects {
+            env.force_garbage_collection()?;
+        }
+        live.sweep_all(jni, sites, scale);
+        Ok(collects)
+    }
+
+    /// Reports the sites as they are; `collected` is what [`AllocationTracker::settle`] answered.
+    pub fn report_sites(
+        &self,
+        jni: Jni<'_>,
+        journal: &Journal,
+        request: SitesRequest,
+        collected: bool,
+    ) {
+        let unseen = self.unseen(jni).unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; objects that nobody saw being made are left out"
+            ));
+            Vec::new()
+        });
+        let mut notes = Vec::new();
+        if let Some(bytes) = self.plan.sampled {
+            notes.push(format!("sampled every {bytes} bytes"));
+        }
+        if !collected {
+            notes.push("live as of the last garbage collection".to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let state = HeapState {
+            collected,
+            unseen: &unseen,
+            note: note.as_deref(),
+        };
+        report::sites(journal, &self.shared.sites, request, state);
+    }
+
+    /// Collects garbage and writes HEAP SUMMARY alone.
+    pub fn report_heap(&self, jni: Jni<'_>, journal: &Journal) -> Result<(), JvmtiError> {
+        self.try_to_settle(jni, Moment::Running, true)?;
+        let unseen = self.unseen(jni)?;
+        let unseen = unseen.iter().map(|&(_, amount)| amount);
+        let unseen = unseen.fold(Amount::default(), |sum, amount| sum + amount);
+        report::heap_summary(journal, &self.shared.sites, unseen);
+        Ok(())
+    }
+
+    /// How many tracked objects there are at the most.
+    pub fn tracked(&self) -> usize {
+        self.shared.live.len()
+    }
+
+    /// Calls `look` with each tracked object that is alive and the trace that allocated it; one that has died a moment ago
+    /// stands for null. `look` makes no object and has nothing tracked.
+    pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, TraceId)) {
+        let Shared { live, sites, .. } = &*self.shared;
+        live.for_each(&mut |object, site| look(object, sites.key(site).trace));
+    }
+
+    /// What the site table cannot say: what is in the heap and was made before the agent could see it, by class.
+    fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+        self.shared.stacks.sweep(jni);
+        match self.shared.scale {
+            Scale::Exact => self.shared.unseen(jni),
+            // An estimate cannot be told from what it leaves out.
+            Scale::Sampled(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// What a run that tracks nothing answers a collector who asks for sites.
+pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
+    let nothing = HeapState {
+        collected: false,
+        unseen: &[],
+        note: None,
+    };
+    report::sites(journal, &Sites::default(), request, nothing);
+}
+
+/// What a run that tracks nothing answers a collector who asks how much the heap holds.
+pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiError> {
+    let live = heap_totals::live(env)?;
+    report::heap_summary(journal, &Sites::default(), live);
+    Ok(())
+}
+
+impl Engine for AllocationTracker {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let Shared { env, scale, .. } = *self.shared;
+        let shared = self.shared.clone();
+        self.sweeper.start(
+            &self.agent_threads,
+            env,
+            jni,
+            "HPROF sweeper",
+            move |jni, worker| shared.run(jni, worker),
+        )?;
+        if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {
+            let is_concurrent = cannot_gc_at_vm_death(env);
+            if !late.exact(env, jni, &self.agent_threads, is_concurrent)? {
+                console::line(format_args!(
+                    "threads that run already may make half a megabyte of objects each before they are seen"
+                ));
+            }
+            return Ok(());
+        }
+        env.enable(Event::GarbageCollection)?;
+        env.enable(Event::Allocation)?;
+        // A collection takes the threads' allocation buffers away: those were handed out before the event was on.
+        env.force_garbage_collection()
+    }
+
+    /// Ends the sweeper. Objects are no longer tracked when it returns.
+    fn stop(&self, _jni: Jni<'_>) {
+        let _ = self.shared.env.disable(Event::Allocation);
+        self.sweeper.stop();
+    }
+
+    fn current_thread_started(&self, serial: ThreadSerial) {
+        Local::with(&self.shared, |local| local.set_serial(serial));
+    }
+
+    fn has_report(&self) -> bool {
+        self.plan.sites
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        // A heap dump before it takes its time: the program has gone on meanwhile, unless it has ended.
+        let collected = self.settle(jni, report.moment);
+        report.say(" allocation sites ...");
+        let request = SitesRequest {
+            cutoff: self.plan.cutoff,
+            ..SitesRequest::default()
+        };
+        self.report_sites(jni, report.journal, request, collected);
+    }
+
+    /// The references to the program's objects; nothing is tracked from here on.
+    fn give_back(&self, jni: Jni<'_>) {
+        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
+        if let Some(late) = &self.shared.late {
+            late.give_back();
+        }
+        self.shared.live.give_back(jni);
+        for cache in std::mem::take(&mut *self.shared.caches.lock()) {
+            if let Some(cache) = cache.upgrade() {
+                cache.lock().forget();
+            }
+        }
+    }
+}
+
+/// The VM fills gaps in the heap with these; nobody made them, and no program can see them.
+fn is_filler(class: &str) -> bool {
+    matches!(
+        class,
+        "jdk.internal.vm.FillerElement[]" | "jdk.internal.vm.FillerObject"
+    )
+}
+
+impl Shared {
+    /// What the sweeper does: objects after every collection, classes less often.
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut next_class_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(Instant::now() + SWEEP_INTERVAL) {
+            self.sweep(jni);
+            if Instant::now() >= next_class_sweep {
+                self.stacks.sweep(jni);
+                next_class_sweep = Instant::now() + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    fn sweep(&self, jni: Jni<'_>) {
+        self.caches.lock().retain(|cache| cache.strong_count() > 0);
+        if self.live.is_overfull() {
+            // Nothing of what piled up can be told from garbage but by the collector.
+            let _ = self.env.force_garbage_collection();
+        }
+        self.live.sweep(jni, &self.sites, self.scale);
+    }
+
+    /// What the heap holds beyond what is tracked.
+    fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        for (key, site) in self.sites.iter() {
+            let live = site.live();
+            let tracked = tracked.entry(key.class).or_default();
+            tracked.instances += live.instances;
+            tracked.bytes += live.bytes;
+        }
+        let classes = self.env.loaded_classes(jni)?;
+        let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
+        let counts = self.env.class_histogram(&objects)?;
+        let mut unseen = Vec::new();
+        for (&class, count) in objects
+            .iter()
+            .zip(&counts)
+            .filter(|(_, count)| count.instances > 0)
+        {
+            let id = self.stacks.class(jni, class)?;
+            if is_filler(self.tables.strings.get(self.tables.classes.get(id).name)) {
+                continue;
+            }
+            let tracked = tracked.get(&id).copied().unwrap_or_default();
+            let amount = Amount {
+                instances: count.instances.saturating_sub(tracked.instances),
+                bytes: count.bytes.saturating_sub(tracked.bytes),
+            };
+            if amount.instances > 0 {
+                unseen.push((id, amount));
+            }
+        }
+        Ok(unseen)
+    }
+}

@@ -1,0 +1,328 @@
+//! ALLOC SITES and HEAP SUMMARY: where objects were made, and which are alive.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+use hprof_format::{
+    AllocSite, BasicType, Record, SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
+};
+
+use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
+use crate::names::class::ClassId;
+use crate::names::trace::TraceId;
+use crate::output::serials;
+use crate::output::{Entry, Journal};
+
+/// Which sites are wanted, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SitesRequest {
+    /// Rows below this share of all bytes that the order goes by are left out.
+    pub cutoff: f64,
+    /// Ordered by allocated bytes instead of live ones.
+    pub by_allocation: bool,
+    /// Only what has changed since the last report.
+    pub incremental: bool,
+}
+
+/// What is known about the heap beyond the site table.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapState<'a> {
+    /// Garbage was collected just before.
+    pub collected: bool,
+    /// What was made before the agent could see it, by class.
+    pub unseen: &'a [(ClassId, Amount)],
+    /// A line about how the numbers came to be.
+    pub note: Option<&'a str>,
+}
+
+/// One site's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    live: Amount,
+    allocated: Amount,
+}
+
+/// Writes both records. Counting is not reset: sites are for the whole run.
+pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: HeapState<'_>) {
+    journal.entry(|entry| {
+        let rows = rows(sites, request.incremental, state.unseen);
+        let (total, rows) = select(rows, request);
+        for (key, _) in &rows {
+            entry.trace(key.trace);
+            entry.class(key.class);
+        }
+        if let Some(note) = state.note {
+            entry.note(note);
+        }
+        let sites = rows
+            .iter()
+            .map(|&(key, row)| alloc_site(entry, key, row))
+            .collect();
+        entry.records.write(&Record::HeapSummary {
+            live_bytes: total.live.bytes,
+            live_instances: total.live.instances,
+            allocated_bytes: total.allocated.bytes,
+            allocated_instances: total.allocated.instances,
+        });
+        entry.records.write(&Record::AllocSites {
+            flags: flags(request, state),
+            cutoff: request.cutoff as f32,
+            live_bytes: total.live.bytes,
+            live_instances: total.live.instances,
+            allocated_bytes: total.allocated.bytes,
+            allocated_instances: total.allocated.instances,
+            sites: Cow::Owned(sites),
+        });
+    });
+}
+
+/// Writes HEAP SUMMARY alone; `unseen` is what the heap holds beyond the site table.
+pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
+    journal.entry(|entry| {
+        let (live, allocated) = sites
+            .iter()
+            .fold((unseen, unseen), |(live, allocated), (_, site)| {
+                (live + site.live(), allocated + site.allocated())
+            });
+        entry.records.write(&Record::HeapSummary {
+            live_bytes: live.bytes,
+            live_instances: live.instances,
+            allocated_bytes: allocated.bytes,
+            allocated_instances: allocated.instances,
+        });
+    });
+}
+
+fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(SiteKey, Row)> {
+    let mut rows = HashMap::<SiteKey, Row, foldhash::fast::FixedState>::default();
+    for (key, site) in sites.iter() {
+        let has_changed = site.take_change();
+        if has_changed || !incremental {
+            let row = Row {
+                live: site.live(),
+                allocated: site.allocated(),
+            };
+            // A site of which everything was forgotten says nothing any more.
+            if row != Row::default() {
+                rows.insert(key, row);
+            }
+        }
+    }
+    // Objects made where the stack had no frames share the trace with those that nobody saw.
+    for &(class, amount) in unseen.iter().filter(|_| !incremental) {
+        let row = rows
+            .entry(SiteKey {
+                class,
+                trace: TraceId::EMPTY,
+            })
+            .or_default();
+        row.live = row.live + amount;
+        row.allocated = row.allocated + amount;
+    }
+    rows.into_iter().collect()
+}
+
+/// The sum of all rows, and those that are not cut off, the largest first. Ties go by the other amount, then by number,
+/// so that equal runs give equal files.
+fn select(mut rows: Vec<(SiteKey, Row)>, request: SitesRequest) -> (Row, Vec<(SiteKey, Row)>) {
+    let total = rows.iter().fold(Row::default(), |sum, (_, row)| Row {
+        live: sum.live + row.live,
+        allocated: sum.allocated + row.allocated,
+    });
+    let sizes = |row: &Row| match request.by_allocation {
+        true => (row.allocated.bytes, row.live.bytes),
+        false => (row.live.bytes, row.allocated.bytes),
+    };
+    rows.sort_by_key(|(key, row)| {
+        let largest_first = std::cmp::Reverse(sizes(row));
+        (largest_first, key.trace, key.class)
+    });
+    let all = sizes(&total).0 as f64;
+    let end = rows.partition_point(|(_, row)| sizes(row).0 as f64 >= request.cutoff * all);
+    rows.truncate(end);
+    (total, rows)
+}
+
+fn flags(request: SitesRequest, state: HeapState<'_>) -> u16 {
+    let flag = |is_set: bool, flag: u16| if is_set { flag } else { 0 };
+    flag(request.incremental, SITES_INCREMENTAL)
+        | flag(request.by_allocation, SITES_BY_ALLOCATION)
+        | flag(state.collected, SITES_FORCED_GC)
+}
+
+fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: Row) -> AllocSite {
+    let class = entry.tables.classes.get(key.class);
+    AllocSite {
+        array_of: element_type(entry.tables.strings.get(class.name)),
+        class: serials::class(key.class),
+        trace: serials::trace(key.trace),
+        live_bytes: row.live.bytes,
+        live_instances: row.live.instances,
+        allocated_bytes: row.allocated.bytes,
+        allocated_instances: row.allocated.instances,
+    }
+}
+
+/// What an array of that name holds; `None` where it is no array.
+fn element_type(class: &str) -> Option<BasicType> {
+    Some(match class.strip_suffix("[]")? {
+        "boolean" => BasicType::Boolean,
+        "char" => BasicType::Char,
+        "float" => BasicType::Float,
+        "double" => BasicType::Double,
+        "byte" => BasicType::Byte,
+        "short" => BasicType::Short,
+        "int" => BasicType::Int,
+        "long" => BasicType::Long,
+        _ => BasicType::Object,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::allocations::sites::Weight;
+    use crate::names::Tables;
+    use crate::names::loader::LoaderId;
+    use crate::names::object::ObjectId;
+
+    /// Sites of one class each; (objects of 16 bytes made, of them dead).
+    fn some_sites(made_and_dead: &[(u64, u64)]) -> (Tables, Sites, Vec<SiteKey>) {
+        let tables = Tables::default();
+        let sites = Sites::default();
+        let keys = made_and_dead
+            .iter()
+            .enumerate()
+            .map(|(index, &(made, dead))| {
+                let name = tables.strings.intern(&format!("C{index}"));
+                let class = tables
+                    .classes
+                    .intern(LoaderId::BOOT, name, || ObjectId(1))
+                    .id();
+                let key = SiteKey {
+                    class,
+                    trace: TraceId::EMPTY,
+                };
+                let site = sites.intern(key);
+                (0..made).for_each(|_| sites.get(site).add_allocated(Weight::exact(16)));
+                (0..dead).for_each(|_| sites.get(site).add_dead(Weight::exact(16)));
+                key
+            });
+        let keys = keys.collect();
+        (tables, sites, keys)
+    }
+
+    fn chosen(
+        sites: &Sites,
+        request: SitesRequest,
+        unseen: &[(ClassId, Amount)],
+    ) -> (Row, Vec<SiteKey>) {
+        let (total, rows) = select(rows(sites, request.incremental, unseen), request);
+        (total, rows.into_iter().map(|(key, _)| key).collect())
+    }
+
+    #[test]
+    fn live_bytes_decide_unless_allocated_ones_are_asked_for() {
+        let (_, sites, keys) = some_sites(&[(10, 10), (5, 1), (6, 0)]);
+        let (total, by_live) = chosen(&sites, SitesRequest::default(), &[]);
+        assert_eq!(
+            total.live,
+            Amount {
+                instances: 10,
+                bytes: 160
+            }
+        );
+        assert_eq!(
+            total.allocated,
+            Amount {
+                instances: 21,
+                bytes: 336
+            }
+        );
+        assert_eq!(by_live, [keys[2], keys[1], keys[0]]);
+        let request = SitesRequest {
+            by_allocation: true,
+            ..Default::default()
+        };
+        assert_eq!(chosen(&sites, request, &[]).1, [keys[0], keys[2], keys[1]]);
+    }
+
+    #[test]
+    fn what_is_below_the_cutoff_is_left_out_but_counted() {
+        let (_, sites, keys) = some_sites(&[(90, 0), (9, 0), (1, 0)]);
+        let request = SitesRequest {
+            cutoff: 0.09,
+            ..Default::default()
+        };
+        let (total, rows) = chosen(&sites, request, &[]);
+        assert_eq!((total.live.instances, rows), (100, vec![keys[0], keys[1]]));
+    }
+
+    #[test]
+    fn what_was_there_before_is_a_site_of_its_own() {
+        let (tables, sites, keys) = some_sites(&[(2, 0)]);
+        let other = ClassId::clone(
+            &tables
+                .classes
+                .intern(LoaderId::BOOT, tables.strings.intern("Other"), || {
+                    ObjectId(1)
+                })
+                .id(),
+        );
+        let unseen = [
+            (
+                keys[0].class,
+                Amount {
+                    instances: 1,
+                    bytes: 16,
+                },
+            ),
+            (
+                other,
+                Amount {
+                    instances: 9,
+                    bytes: 900,
+                },
+            ),
+        ];
+        let (total, rows) = chosen(&sites, SitesRequest::default(), &unseen);
+        assert_eq!(
+            total.live,
+            Amount {
+                instances: 12,
+                bytes: 948
+            }
+        );
+        assert_eq!(
+            rows,
+            [
+                SiteKey {
+                    class: other,
+                    trace: TraceId::EMPTY
+                },
+                keys[0]
+            ]
+        );
+    }
+
+    #[test]
+    fn an_incremental_report_has_what_changed() {
+        let (_, sites, keys) = some_sites(&[(1, 0), (1, 0)]);
+        let request = SitesRequest {
+            incremental: true,
+            ..Default::default()
+        };
+        assert_eq!(chosen(&sites, request, &[]).1.len(), 2);
+        assert_eq!(chosen(&sites, request, &[]).1, []);
+        sites.get(sites.intern(keys[1])).add_dead(Weight::exact(16));
+        assert_eq!(chosen(&sites, request, &[]).1, [keys[1]]);
+    }
+
+    #[test]
+    fn arrays_name_what_they_hold() {
+        assert_eq!(element_type("java.lang.String"), None);
+        assert_eq!(element_type("java.lang.String[]"), Some(BasicType::Object));
+        assert_eq!(element_type("int[]"), Some(BasicType::Int));
+        assert_eq!(element_type("int[][]"), Some(BasicType::Object));
+    }
+}

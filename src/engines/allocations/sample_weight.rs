@@ -1,0 +1,88 @@
+//! What one allocation that the VM tells of stands for.
+
+use crate::engines::allocations::sites::Weight;
+use crate::jvmti::Interval;
+
+/// How allocations count.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scale {
+    /// Each for itself.
+    Exact,
+    /// Each for as many as the VM passed over: its bytes between two that it tells of are geometrically distributed, with
+    /// this mean.
+    Sampled(f64),
+}
+
+impl Scale {
+    pub(super) fn of(interval: Interval) -> Self {
+        match interval {
+            Interval::Every => Self::Exact,
+            Interval::Bytes(bytes) => Self::Sampled(f64::from(bytes)),
+        }
+    }
+
+    /// The weight of an object of that size.
+    ///
+    /// A mark falls on each byte with the chance 1 / mean, so an object of `s` bytes is told with the chance
+    /// `1 - e^(-s / mean)`, and stands for the inverse of that.
+    pub(super) fn weight(self, size: u64) -> Weight {
+        match self {
+            Self::Exact => Weight::exact(size),
+            Self::Sampled(mean) => {
+                let stands_for = 1.0 / -(-(size as f64) / mean).exp_m1();
+                Weight {
+                    instances: (stands_for * Weight::ONE as f64).round() as u64,
+                    bytes: (stands_for * size as f64).round() as u64,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_objects_stand_for_many_and_huge_ones_for_themselves() {
+        let scale = Scale::Sampled(524_288.0);
+        let small = scale.weight(16);
+        assert!((small.instances as f64 / Weight::ONE as f64 - 32_768.5).abs() < 0.1);
+        assert!(small.bytes.abs_diff(524_296) <= 1);
+        assert_eq!(
+            scale.weight(100 << 20),
+            Weight {
+                instances: Weight::ONE,
+                bytes: 100 << 20
+            }
+        );
+        assert_eq!(Scale::Exact.weight(24), Weight::exact(24));
+    }
+
+    /// The truth against the estimate, with marks thrown as the VM throws them.
+    #[test]
+    fn estimates_are_unbiased() {
+        let (mean, size, objects) = (10_000.0_f64, 400_u64, 2_000_000_u64);
+        let scale = Scale::Sampled(mean);
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next_gap = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            -(((random >> 11) as f64 + 0.5) / (1_u64 << 53) as f64).ln() * mean
+        };
+        let (mut estimate, mut left) = (0, next_gap());
+        for _ in 0..objects {
+            left -= size as f64;
+            if left < 0.0 {
+                estimate += scale.weight(size).bytes;
+                left = next_gap();
+            }
+        }
+        let truth = objects * size;
+        assert!(
+            (estimate as f64 / truth as f64 - 1.0).abs() < 0.02,
+            "{estimate} for {truth}"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! Allocation sites: a class and the trace that made objects of it, with how much was made and how much has died.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::names::class::ClassId;
+use crate::names::intern::Interner;
+use crate::names::trace::TraceId;
+
+/// An allocation site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteId(u32);
+
+/// What makes a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SiteKey {
+    /// What is made.
+    pub class: ClassId,
+    /// Where.
+    pub trace: TraceId,
+}
+
+/// One site.
+#[derive(Default)]
+pub struct Site {
+    allocated: Tally,
+    dead: Tally,
+    /// What of `dead` was forgotten by [`Site::forget_dead`].
+    forgotten: Tally,
+    /// Objects made and dead, added, at the last [`Site::take_change`].
+    known: AtomicU64,
+}
+
+/// How much an allocation counts for: one object and its bytes, or, where only some allocations are seen, as many as it
+/// stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Objects, in units of 1 / [`Weight::ONE`].
+    pub instances: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Objects and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Objects.
+    pub instances: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl std::ops::Add for Amount {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            instances: self.instances + other.instances,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    instances: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Weight {
+    /// One object. Fractions matter to estimates, and 2^48 objects still fit.
+    pub const ONE: u64 = 1 << 16;
+
+    /// One object of so many bytes.
+    pub fn exact(bytes: u64) -> Self {
+        Self {
+            instances: Self::ONE,
+            bytes,
+        }
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.saturating_sub(other.instances),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+impl Tally {
+    fn set(&self, weight: Weight) {
+        self.instances.store(weight.instances, Ordering::Relaxed);
+        self.bytes.store(weight.bytes, Ordering::Relaxed);
+    }
+
+    fn add(&self, weight: Weight) {
+        self.instances
+            .fetch_add(weight.instances, Ordering::Relaxed);
+        self.bytes.fetch_add(weight.bytes, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Weight {
+        Weight {
+            instances: self.instances.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Site {
+    /// An object was made here.
+    pub fn add_allocated(&self, weight: Weight) {
+        self.allocated.add(weight);
+    }
+
+    /// An object that was made here, and added with this weight, is gone.
+    pub fn add_dead(&self, weight: Weight) {
+        self.dead.add(weight);
+    }
+
+    /// Whether objects were made here or have died since this was asked last.
+    pub fn take_change(&self) -> bool {
+        let now = self
+            .allocated
+            .get()
+            .instances
+            .wrapping_add(self.dead.get().instances);
+        self.known.swap(now, Ordering::Relaxed) != now
+    }
+
+    /// Counts what has died no longer among what was made. Nothing may be added to it meanwhile.
+    pub fn forget_dead(&self) {
+        self.forgotten.set(self.dead.get());
+    }
+
+    /// All that was made here.
+    pub fn allocated(&self) -> Amount {
+        // Read in this order nothing is forgotten that was not made.
+        let forgotten = self.forgotten.get();
+        amount(self.allocated.get().less(forgotten))
+    }
+
+    /// What is not known to be dead.
+    pub fn live(&self) -> Amount {
+        // Read in this order nothing is dead that was not made.
+        let dead = self.dead.get();
+        amount(self.allocated.get().less(dead))
+    }
+}
+
+fn amount(weight: Weight) -> Amount {
+    Amount {
+        instances: (weight.instances + Weight::ONE / 2) / Weight::ONE,
+        bytes: weight.bytes,
+    }
+}
+
+/// The site table.
+#[derive(Default)]
+pub struct Sites(Interner<Entry>);
+
+struct Entry {
+    key: SiteKey,
+    site: Site,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+impl std::hash::Hash for Entry {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl hashbrown::Equivalent<Entry> for SiteKey {
+    fn equivalent(&self, entry: &Entry) -> bool {
+        *self == entry.key
+    }
+}
+
+impl Sites {
+    /// The id of a site.
+    pub fn intern(&self, key: SiteKey) -> SiteId {
+        SiteId(self.0.intern(&key, || Entry {
+            key,
+            site: Site::default(),
+        }))
+    }
+
+    /// The site.
+    pub fn get(&self, id: SiteId) -> &Site {
+        &self.0.get(id.0).site
+    }
+
+    /// What made the site.
+    pub fn key(&self, id: SiteId) -> SiteKey {
+        self.0.get(id.0).key
+    }
+
+    /// All sites.
+    pub fn iter(&self) -> impl Iterator<Item = (SiteKey, &Site)> {
+        self.0.iter().map(|(_, entry)| (entry.key, &entry.site))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_live_is_what_was_made_less_what_died() {
+        let site = Site::default();
+        for bytes in [16, 24, 32] {
+            site.add_allocated(Weight::exact(bytes));
+        }
+        site.add_dead(Weight::exact(24));
+        assert_eq!(
+            site.allocated(),
+            Amount {
+                instances: 3,
+                bytes: 72
+            }
+        );
+        assert_eq!(
+            site.live(),
+            Amount {
+                instances: 2,
+                bytes: 48
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_forgotten_was_never_made() {
+        let site = Site::default();
+        for _ in 0..3 {
+            site.add_allocated(Weight::exact(16));
+        }
+        site.add_dead(Weight::exact(16));
+        site.add_dead(Weight::exact(16));
+        site.forget_dead();
+        let left = Amount {
+            instances: 1,
+            bytes: 16,
+        };
+        assert_eq!((site.allocated(), site.live()), (left, left));
+    }
+
+    #[test]
+    fn estimates_add_up_before_they_are_rounded() {
+        let site = Site::default();
+        for _ in 0..10 {
+            site.add_allocated(Weight {
+                instances: Weight::ONE * 14 / 10,
+                bytes: 100,
+            });
+        }
+        assert_eq!(
+            site.allocated(),
+            Amount {
+                instances: 14,
+                bytes: 1_000
+            }
+        );
+    }
+}

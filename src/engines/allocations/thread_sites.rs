@@ -1,0 +1,232 @@
+//! What each thread keeps for itself, so that the common allocation takes no lock that another thread wants.
+
+use std::cell::RefCell;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::Shared;
+use super::live_objects::Nursery;
+use crate::engines::allocations::sites::{SiteId, SiteKey};
+use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, Weak};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+
+/// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
+/// VM longer.
+const CROWD: usize = 4;
+/// Entries that share a hash stand at keys this far apart; any odd number that spreads.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Sites that the caches of all threads hold together, 28 bytes each. A thread that finds them full starts anew.
+const CACHED: usize = 1_000_000;
+
+thread_local! {
+    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+}
+
+/// The cache and the nursery of one thread of the system. A virtual thread uses those of whichever carries it.
+pub(super) struct Local {
+    /// A thread may find what it kept for an earlier session, which is over.
+    session: SessionId,
+    frames: Vec<Frame>,
+    cache: Arc<Mutex<Cache>>,
+    nursery: Arc<Nursery>,
+    serial: Option<ThreadSerial>,
+    /// What the thread makes is the agent's.
+    is_muted: bool,
+}
+
+/// What one thread knows of sites. Only that thread uses it while objects are tracked, so its lock is free; the lock is
+/// taken before those of `Stacks` and the tables.
+pub(super) struct Cache {
+    /// Sites by the hash of the frames above them. 64 bits tell the traces of a program apart: among a million of them
+    /// two meet with a chance of one in ten million.
+    sites: HashMap<u64, CachedSite, FixedState>,
+    /// The entries of all threads' caches.
+    cached_by_all: Arc<AtomicUsize>,
+    hasher: FixedState,
+}
+
+struct CachedSite {
+    class: Arc<Weak>,
+    site: SiteId,
+}
+
+/// Where a site is in the cache, or would be.
+enum Place {
+    Taken(SiteId),
+    Free(u64),
+    Crowded,
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+impl Local {
+    /// Runs `body` with what the current thread keeps. An allocation inside an allocation event, or on a thread that is
+    /// being taken down, finds it taken, and gets something for the moment.
+    pub(super) fn with(shared: &Shared, body: impl FnOnce(&mut Local)) {
+        let mut body = Some(body);
+        let _ = LOCAL.try_with(|local| {
+            if let Ok(mut local) = local.try_borrow_mut()
+                && let Some(body) = body.take()
+            {
+                local.take_if(|local| local.session != shared.session);
+                body(local.get_or_insert_with(|| Local::new(shared)));
+            }
+        });
+        if let Some(body) = body {
+            body(&mut Local::new(shared));
+        }
+    }
+
+    fn new(shared: &Shared) -> Self {
+        let cache = Arc::new(Mutex::new(Cache {
+            sites: HashMap::default(),
+            cached_by_all: shared.cached.clone(),
+            hasher: FixedState::default(),
+        }));
+        shared.caches.lock().push(Arc::downgrade(&cache));
+        Self {
+            session: shared.session,
+            frames: vec![Frame::default(); shared.stacks.depth()],
+            cache,
+            nursery: shared.live.new_nursery(),
+            serial: None,
+            is_muted: false,
+        }
+    }
+
+    pub(super) fn set_serial(&mut self, serial: ThreadSerial) {
+        self.serial = Some(serial);
+    }
+
+    pub(super) fn set_muted(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
+    }
+
+    pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
+        if self.is_muted {
+            return;
+        }
+        let depth = shared.stacks.depth();
+        if self.frames.len() != depth {
+            self.frames.resize(depth, Frame::default());
+        }
+        let count = shared.top_frames.top_frames(&mut self.frames);
+        let site = self.site(shared, jni, allocation, count);
+        shared
+            .sites
+            .get(site)
+            .add_allocated(shared.scale.weight(allocation.size));
+        shared.live.add(&self.nursery, jni, allocation, site);
+    }
+
+    fn site(
+        &mut self,
+        shared: &Shared,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+        count: usize,
+    ) -> SiteId {
+        let class = allocation.class;
+        let mut cache = self.cache.lock();
+        let trace = cache.hasher.hash_one(&self.frames[..count]);
+        // Traces without frames have classes of all kinds.
+        let crowd = if count == 0 { 0 } else { CROWD };
+        let mut place = cache.find(trace, crowd, jni, class);
+        if let Place::Crowded = place {
+            let identity = shared.env.identity_hash(class).unwrap_or(0);
+            let start = cache.hasher.hash_one((trace, identity));
+            place = cache.find(start, usize::MAX, jni, class);
+        }
+        if let Place::Taken(site) = place {
+            return site;
+        }
+        let (site, class) = new_site(
+            shared,
+            jni,
+            allocation,
+            &self.frames[..count],
+            &mut self.serial,
+        );
+        if let (Place::Free(key), Some(class)) = (place, class) {
+            cache.remember(key, CachedSite { class, site });
+        }
+        site
+    }
+}
+
+impl Cache {
+    /// Looks for the class at `length` places from `start` on.
+    fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> Place {
+        let mut key = start;
+        for _ in 0..length {
+            match self.sites.get(&key) {
+                None => return Place::Free(key),
+                Some(cached) if cached.class.is(jni, class) => return Place::Taken(cached.site),
+                Some(_) => key = key.wrapping_add(STEP),
+            }
+        }
+        Place::Crowded
+    }
+
+    fn remember(&mut self, key: u64, site: CachedSite) {
+        if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
+            self.forget();
+        }
+        self.sites.insert(key, site);
+        self.cached_by_all.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.cached_by_all
+            .fetch_sub(self.sites.len(), Ordering::Relaxed);
+        self.sites = HashMap::default();
+    }
+}
+
+/// The site of an allocation that this thread has not seen yet, and a reference to its class.
+fn new_site(
+    shared: &Shared,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+    frames: &[Frame],
+    own_serial: &mut Option<ThreadSerial>,
+) -> (SiteId, Option<Arc<Weak>>) {
+    let trace = match frames {
+        [] => TraceId::EMPTY,
+        frames => {
+            let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
+            *own_serial = serial;
+            let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+            shared.stacks.trace(jni, serial, frames)
+        }
+    };
+    // The event holds the class, so naming it fails only when the VM is out of memory.
+    let (class, reference) = shared
+        .stacks
+        .class_and_reference(jni, allocation.class)
+        .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
+    (shared.sites.intern(SiteKey { class, trace }), reference)
+}
+
+/// The serial number of the thread that allocates, which is the current one.
+fn current_serial(
+    shared: &Shared,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+) -> Option<ThreadSerial> {
+    let registered = &shared.registered;
+    let serial = registered
+        .remembered()
+        .or_else(|| registered.serial(jni, allocation.thread?));
+    serial.map(ThreadSerial)
+}

@@ -1,0 +1,46 @@
+//! How many samples each trace has been charged with.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::names::trace::TraceId;
+
+/// Samples by trace.
+#[derive(Default)]
+pub(super) struct SampleCounts(Mutex<Samples>);
+
+/// What a report is made of.
+pub(super) type Samples = HashMap<TraceId, u64, FixedState>;
+
+impl SampleCounts {
+    /// Charges samples to a trace.
+    pub(super) fn add(&self, trace: TraceId, samples: u64) {
+        *self.0.lock().entry(trace).or_default() += samples;
+    }
+
+    /// What has been counted since it was taken last.
+    pub(super) fn get(&self) -> Samples {
+        self.0.lock().clone()
+    }
+
+    /// As [`SampleCounts::get`], and counts from nothing.
+    pub(super) fn take(&self) -> Samples {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_add_up_and_are_taken_once() {
+        let counts = SampleCounts::default();
+        counts.add(TraceId::EMPTY, 2);
+        counts.add(TraceId::EMPTY, 3);
+        assert_eq!(counts.get().get(&TraceId::EMPTY), Some(&5));
+        assert_eq!(counts.take().get(&TraceId::EMPTY), Some(&5));
+        assert_eq!(counts.get().len(), 0);
+    }
+}

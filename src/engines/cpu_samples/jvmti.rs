@@ -1,0 +1,255 @@
+//! The sampler that runs on every VM: an agent thread looks at the CPU clock of every thread, once an interval, and takes
+//! the stack of those that have used up a sample.
+//!
+//! Who is charged is exact: the VM's own CPU clocks decide. Which method is charged is not quite: the VM shows stacks at
+//! safepoints, so a loop without one pushes its cost to the next.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::Sampler;
+use super::account::Account;
+use super::counts::SampleCounts;
+use crate::engines::Context;
+use crate::engines::worker::Worker;
+use crate::jvmti::{AgentThreads, Env, Frame, Global, Jni, JvmtiError, Object, VirtualThreads};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::Stacks;
+
+/// How often unloaded classes are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// `cpu=samples` with nothing but JVMTI.
+pub(super) struct JvmtiSampler {
+    agent_threads: Arc<AgentThreads>,
+    worker: Worker,
+    shared: Arc<Shared>,
+}
+
+/// What the agent thread and the events share.
+///
+/// Lock order: `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
+/// for it in its ThreadStart event is in native code, so it holds up no safepoint.
+struct Shared {
+    env: Env,
+    virtual_threads: Option<VirtualThreads>,
+    stacks: Arc<Stacks>,
+    counts: Arc<SampleCounts>,
+    interval: Duration,
+    threads: Mutex<Threads>,
+}
+
+/// The threads that are there.
+struct Threads {
+    watched: HashMap<ThreadSerial, Watched, FixedState>,
+    /// Whether a thread that comes is sampled.
+    on: bool,
+}
+
+/// A thread that may be charged.
+struct Watched {
+    thread: Arc<Global>,
+    account: Account,
+    /// Whether it is sampled.
+    on: bool,
+}
+
+/// A thread that has used up samples.
+struct Due {
+    thread: Arc<Global>,
+    serial: ThreadSerial,
+    samples: u64,
+}
+
+impl JvmtiSampler {
+    /// A sampler that charges a sample for each `interval` of CPU time.
+    pub(super) fn new(context: &Context<'_>, counts: Arc<SampleCounts>) -> Self {
+        let threads = Mutex::new(Threads {
+            watched: HashMap::default(),
+            on: true,
+        });
+        let shared = Arc::new(Shared {
+            env: context.env,
+            virtual_threads: context.virtual_threads,
+            stacks: context.stacks.clone(),
+            counts,
+            interval: context.options.interval,
+            threads,
+        });
+        Self {
+            agent_threads: context.agent_threads.clone(),
+            worker: Worker::default(),
+            shared,
+        }
+    }
+}
+
+impl Sampler for JvmtiSampler {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let shared = self.shared.clone();
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF cpu sampler",
+            run,
+        )
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        let Ok(cpu_time) = self.shared.env.thread_cpu_time(thread) else {
+            return;
+        };
+        let Some(thread) = Global::new(jni, thread) else {
+            return;
+        };
+        let account = Account::open(
+            cpu_time,
+            self.shared.nanos(),
+            FixedState::default().hash_one(serial),
+        );
+        let mut threads = self.shared.threads.lock();
+        let watched = Watched {
+            thread: Arc::new(thread),
+            account,
+            on: threads.on,
+        };
+        threads.watched.insert(serial, watched);
+    }
+
+    fn current_thread_ended(&self, serial: ThreadSerial) {
+        let watched = self.shared.threads.lock().watched.remove(&serial);
+        let watched = watched.filter(|watched| watched.on);
+        let (Some(mut watched), Ok(cpu_time)) =
+            (watched, self.shared.env.current_thread_cpu_time())
+        else {
+            return;
+        };
+        let samples = watched.account.charge(cpu_time, self.shared.nanos());
+        if samples > 0 {
+            let trace = self.shared.stacks.unsampled_trace(serial);
+            self.shared.counts.add(trace, samples);
+        }
+    }
+
+    fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
+        let env = self.shared.env;
+        let mut threads = self.shared.threads.lock();
+        let Some(serial) = thread else {
+            threads.on = on;
+            let watched = threads.watched.values_mut();
+            watched.for_each(|watched| watched.switch(env, on));
+            return true;
+        };
+        let watched = threads.watched.get_mut(&serial);
+        watched.map(|watched| watched.switch(env, on)).is_some()
+    }
+
+    fn stop(&self, jni: Jni<'_>) {
+        self.worker.stop();
+        self.shared.stacks.sweep(jni);
+    }
+}
+
+impl Watched {
+    fn switch(&mut self, env: Env, on: bool) {
+        if on && !self.on {
+            // A thread that is ending has nothing more to charge.
+            let cpu_time = env.thread_cpu_time(self.thread.object());
+            self.account.skip(cpu_time.unwrap_or(u64::MAX));
+        }
+        self.on = on;
+    }
+}
+
+impl Shared {
+    fn nanos(&self) -> u64 {
+        self.interval.as_nanos() as u64
+    }
+
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut frames = Vec::new();
+        let mut next = Instant::now() + self.interval;
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(next) {
+            self.look(jni, &mut frames);
+            let now = Instant::now();
+            if now >= next_sweep {
+                self.stacks.sweep(jni);
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+            // Looks that were missed (a long safepoint) are not made up for: the accounts have kept the time.
+            next = (next + self.interval).max(now);
+        }
+    }
+
+    fn look(&self, jni: Jni<'_>, frames: &mut Vec<Frame>) {
+        let depth = self.stacks.depth();
+        frames.resize(depth, Frame::default());
+        // Without frames there is nothing to charge the samples to, here as with `depth=0`.
+        for due in self.charge().into_iter().filter(|_| depth > 0) {
+            let trace = self.trace(jni, &due, frames);
+            self.counts.add(trace, due.samples);
+        }
+    }
+
+    /// Charges all threads; only those that owe a sample have their stack taken.
+    fn charge(&self) -> Vec<Due> {
+        let interval = self.nanos();
+        let mut due = Vec::new();
+        let mut threads = self.threads.lock();
+        let watched = threads.watched.iter_mut();
+        for (&serial, watched) in watched.filter(|(_, watched)| watched.on) {
+            // A thread that is ending is charged in its ThreadEnd event.
+            let Ok(cpu_time) = self.env.thread_cpu_time(watched.thread.object()) else {
+                continue;
+            };
+            let samples = watched.account.charge(cpu_time, interval);
+            if samples > 0 {
+                due.push(Due {
+                    thread: watched.thread.clone(),
+                    serial,
+                    samples,
+                });
+            }
+        }
+        due
+    }
+
+    fn trace(&self, jni: Jni<'_>, due: &Due, frames: &mut [Frame]) -> TraceId {
+        match self.stack(jni, due.thread.object(), frames) {
+            Ok(count) if count > 0 => self.stacks.trace(jni, due.serial, &frames[..count]),
+            _ => self.stacks.unsampled_trace(due.serial),
+        }
+    }
+
+    /// The stack of a thread; under the virtual thread it carries, if it does, stands the carrier's own.
+    fn stack(
+        &self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        frames: &mut [Frame],
+    ) -> Result<usize, JvmtiError> {
+        let mut count = 0;
+        if let Some(virtual_threads) = self.virtual_threads
+            && let Some(mounted) = virtual_threads.mounted_on(jni, thread)?
+        {
+            // It may have left the carrier by now: then this look finds the carrier alone.
+            count = self
+                .env
+                .stack_trace(Some(mounted.object()), frames)
+                .unwrap_or(0);
+        }
+        if count < frames.len() {
+            count += self.env.stack_trace(Some(thread), &mut frames[count..])?;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,213 @@
+//! What all threads have measured, added up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::call_tree::{Published, Sums, Tree};
+use super::shadow_stack::PublishedStack;
+use super::thread_clock::{ThreadClock, Timing};
+use crate::engines::cpu_times::cost::{Cost, TraceCost};
+use crate::jvmti::{Env, RegisteredThreads};
+use crate::names::Tables;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::TraceShape;
+
+/// A thread, as others see it.
+pub(super) struct Record {
+    pub(super) clock: ThreadClock,
+    /// The context of its innermost call.
+    pub(super) top: AtomicU32,
+    /// The shortest time it has spent in a call that called nothing, in ticks.
+    pub(super) shortest_leaf: AtomicU64,
+    pub(super) contexts: Arc<Published>,
+    pub(super) stack: Arc<PublishedStack>,
+}
+
+/// The threads of one run and what they have measured.
+///
+/// Lock order: `books`, then what a thread has published.
+pub(super) struct Ledger {
+    env: Env,
+    registered: Arc<RegisteredThreads>,
+    tables: Arc<Tables>,
+    shape: TraceShape,
+    timing: Timing,
+    books: Mutex<Books>,
+}
+
+struct Books {
+    threads: Vec<Arc<Record>>,
+    /// The costs of threads that have ended.
+    ended: Costs,
+    /// What has been reported already.
+    reported: Costs,
+    /// What measuring a piece of time costs, in ticks, as far as it has been seen.
+    overhead: u64,
+    /// The shortest leaf of threads that have ended.
+    shortest_leaf: u64,
+}
+
+/// Sums by trace.
+#[derive(Clone, Default)]
+struct Costs(Vec<Sums>);
+
+impl Costs {
+    fn add(&mut self, trace: TraceId, sums: Sums) {
+        let index = trace.index() as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, Sums::default());
+        }
+        self.0[index] += sums;
+    }
+
+    fn get(&self, index: usize) -> Sums {
+        self.0.get(index).copied().unwrap_or_default()
+    }
+}
+
+impl Ledger {
+    /// `overhead` is what a hook costs at the least, in ticks.
+    pub(super) fn new(
+        env: Env,
+        registered: Arc<RegisteredThreads>,
+        tables: Arc<Tables>,
+        shape: TraceShape,
+        timing: Timing,
+        overhead: u64,
+    ) -> Self {
+        Self {
+            env,
+            registered,
+            tables,
+            shape,
+            timing,
+            books: Mutex::new(Books {
+                threads: Vec::new(),
+                ended: Costs::default(),
+                reported: Costs::default(),
+                overhead,
+                shortest_leaf: u64::MAX,
+            }),
+        }
+    }
+
+    pub(super) fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// A tree for the current thread.
+    pub(super) fn new_tree(&self) -> Tree {
+        let thread = self.shape.threads.then(|| self.current_thread());
+        Tree::new(self.tables.clone(), self.shape.depth, thread)
+    }
+
+    fn current_thread(&self) -> ThreadSerial {
+        let serial = self
+            .env
+            .with_current_jni(|jni| self.registered.current(jni));
+        serial.flatten().map_or(ThreadSerial::UNKNOWN, ThreadSerial)
+    }
+
+    /// The current thread begins to measure.
+    pub(super) fn opened(&self, record: Arc<Record>) {
+        self.books.lock().threads.push(record);
+    }
+
+    /// The thread of a record measures no more.
+    pub(super) fn closed(&self, record: &Arc<Record>) {
+        let mut books = self.books.lock();
+        let Some(place) = books
+            .threads
+            .iter()
+            .position(|other| Arc::ptr_eq(other, record))
+        else {
+            return;
+        };
+        books.threads.swap_remove(place);
+        let leaf = record.shortest_leaf.load(Ordering::Relaxed);
+        books.shortest_leaf = books.shortest_leaf.min(leaf);
+        let ended = &mut books.ended;
+        record.contexts.each(|trace, sums| ended.add(trace, sums));
+    }
+
+    /// What has been measured since this was asked last, by trace, without traces that have no cost.
+    pub(super) fn take(&self) -> Vec<TraceCost> {
+        let mut books = self.books.lock();
+        let mut now = books.ended.clone();
+        for record in &books.threads {
+            record.contexts.each(|trace, sums| now.add(trace, sums));
+            add_open(&mut now, record);
+        }
+        let overhead = books.current_overhead();
+        let mut costs = Vec::new();
+        let traces = self.tables.traces.iter().map(|(trace, _)| trace);
+        for trace in traces.take(now.0.len()) {
+            let index = trace.index() as usize;
+            let new = now.get(index).since(books.reported.get(index));
+            let cost = self.cost(new, overhead);
+            if cost != Cost::default() {
+                costs.push(TraceCost { trace, cost });
+            }
+        }
+        books.reported = now;
+        costs
+    }
+
+    /// Sums as time, without what measuring has cost.
+    fn cost(&self, sums: Sums, overhead: u64) -> Cost {
+        let nanos = |ticks: u64, gaps: u64| {
+            self.timing
+                .length
+                .nanos(ticks.saturating_sub(gaps.saturating_mul(overhead)))
+        };
+        Cost {
+            calls: sums.calls,
+            own: nanos(sums.own, sums.gaps),
+            total: nanos(sums.total, sums.total_gaps),
+        }
+    }
+}
+
+impl Books {
+    /// The shortest call that called nothing, of all that were seen, is taken for the cost of measuring: what it did itself is
+    /// a nanosecond or two. A clock that stepped must not make it less than what a hook is known to cost.
+    fn current_overhead(&self) -> u64 {
+        let leaves = self
+            .threads
+            .iter()
+            .map(|record| record.shortest_leaf.load(Ordering::Relaxed));
+        match leaves.chain([self.shortest_leaf]).min() {
+            None | Some(u64::MAX) => self.overhead,
+            Some(shortest) => shortest.max(self.overhead),
+        }
+    }
+}
+
+/// The time of calls that have not returned yet.
+fn add_open(costs: &mut Costs, record: &Record) {
+    let context = record.top.load(Ordering::Relaxed);
+    let open = record.clock.since_last();
+    let own = Sums {
+        own: open,
+        gaps: 1,
+        ..Sums::default()
+    };
+    if context != super::call_tree::ROOT
+        && let Some(trace) = record.contexts.trace(context)
+    {
+        costs.add(trace, own);
+    }
+    record.stack.each_open(|context, ticks, gaps| {
+        if let Some(trace) = record.contexts.trace(context) {
+            let sums = Sums {
+                total: ticks + open,
+                total_gaps: gaps + 1,
+                ..Sums::default()
+            };
+            costs.add(trace, sums);
+        }
+    });
+}

@@ -1,0 +1,309 @@
+//! `cpu=times`, `cpu=old`: every call of every method counted and timed.
+//!
+//! `rewrite` puts calls of our hooks into every class, when it is loaded or, for those that were there before, at the start.
+//! `local` is what the hooks do: each thread has a stack of the calls it is in (`stack`), a tree of the contexts it has been
+//! in (`tree`) and a clock (`thread_clock`). `ledger` adds the threads up.
+
+mod call_tree;
+mod cost;
+mod filter;
+mod ledger;
+mod report;
+mod rewrite;
+mod shadow_stack;
+mod thread_calls;
+mod thread_clock;
+mod unmounted;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Context, Engine, Report, Requirement};
+use crate::console;
+use crate::jvmti::{
+    Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, RegisteredThreads,
+    TickClock, TickStart, VirtualThreads, define_hooks,
+};
+use crate::names::Tables;
+use crate::names::thread::ThreadSerial;
+use crate::options::{Clock, Cpu, Options};
+use crate::stacks::TraceShape;
+
+use cost::TraceCost;
+use filter::ClassFilter;
+use ledger::Ledger;
+use rewrite::Rewriter;
+use thread_clock::Timing;
+use unmounted::Parked;
+
+/// Classes that are defined anew together. The program stands still meanwhile.
+const BATCH: usize = 500;
+/// As above, on a VM that looks at all classes for each of them (before JDK 12).
+const SMALL_BATCH: usize = 8;
+
+/// Counts and times the calls of all methods.
+pub struct MethodTimer {
+    env: Env,
+    /// In its thread storage a virtual thread that is unmounted has the number of its saved calls.
+    unmounted_storage: Env,
+    virtual_threads: Option<VirtualThreads>,
+    registered: Arc<RegisteredThreads>,
+    tables: Arc<Tables>,
+    clock: Clock,
+    shape: TraceShape,
+    cutoff: f64,
+    /// `cpu=old`: how callers and callees are written.
+    old_prof: bool,
+    rewriter: Rewriter,
+    parked: Parked,
+    ticks: TickStart,
+    ledger: Mutex<Option<Arc<Ledger>>>,
+}
+
+/// What `cpu=times` and `cpu=old` need of the VM.
+pub(super) fn requirement(options: &Options) -> Option<Requirement> {
+    let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
+    Some(Requirement {
+        option: cpu.option(),
+        capabilities: &[Capability::ThreadCpuTime, Capability::Retransform],
+    })
+}
+
+impl MethodTimer {
+    /// `None` where calls are not to be timed, or where traces have no frames to charge.
+    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+        let options = context.options;
+        let shape = context.stacks.shape();
+        let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
+        if shape.depth == 0 {
+            return None;
+        }
+        let old_prof = cpu == Cpu::Old;
+        let filter = ClassFilter {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+        };
+        let tables = context.tables.clone();
+        let stacks = context.stacks.clone();
+        let rewriter = Rewriter::new(stacks, tables.clone(), filter, shape.line_numbers);
+        Some(Self {
+            env: context.env,
+            // Where there is only one environment, its storage is that of threads that have a serial number.
+            unmounted_storage: context.env.aside().unwrap_or(context.env),
+            virtual_threads: context.virtual_threads,
+            registered: context.registered.clone(),
+            tables,
+            clock: options.clock,
+            shape: TraceShape {
+                // The old prof format tells of pairs.
+                depth: if old_prof { 2 } else { shape.depth },
+                ..shape
+            },
+            cutoff: options.cutoff,
+            old_prof,
+            rewriter,
+            parked: Parked::default(),
+            ticks: TickClock::choose().begin(),
+            ledger: Mutex::new(None),
+        })
+    }
+
+    /// A class is about to be defined; answers the class with hooks.
+    pub fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
+        self.rewriter.rewrite(jni, class)
+    }
+
+    /// The current thread begins to carry a virtual thread.
+    pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
+        let storage = self.unmounted_storage;
+        let number = storage.thread_storage(Some(thread)).unwrap_or(0);
+        let calls = self.parked.take(number);
+        if number != 0 {
+            let _ = storage.set_thread_storage(thread, 0);
+        }
+        thread_calls::with(|local| local.mount(calls));
+    }
+
+    /// The current thread is about to carry the virtual thread no longer.
+    pub fn virtual_thread_unmounted(&self, thread: Object<'_>) {
+        let calls = thread_calls::with(thread_calls::Local::unmount).unwrap_or_default();
+        if !calls.is_empty() {
+            let number = self.parked.keep(calls);
+            let storage = self.unmounted_storage;
+            if storage.set_thread_storage(thread, number).is_err() {
+                self.parked.take(number);
+            }
+        }
+    }
+
+    /// What calls have cost since this was asked last.
+    fn take_costs(&self) -> Vec<TraceCost> {
+        let ledger = self.ledger.lock().clone();
+        ledger.map(|ledger| ledger.take()).unwrap_or_default()
+    }
+
+    /// What is not timed, in words: one line for each reason.
+    fn left_out(&self, jni: Jni<'_>) -> Vec<String> {
+        let mut lines = self.rewriter.left_out();
+        let hidden = self.hidden_classes(jni).unwrap_or(0);
+        if hidden > 0 {
+            lines.push(format!(
+                "not timed: {hidden} hidden classes, which the VM shows to no agent"
+            ));
+        }
+        lines
+    }
+
+    fn hidden_classes(&self, jni: Jni<'_>) -> Result<usize, JvmtiError> {
+        let classes = self.env.loaded_classes(jni)?;
+        let signatures = classes
+            .iter()
+            .filter_map(|class| self.env.class_signature(class.object()).ok());
+        // The VM writes a hidden class's name with a dot, which no other class's name has in a signature. JDK 11 has a slash and
+        // a number.
+        Ok(signatures
+            .filter(|signature| !signature.starts_with('[') && is_hidden(signature))
+            .count())
+    }
+
+    fn new_ledger(&self, timing: Timing, overhead: u64) -> Arc<Ledger> {
+        Arc::new(Ledger::new(
+            self.env,
+            self.registered.clone(),
+            self.tables.clone(),
+            self.shape,
+            timing,
+            overhead,
+        ))
+    }
+
+    /// What a hook costs from one reading of the clock to the next, in ticks, without the VM's part.
+    fn cost_of_a_hook(&self, timing: Timing) -> u64 {
+        const ROUNDS: usize = 32;
+        const CALLS: u64 = 256;
+        let method = self.rewriter.own_method();
+        let here = std::ptr::from_ref(&method).addr();
+        thread_calls::begin(self.new_ledger(timing, 0));
+        let costs = (0..ROUNDS).map(|_| {
+            let start = timing.ticks.ticks();
+            for _ in 0..CALLS {
+                (thread_calls::HOOKS.entered)(method, here);
+                (thread_calls::HOOKS.left)(method);
+            }
+            (timing.ticks.ticks() - start) / (2 * CALLS)
+        });
+        let cost = costs.min().unwrap_or(0);
+        thread_calls::end();
+        thread_calls::finish();
+        cost
+    }
+
+    /// Has all loaded classes defined anew, as far as that can be done.
+    fn retransform(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
+        let classes: Vec<Global> = {
+            let loaded = self.env.loaded_classes(jni)?;
+            let wanted = loaded.iter().map(Local::object);
+            wanted
+                .filter(|&class| self.is_wanted(class))
+                .filter_map(|class| Global::new(jni, class))
+                .collect()
+        };
+        let classes: Vec<Object<'_>> = classes.iter().map(Global::object).collect();
+        let is_slow = self.env.vm_version().is_none_or(|version| version < 12);
+        for batch in classes.chunks(if is_slow { SMALL_BATCH } else { BATCH }) {
+            self.retransform_batch(batch);
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, class: Object<'_>) -> bool {
+        let signature = self.env.class_signature(class);
+        signature.is_ok_and(|signature| self.rewriter.wants_signature(&signature))
+            && self.env.is_modifiable(class)
+    }
+
+    /// The VM takes all or none: a batch that it refuses is halved until the class that is at fault stands alone.
+    fn retransform_batch(&self, batch: &[Object<'_>]) {
+        if batch.is_empty() || self.env.retransform(batch).is_ok() {
+            return;
+        }
+        if let [_] = batch {
+            self.rewriter.refused();
+            return;
+        }
+        let (left, right) = batch.split_at(batch.len() / 2);
+        self.retransform_batch(left);
+        self.retransform_batch(right);
+    }
+}
+
+impl Engine for MethodTimer {
+    /// From here on every class is rewritten, those that are loaded first.
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        define_hooks(jni, &rewrite::tracker(), thread_calls::HOOKS)?;
+        let timing = Timing {
+            clock: self.clock,
+            ticks: TickClock::choose(),
+            length: self.ticks.length(),
+        };
+        let overhead = self.cost_of_a_hook(timing);
+        let ledger = self.new_ledger(timing, overhead);
+        *self.ledger.lock() = Some(ledger.clone());
+        thread_calls::begin(ledger);
+        if let Some(virtual_threads) = self.virtual_threads {
+            virtual_threads.tell_of_mounts()?;
+        }
+        self.env.enable(Event::ClassFile)?;
+        self.retransform(jni)
+    }
+
+    /// Rewritten methods go on calling hooks, which do nothing.
+    fn stop(&self, _jni: Jni<'_>) {
+        thread_calls::end();
+        // Events that come all the same find nothing to do.
+        let _ = self.env.disable(Event::ClassFile);
+        if let Some(virtual_threads) = self.virtual_threads {
+            let _ = virtual_threads.be_silent_of_mounts();
+        }
+    }
+
+    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {
+        thread_calls::finish();
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        let costs = self.take_costs();
+        let notes = match report.verbose {
+            true => self.left_out(jni),
+            false => Vec::new(),
+        };
+        if !self.old_prof {
+            report.say(" CPU usage by timing methods ...");
+            report::cpu_times(report.journal, costs, self.cutoff, &notes);
+            return;
+        }
+        report.say(" CPU usage in old prof format ...");
+        report::old_prof(report.journal, &costs);
+        // That format has no place for them.
+        for note in notes {
+            report.say(&format!(" ({note})"));
+        }
+    }
+
+    /// All classes get their own methods back.
+    fn give_back(&self, jni: Jni<'_>) {
+        if let Err(error) = self.retransform(jni) {
+            console::line(format_args!("{error}; some methods go on counting"));
+        }
+    }
+}
+
+fn is_hidden(signature: &str) -> bool {
+    signature.contains('.')
+        || signature
+            .trim_end_matches(';')
+            .rsplit_once('/')
+            .is_some_and(|(_, last)| last.bytes().all(|byte| byte.is_ascii_digit()))
+}

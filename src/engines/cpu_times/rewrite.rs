@@ -1,0 +1,233 @@
+//! Puts the hooks into classes, and remembers what could not be done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument, tracker_class};
+use parking_lot::Mutex;
+
+use super::filter::ClassFilter;
+use crate::jvmti::{ClassFile, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, Jni};
+use crate::names::Tables;
+use crate::names::class::{ClassId, name_of_signature};
+use crate::names::frame::{self, Frame, Line};
+use crate::names::loader::LoaderId;
+use crate::names::string::StringId;
+use crate::stacks::Stacks;
+
+/// The class of the hooks.
+const TRACKER: Hooks<'static> = Hooks {
+    tracker: HOOK_CLASS,
+    enter: HOOK_ENTERED,
+    exit: HOOK_LEFT,
+    unwind: HOOK_UNWOUND,
+};
+/// Where few methods are left out for a reason, they are named.
+const NAMED: usize = 10;
+
+/// The tracker's bytes.
+pub(super) fn tracker() -> Vec<u8> {
+    tracker_class(&TRACKER)
+}
+
+/// Rewrites classes.
+///
+/// A method's number is that of a frame, which names the method for good: when a class is rewritten again, its methods have
+/// the same numbers, and nothing is lost when it is unloaded.
+pub(super) struct Rewriter {
+    stacks: Arc<Stacks>,
+    tables: Arc<Tables>,
+    filter: ClassFilter,
+    line_numbers: bool,
+    left_out: Mutex<Omissions>,
+}
+
+#[derive(Default)]
+struct Omissions {
+    methods: BTreeMap<&'static str, HashSet<(ClassId, StringId, StringId), FixedState>>,
+    /// Classes whose files cannot be read.
+    unreadable: u32,
+    /// Classes that the VM did not take back.
+    refused: u32,
+}
+
+/// A class file being rewritten, whose class is only named when it has a method to be timed.
+struct Naming<'a> {
+    rewriter: &'a Rewriter,
+    jni: Jni<'a>,
+    file: ClassFile<'a>,
+    name: &'a str,
+    class: Option<ClassId>,
+    source_file: Option<StringId>,
+}
+
+impl Rewriter {
+    pub(super) fn new(
+        stacks: Arc<Stacks>,
+        tables: Arc<Tables>,
+        filter: ClassFilter,
+        line_numbers: bool,
+    ) -> Self {
+        Self {
+            stacks,
+            tables,
+            filter,
+            line_numbers,
+            left_out: Mutex::default(),
+        }
+    }
+
+    /// Whether the class of a signature is to be timed.
+    pub(super) fn wants_signature(&self, signature: &str) -> bool {
+        signature.starts_with('L')
+            && self.filter.wants(&name_of_signature(signature))
+            && signature.as_bytes() != [b"L", HOOK_CLASS, b";"].concat()
+    }
+
+    /// The class with hooks; `None` where it stays as it is.
+    pub(super) fn rewrite(&self, jni: Jni<'_>, file: ClassFile<'_>) -> Option<Vec<u8>> {
+        let name = match file.name {
+            Some(name) => name,
+            None => hprof_instrument::class_name(file.bytes).ok()?,
+        };
+        let name = text(name).replace('/', ".");
+        if !self.filter.wants(&name) {
+            return None;
+        }
+        let mut naming = Naming {
+            rewriter: self,
+            jni,
+            file,
+            name: &name,
+            class: None,
+            source_file: None,
+        };
+        let mut number =
+            |_: &hprof_instrument::ClassInfo<'_>, method: &Method<'_>| naming.frame(method);
+        match instrument(file.bytes, &TRACKER, &mut number) {
+            Ok(Instrumented { class, left_out }) => {
+                if !left_out.is_empty()
+                    && let Some(class) = naming.class()
+                {
+                    self.leave_out(class, &left_out);
+                }
+                class
+            }
+            Err(_) => {
+                self.left_out.lock().unreadable += 1;
+                None
+            }
+        }
+    }
+
+    fn leave_out(&self, class: ClassId, methods: &[LeftOut]) {
+        let strings = &self.tables.strings;
+        let mut left_out = self.left_out.lock();
+        for method in methods {
+            let name = strings.intern(&text(&method.name));
+            let signature = strings.intern(&text(&method.descriptor));
+            let alike = left_out.methods.entry(method.reason.text()).or_default();
+            alike.insert((class, name, signature));
+        }
+    }
+
+    /// The VM did not take a class back.
+    pub(super) fn refused(&self) {
+        self.left_out.lock().refused += 1;
+    }
+
+    /// The number of a method that is none of the program's.
+    pub(super) fn own_method(&self) -> u32 {
+        let strings = &self.tables.strings;
+        let class = strings.intern(&text(HOOK_CLASS).replace('/', "."));
+        let object = || self.tables.objects.add();
+        let class = self.tables.classes.intern(LoaderId::BOOT, class, object);
+        let method = frame::Method {
+            class: class.id(),
+            name: strings.intern("calibrate"),
+            signature: strings.intern("()V"),
+            source_file: None,
+        };
+        let frame = Frame {
+            method,
+            line: Line::Unknown,
+        };
+        self.tables.frames.intern(frame).index()
+    }
+
+    /// What is not timed: a line for each reason.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let left_out = self.left_out.lock();
+        let mut lines = Vec::new();
+        for (reason, methods) in &left_out.methods {
+            let mut line = format!("not timed: {} methods, {reason}", methods.len());
+            if methods.len() <= NAMED && *reason != Reason::Native.text() {
+                let mut names: Vec<String> = methods
+                    .iter()
+                    .map(|method| self.full_name(method))
+                    .collect();
+                names.sort();
+                line = format!("{line}: {}", names.join(" "));
+            }
+            lines.push(line);
+        }
+        for (classes, why) in [
+            (left_out.unreadable, "whose files cannot be read"),
+            (left_out.refused, "that the VM does not define anew"),
+        ] {
+            if classes > 0 {
+                lines.push(format!("not timed: {classes} classes {why}"));
+            }
+        }
+        lines
+    }
+
+    fn full_name(&self, &(class, name, signature): &(ClassId, StringId, StringId)) -> String {
+        let strings = &self.tables.strings;
+        let class = strings.get(self.tables.classes.get(class).name);
+        format!("{class}.{}{}", strings.get(name), strings.get(signature))
+    }
+}
+
+impl Naming<'_> {
+    fn frame(&mut self, method: &Method<'_>) -> Option<u32> {
+        let Rewriter {
+            ref tables,
+            line_numbers,
+            ..
+        } = *self.rewriter;
+        let method_name = frame::Method {
+            class: self.class()?,
+            name: tables.strings.intern(&text(method.name)),
+            signature: tables.strings.intern(&text(method.descriptor)),
+            source_file: self.source_file,
+        };
+        let line = match method.first_line() {
+            Some(line) if line_numbers => Line::Number(line.into()),
+            _ => Line::Unknown,
+        };
+        let frame = Frame {
+            method: method_name,
+            line,
+        };
+        Some(tables.frames.intern(frame).index())
+    }
+
+    /// The class, if its loader can still be asked for.
+    fn class(&mut self) -> Option<ClassId> {
+        if self.class.is_none() {
+            let Rewriter { stacks, tables, .. } = self.rewriter;
+            let loader = self.file.loader;
+            self.class = stacks.class_named(self.jni, loader, self.name).ok();
+            self.source_file = hprof_instrument::source_file(self.file.bytes)
+                .map(|file| tables.strings.intern(&text(file)));
+        }
+        self.class
+    }
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    simd_cesu8::mutf8::decode_lossy(bytes)
+}

@@ -1,0 +1,330 @@
+//! What happens at each event of a thread. Nothing here is shared with other threads but what they read.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use super::call_tree::{ROOT, Tree};
+use super::ledger::{Ledger, Record};
+use super::shadow_stack::{Call, CallStack};
+use super::thread_clock::ThreadClock;
+use crate::jvmti::{CallHooks, own_stack};
+
+/// A stack that is nearer to its end than this may have overflowed.
+const NEAR_THE_END: usize = 256 * 1024;
+
+thread_local! {
+    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+}
+
+/// The run that the hooks work for, 0 for none. A thread's state from an earlier run is thrown away.
+static RUN: AtomicU32 = AtomicU32::new(0);
+/// The ledger of that run. The hooks are functions of the VM's: they carry no pointer of ours.
+static LEDGER: RwLock<Option<Arc<Ledger>>> = RwLock::new(None);
+
+/// Lets the hooks work for a ledger.
+pub(super) fn begin(ledger: Arc<Ledger>) {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    *LEDGER.write() = Some(ledger);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    RUN.store(run, Ordering::Release);
+}
+
+/// Lets the hooks do nothing.
+pub(super) fn end() {
+    RUN.store(0, Ordering::Release);
+    *LEDGER.write() = None;
+}
+
+/// Runs `body` with the current thread's state. The hooks never nest: they call no Java.
+#[inline]
+pub(super) fn with<T>(body: impl FnOnce(&mut Local) -> T) -> Option<T> {
+    let run = RUN.load(Ordering::Relaxed);
+    if run == 0 {
+        return None;
+    }
+    let answer = LOCAL.try_with(|local| {
+        let mut local = local.try_borrow_mut().ok()?;
+        match &mut *local {
+            Some(local) if local.run == run => Some(body(local)),
+            stale => Some(body(renew(stale, run)?)),
+        }
+    });
+    answer.ok().flatten()
+}
+
+#[cold]
+fn renew(local: &mut Option<Local>, run: u32) -> Option<&mut Local> {
+    let ledger = LEDGER.read().clone()?;
+    Some(local.insert(Local::new(ledger, run)))
+}
+
+/// The current thread ends: what it has measured goes to the ledger.
+pub(super) fn finish() {
+    let _ = LOCAL.try_with(|local| local.try_borrow_mut().map(|mut local| local.take()));
+}
+
+/// The hooks of the rewritten methods.
+pub(super) const HOOKS: CallHooks = CallHooks {
+    entered: |method, at| {
+        with(|local| local.entered(method, at));
+    },
+    left: |method| {
+        with(|local| local.left(method));
+    },
+    panicked: || RUN.store(0, Ordering::Release),
+};
+
+/// The state of one thread.
+pub(super) struct Local {
+    run: u32,
+    ledger: Arc<Ledger>,
+    record: Arc<Record>,
+    tree: Tree,
+    stack: CallStack,
+    /// The carrier's own calls while it carries a virtual thread, whose calls are in `stack`.
+    carrier: Option<Vec<Call>>,
+    /// The context of the innermost call.
+    top: u32,
+    /// Whether the last event was the entry of a method.
+    entered_last: bool,
+    overflow: Overflow,
+}
+
+/// Looks out for overflows of the native stack: hooks that find no room for themselves are not called, and the calls
+/// whose exit they should have told of stay on our stack.
+struct Overflow {
+    /// Addresses from here on need no look...
+    usual: usize,
+    /// ...for so many bytes.
+    span: usize,
+    near: usize,
+    far: usize,
+}
+
+impl Overflow {
+    fn of_current_thread() -> Self {
+        let (near, far) = match own_stack() {
+            Some((lowest, size)) => (
+                lowest + NEAR_THE_END.min(size / 4),
+                lowest + (2 * NEAR_THE_END).min(size / 2),
+            ),
+            None => (0, 0),
+        };
+        Self {
+            usual: near,
+            span: usize::MAX - near,
+            near,
+            far,
+        }
+    }
+
+    #[inline]
+    fn is_usual(&self, at: usize) -> bool {
+        at.wrapping_sub(self.usual) <= self.span
+    }
+
+    /// For an unusual address: whether the stack was near its end and is no more. What is usual changes with that.
+    fn is_over(&mut self, at: usize) -> bool {
+        let over = at >= self.far;
+        let (from, to) = match over {
+            true => (self.near, usize::MAX),
+            false => (0, self.far.saturating_sub(1)),
+        };
+        self.usual = from;
+        self.span = to.wrapping_sub(from);
+        over
+    }
+}
+
+impl Local {
+    fn new(ledger: Arc<Ledger>, run: u32) -> Self {
+        let clock = ThreadClock::start(ledger.timing());
+        let tree = ledger.new_tree();
+        let stack = CallStack::new();
+        let record = Arc::new(Record {
+            clock,
+            top: AtomicU32::new(ROOT),
+            shortest_leaf: AtomicU64::new(u64::MAX),
+            contexts: tree.published(),
+            stack: stack.published(),
+        });
+        ledger.opened(record.clone());
+        Self {
+            run,
+            ledger,
+            record,
+            tree,
+            stack,
+            carrier: None,
+            top: ROOT,
+            entered_last: false,
+            overflow: Overflow::of_current_thread(),
+        }
+    }
+
+    /// Charges the time since the last event to the innermost call. Answers how long that was.
+    #[inline]
+    fn pass(&mut self) -> u64 {
+        let gap = self.record.clock.pass();
+        self.stack.pass(gap);
+        self.tree.charge(self.top, gap);
+        gap
+    }
+
+    #[inline]
+    fn entered(&mut self, method: u32, at: usize) {
+        self.pass();
+        if !self.overflow.is_usual(at) {
+            self.look_for_overflow(at);
+        }
+        self.push(method, at);
+        self.entered_last = true;
+    }
+
+    #[inline]
+    fn push(&mut self, method: u32, at: usize) {
+        let Some(context) = self.tree.callee(self.top, method) else {
+            return;
+        };
+        self.tree.count(context);
+        let since = self.tree.open(context).then(|| self.stack.clock());
+        self.stack.push(Call {
+            method,
+            context,
+            since,
+            at,
+        });
+        self.set_top(context);
+    }
+
+    #[inline]
+    fn left(&mut self, method: u32) {
+        let gap = self.pass();
+        if self.entered_last {
+            self.entered_last = false;
+            self.saw_leaf(gap);
+        }
+        match self.stack.top() {
+            Some(call) if call.method == method => self.pop(),
+            _ => self.pop_to(method),
+        }
+    }
+
+    /// The shortest call ever seen is nearly all cost of measuring.
+    #[inline]
+    fn saw_leaf(&mut self, gap: u64) {
+        let shortest = &self.record.shortest_leaf;
+        if gap < shortest.load(Ordering::Relaxed) {
+            shortest.store(gap, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        let Some(call) = self.stack.pop() else { return };
+        if let Some((since, gaps_since)) = call.since {
+            let (clock, gaps) = self.stack.clock();
+            self.tree
+                .close(call.context, clock - since, gaps - gaps_since);
+        }
+        let top = self.stack.top().map_or(ROOT, |call| call.context);
+        self.set_top(top);
+    }
+
+    /// Methods whose exit no hook told of are left with the one around them: a constructor that failed in `super(...)`, or a
+    /// handler that had no room on the stack. The exit of a method that was never entered (its hook had no room, or it
+    /// belongs to a virtual thread's mount) is none.
+    #[cold]
+    fn pop_to(&mut self, method: u32) {
+        if let Some(distance) = self.stack.distance(method) {
+            for _ in 0..=distance {
+                self.pop();
+            }
+        }
+    }
+
+    #[inline]
+    fn set_top(&mut self, context: u32) {
+        self.top = context;
+        self.record.top.store(context, Ordering::Relaxed);
+    }
+
+    /// After an overflow, calls whose place on the native stack has been given up have ended. That is looked at when a method
+    /// is entered: those around it have places above its own.
+    #[cold]
+    fn look_for_overflow(&mut self, at: usize) {
+        if self.overflow.is_over(at) {
+            while self.stack.top().is_some_and(|call| call.at < at) {
+                self.pop();
+            }
+        }
+    }
+
+    /// The thread begins to carry a virtual thread, which has these calls.
+    pub(super) fn mount(&mut self, calls: Vec<Call>) {
+        self.pass();
+        if self.carrier.is_none() {
+            self.carrier = Some(self.take_stack());
+        }
+        self.put_stack(calls);
+    }
+
+    /// The thread ends to carry a virtual thread; answers that one's calls.
+    pub(super) fn unmount(&mut self) -> Vec<Call> {
+        self.pass();
+        let Some(own) = self.carrier.take() else {
+            return Vec::new();
+        };
+        let calls = self.take_stack();
+        self.put_stack(own);
+        calls
+    }
+
+    /// Empties the stack. `since` of its calls becomes the time that counts already.
+    fn take_stack(&mut self) -> Vec<Call> {
+        let (clock, gaps) = self.stack.clock();
+        let mut calls: Vec<Call> = self.stack.calls().collect();
+        for call in &mut calls {
+            if let Some((since, gaps_since)) = &mut call.since {
+                self.tree.suspend(call.context);
+                *since = clock - *since;
+                *gaps_since = gaps - *gaps_since;
+            }
+        }
+        while self.stack.pop().is_some() {}
+        self.set_top(ROOT);
+        self.entered_last = false;
+        calls
+    }
+
+    /// The reverse of it. The calls may come from another thread, so their contexts are looked up in this one's tree.
+    fn put_stack(&mut self, calls: Vec<Call>) {
+        let (clock, gaps) = self.stack.clock();
+        for call in calls {
+            let Some(context) = self.tree.callee(self.top, call.method) else {
+                continue;
+            };
+            let since = call
+                .since
+                .filter(|_| self.tree.open(context))
+                .map(|(counted, pieces)| (clock - counted, gaps - pieces));
+            self.stack.push(Call {
+                context,
+                since,
+                // On the stack of another carrier it is elsewhere, and never looks like given up.
+                at: usize::MAX,
+                ..call
+            });
+            self.set_top(context);
+        }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.ledger.closed(&self.record);
+    }
+}

@@ -1,0 +1,141 @@
+//! The time that a thread spends between two of its events.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::jvmti::{ThreadCpuClock, TickClock, TickLength, own_cpu_time};
+use crate::options::Clock;
+
+/// The CPU clock is read when two events of a thread lie further apart: reading it is a system call, and a thread that
+/// left the CPU is away for longer as a rule.
+const LONG_GAP_NANOS: u64 = 100_000;
+
+/// How time is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub(super) clock: Clock,
+    pub(super) ticks: TickClock,
+    pub(super) length: TickLength,
+}
+
+/// The clock of one thread, which alone writes it; others read it.
+pub(super) struct ThreadClock {
+    timing: Timing,
+    long_gap: u64,
+    /// The last event.
+    last: AtomicU64,
+    /// When the thread's CPU clock was read last, and what it said, in nanoseconds.
+    read_at: AtomicU64,
+    read: AtomicU64,
+    cpu: Option<ThreadCpuClock>,
+}
+
+impl ThreadClock {
+    /// The current thread's clock, from now on.
+    pub(super) fn start(timing: Timing) -> Self {
+        let now = timing.ticks.ticks();
+        let long_gap = match timing.clock {
+            Clock::Cpu => timing.length.ticks(LONG_GAP_NANOS),
+            Clock::Wall => u64::MAX,
+        };
+        Self {
+            timing,
+            long_gap,
+            last: AtomicU64::new(now),
+            read_at: AtomicU64::new(now),
+            read: AtomicU64::new(own_cpu_time()),
+            cpu: ThreadCpuClock::of_current_thread(),
+        }
+    }
+
+    /// Ticks since the last event of the current thread, which this is, without those off the CPU.
+    #[inline]
+    pub(super) fn pass(&self) -> u64 {
+        let now = self.timing.ticks.ticks();
+        let gap = now.saturating_sub(self.last.load(Ordering::Relaxed));
+        self.last.store(now, Ordering::Relaxed);
+        if gap > self.long_gap {
+            return self.on_cpu(now, gap);
+        }
+        gap
+    }
+
+    #[cold]
+    fn on_cpu(&self, now: u64, gap: u64) -> u64 {
+        let cpu = own_cpu_time();
+        let rest = self.without_waiting(now, gap, cpu);
+        self.read_at.store(now, Ordering::Relaxed);
+        self.read.store(cpu, Ordering::Relaxed);
+        rest
+    }
+
+    /// Takes out of a gap that ends now the time off the CPU since the CPU clock was read last.
+    fn without_waiting(&self, now: u64, gap: u64, cpu: u64) -> u64 {
+        let passed = now.saturating_sub(self.read_at.load(Ordering::Relaxed));
+        let used = cpu.saturating_sub(self.read.load(Ordering::Relaxed));
+        let waited = passed.saturating_sub(self.timing.length.ticks(used));
+        gap.saturating_sub(waited)
+    }
+
+    /// For other threads: ticks since the last event of this one, without those off the CPU.
+    pub(super) fn since_last(&self) -> u64 {
+        let now = self.timing.ticks.ticks();
+        let gap = now.saturating_sub(self.last.load(Ordering::Relaxed));
+        match self.timing.clock {
+            Clock::Wall => gap,
+            // A thread that has ended has no clock any more, and had its last event before.
+            Clock::Cpu => match self.cpu.and_then(ThreadCpuClock::read) {
+                Some(cpu) => self.without_waiting(now, gap, cpu),
+                None => 0,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    pub(in crate::engines::cpu_times) fn timing(clock: Clock) -> Timing {
+        let ticks = TickClock::choose();
+        Timing {
+            clock,
+            ticks,
+            length: ticks.begin().length(),
+        }
+    }
+
+    fn slept(clock: Clock) -> u64 {
+        let timing = timing(clock);
+        let clock = ThreadClock::start(timing);
+        std::thread::sleep(Duration::from_millis(100));
+        timing.length.nanos(clock.pass())
+    }
+
+    #[test]
+    fn sleep_is_no_cpu_time() {
+        assert!(slept(Clock::Cpu) < 50_000_000);
+        assert!(slept(Clock::Wall) > 99_000_000);
+    }
+
+    #[test]
+    fn work_is_cpu_time() {
+        let timing = timing(Clock::Cpu);
+        let clock = ThreadClock::start(timing);
+        let before = own_cpu_time();
+        let end = Instant::now() + Duration::from_millis(50);
+        while Instant::now() < end {
+            std::hint::spin_loop();
+        }
+        let open = timing.length.nanos(clock.since_last());
+        let passed = timing.length.nanos(clock.pass());
+        let truth = own_cpu_time() - before;
+        for measured in [open, passed] {
+            assert!(
+                measured.abs_diff(truth) < truth / 20 + 100_000,
+                "{measured} of {truth}"
+            );
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What every measurement is to its session.
+
+use crate::console;
+use crate::jvmti::{Jni, JvmtiError, Object};
+use crate::names::thread::ThreadSerial;
+use crate::output::Journal;
+
+/// One measurement from its begin to its end. The hot paths (an allocation, a method entry, a contended monitor) do not go
+/// through here: the session calls the engine's own type.
+pub trait Engine: Send + Sync {
+    /// Begins to measure; called once, when the VM is up and its threads are registered.
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
+
+    /// Measures no more when it returns; called once, on no thread of the engine. Does not wait for ever.
+    fn stop(&self, jni: Jni<'_>);
+
+    /// A platform thread has been registered; called on any thread, also before [`Engine::start`].
+    fn thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {}
+
+    /// A virtual thread has been registered; called on any thread.
+    fn virtual_thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {
+    }
+
+    /// The current thread, which is new, has been registered.
+    fn current_thread_started(&self, _serial: ThreadSerial) {}
+
+    /// The current thread is about to end; `None` where it was never registered.
+    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
+
+    /// Whether a dump of the profile has a section of this engine.
+    fn has_report(&self) -> bool {
+        true
+    }
+
+    /// Writes the engine's sections of a dump.
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>);
+
+    /// The process ends while another thread is in [`Engine::report`]: removes what that would leave behind.
+    fn abandon_report(&self) {}
+
+    /// After [`Engine::stop`], for a VM that goes on: gives back what the engine holds of it and does not free by being dropped.
+    fn give_back(&self, _jni: Jni<'_>) {}
+}
+
+/// One dump of the profile.
+pub struct Report<'a> {
+    /// Where the records go.
+    pub journal: &'a Journal,
+    /// When it is made.
+    pub moment: Moment,
+    /// Knows the threads that the records name.
+    pub threads: &'a dyn ThreadSerials,
+    /// `verbose=`.
+    pub verbose: bool,
+}
+
+/// When a dump is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The program goes on.
+    Running,
+    /// VMDeath: some collectors can no longer be asked to collect.
+    Death,
+}
+
+/// The serial numbers of threads.
+pub trait ThreadSerials {
+    /// The serial number of a thread, platform or virtual, which is registered now where it was not; `None` for a thread of
+    /// the agent.
+    fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial>;
+}
+
+impl Report<'_> {
+    /// Tells the user what is being done, if he wants to know.
+    pub fn say(&self, text: &str) {
+        if self.verbose {
+            console::plain(format_args!("{text}"));
+        }
+    }
+}

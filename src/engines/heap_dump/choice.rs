@@ -1,0 +1,151 @@
+//! Which dumper is taken, and why.
+
+use std::sync::Arc;
+
+use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
+use crate::engines::Moment;
+use crate::engines::gc::cannot_gc_at_vm_death;
+use crate::jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::options::Dumper;
+use crate::stacks::Stacks;
+
+/// Both dumpers, and which to take.
+pub struct Dumpers {
+    env: Env,
+    registered: Arc<RegisteredThreads>,
+    stacks: Arc<Stacks>,
+    wanted: Dumper,
+    vm: Box<dyn HeapDumper>,
+    walk: Box<dyn HeapDumper>,
+}
+
+/// A dump that is whole.
+pub struct Done {
+    /// What was dumped.
+    pub dumped: Dumped,
+    /// By what.
+    pub dumper: &'static str,
+    /// Why by that.
+    pub reason: String,
+}
+
+const VM: &str = "the VM's dumper";
+const WALK: &str = "JVMTI";
+
+impl Dumpers {
+    /// The dumpers of a run.
+    pub fn new(
+        env: Env,
+        registered: Arc<RegisteredThreads>,
+        stacks: Arc<Stacks>,
+        wanted: Dumper,
+        vm: Box<dyn HeapDumper>,
+        walk: Box<dyn HeapDumper>,
+    ) -> Self {
+        Self {
+            env,
+            registered,
+            stacks,
+            wanted,
+            vm,
+            walk,
+        }
+    }
+
+    /// The threads that are alive, with their stacks.
+    pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
+        let threads = self.env.all_threads(jni)?;
+        Ok(threads
+            .into_iter()
+            .map(|object| {
+                let serial = self.registered.serial(jni, object.object());
+                match serial.map(ThreadSerial) {
+                    Some(serial) => LiveThread {
+                        trace: self.stacks.thread_trace(jni, serial, object.object()),
+                        object,
+                        serial,
+                    },
+                    None => LiveThread {
+                        object,
+                        serial: ThreadSerial::UNKNOWN,
+                        trace: TraceId::EMPTY,
+                    },
+                }
+            })
+            .collect())
+    }
+
+    /// Dumps with the dumper that is right, and with the other where that one fails before it has put anything out.
+    pub fn dump(
+        &self,
+        jni: Jni<'_>,
+        moment: Moment,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+    ) -> Result<Done, DumpError> {
+        let vm_is_right = moment == Moment::Running || !cannot_gc_at_vm_death(self.env);
+        match self.wanted {
+            Dumper::Vm => self.by_vm(jni, subject, output, "asked for".to_owned()),
+            Dumper::Jvmti => self.by_walk(jni, subject, output, "asked for".to_owned()),
+            Dumper::Auto if vm_is_right => {
+                let answer = self.by_vm(jni, subject, output, "the fastest".to_owned());
+                match answer {
+                    Err(error) if error.is_early() => {
+                        self.by_walk(jni, subject, output, error.to_string())
+                    }
+                    answer => answer,
+                }
+            }
+            Dumper::Auto => {
+                let reason = "this collector has stopped when a program ends";
+                self.by_walk(jni, subject, output, reason.to_owned())
+            }
+        }
+    }
+
+    /// See [`HeapDumper::abandon`].
+    pub fn abandon(&self) {
+        self.vm.abandon();
+        self.walk.abandon();
+    }
+
+    fn by_vm(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+        reason: String,
+    ) -> Result<Done, DumpError> {
+        Ok(Done {
+            dumped: self.vm.dump(jni, subject, output)?,
+            dumper: VM,
+            reason,
+        })
+    }
+
+    fn by_walk(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+        reason: String,
+    ) -> Result<Done, DumpError> {
+        Ok(Done {
+            dumped: self.walk.dump(jni, subject, output)?,
+            dumper: WALK,
+            reason,
+        })
+    }
+}
+
+impl DumpError {
+    /// Whether nothing was put out before.
+    fn is_early(&self) -> bool {
+        matches!(
+            self,
+            Self::NoDumper(_) | Self::Vm(_) | Self::NoRoom | Self::File(_)
+        )
+    }
+}

@@ -1,0 +1,280 @@
+//! The VM's own dumper, whose file is rewritten: the fastest way, because the VM walks its heap as only it can.
+//!
+//! The VM knows nothing of where objects were allocated, and names them by addresses that we do not know. So before the
+//! dump all tracked objects are put into a list inside the heap. It is in the dump like everything else: its elements are
+//! the addresses of the objects, in our order. Threads and classes stand in the list too, behind the objects. Two passes
+//! over the VM's file (`source`) follow: the first (`survey`) finds the list and what else must be known before, the
+//! second (`rewrite`) puts the records out, with our numbers (`numbering`, `join`) and without the list.
+
+mod bytes;
+mod class_dump;
+mod dangling;
+mod join;
+mod numbering;
+mod rewrite;
+mod source;
+mod survey;
+mod temporary;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
+use crate::jvmti::{Env, Jni, ObjectList, VmDumper};
+use crate::names::Tables;
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::Stacks;
+
+use bytes::u8;
+use dangling::Dangling;
+use join::Join;
+use numbering::{Known, Numbering};
+use rewrite::Rewriter;
+use source::Source;
+use survey::{Array, Survey, Wanted};
+use temporary::{Folder, Place};
+
+/// Dumps with the VM's own dumper.
+pub struct VmEngine {
+    env: Env,
+    tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
+    place: Place,
+}
+
+/// Bytes that the heap must have room for beyond twice what the list takes: a heap that is nearly full belongs to the
+/// program, and a request that fails may end it (`-XX:+ExitOnOutOfMemoryError`).
+const SPARE: u64 = 1024 * 1024;
+/// How often a list is made larger because more objects have come.
+const ATTEMPTS: usize = 3;
+
+/// The list, and what its elements are.
+struct List<'a> {
+    list: ObjectList<'a>,
+    meaning: Meaning,
+}
+
+/// What the elements of a list are: objects with a trace, then classes, then threads.
+struct Meaning {
+    objects: Vec<TraceId>,
+    classes: Vec<ClassId>,
+    threads: Vec<ThreadSerial>,
+}
+
+impl VmEngine {
+    /// A dumper that puts its temporary file beside `target`.
+    pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>, target: &Path) -> Self {
+        Self {
+            env,
+            tables,
+            stacks,
+            place: Place::beside(target),
+        }
+    }
+
+    /// Lists everything whose id must be known. The heap may have no room for it.
+    fn list<'a>(
+        &self,
+        jni: Jni<'a>,
+        dumper: VmDumper,
+        subject: &Subject<'_>,
+    ) -> Result<List<'a>, DumpError> {
+        for _ in 0..ATTEMPTS {
+            let classes = self.env.loaded_classes(jni)?;
+            let tracked = subject.tracked.len();
+            // The sweeper may bring more before the list is full.
+            let room = tracked + tracked / 16 + 1_000 + classes.len() + subject.threads.len();
+            if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
+                return Err(DumpError::NoRoom);
+            }
+            let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
+            let mut meaning = Meaning {
+                objects: Vec::with_capacity(tracked),
+                classes: Vec::with_capacity(classes.len()),
+                threads: Vec::with_capacity(subject.threads.len()),
+            };
+            let mut fits = true;
+            subject.tracked.for_each(jni, &mut |object, trace| {
+                fits = fits && list.push(object);
+                meaning.objects.extend(fits.then_some(trace));
+            });
+            for class in &classes {
+                fits = fits && list.push(class.object());
+                let id = self.stacks.class(jni, class.object());
+                meaning
+                    .classes
+                    .push(id.unwrap_or_else(|_| self.stacks.unknown_class()));
+            }
+            for thread in subject.threads {
+                fits = fits && list.push(thread.object.object());
+                meaning.threads.push(thread.serial);
+            }
+            if fits {
+                list.finish();
+                return Ok(List { list, meaning });
+            }
+        }
+        Err(DumpError::NoRoom)
+    }
+
+    /// Has the VM dump, and finds the list in it. The file has no name any more when this returns.
+    fn dump_and_survey(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+    ) -> Result<(Source, Survey, Meaning, Duration), DumpError> {
+        let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
+            "this VM has no dumper that we know how to call",
+        ))?;
+        let folder: Folder = self.place.make()?;
+        let name = folder.name_for_the_vm()?;
+        let List { list, meaning } = self.list(jni, dumper, subject)?;
+        let wanted = Wanted {
+            reference: list.reference(),
+            lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
+            layouts: !subject.primitive_fields,
+            primitive_arrays: subject.primitive_arrays,
+        };
+        let start = Instant::now();
+        dumper.dump(jni, &name).map_err(DumpError::Vm)?;
+        let pause = start.elapsed();
+        drop(list);
+        let mut source = Source::open(&folder.file())?;
+        drop(folder);
+        let mut survey = Survey::new(wanted);
+        source.visit(&mut survey)?;
+        Ok((source, survey, meaning, pause))
+    }
+}
+
+impl HeapDumper for VmEngine {
+    fn dump(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+    ) -> Result<Dumped, DumpError> {
+        let (mut source, survey, meaning, pause) = self.dump_and_survey(jni, subject)?;
+        let arrays = Arrays::find(&source, &survey)?;
+        let mut known = Known::default();
+        let made_at = arrays.read(&source, meaning, &mut known)?;
+        let line_numbers = self.stacks.line_numbers();
+        // Classes get their ids in this dump before a trace names them: readers take the first that they see.
+        let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
+        let mut serials = Serials::default();
+        let serial = |(id, trace)| (id, serials.get(trace, output));
+        let traces = Join::new(made_at.into_iter().map(serial).collect());
+        let totals = survey.totals_without(arrays.ids());
+        let dumped = Dumped {
+            objects: totals.objects,
+            bytes: totals.bytes,
+            pause,
+        };
+        let left_out = arrays.ids().collect();
+        let dangling = Dangling::find(&source, &survey, &left_out)?;
+        output.totals(dumped.objects, dumped.bytes);
+        source.rewind()?;
+        let no_trace = output.trace(TraceId::EMPTY).0;
+        source.visit(&mut Rewriter {
+            output,
+            survey: &survey,
+            numbering,
+            traces,
+            no_trace,
+            no_thread: ThreadSerial::UNKNOWN.0,
+            left_out,
+            dangling,
+            primitive_fields: subject.primitive_fields,
+            primitive_arrays: subject.primitive_arrays,
+            has_objects: false,
+            all_is_named: false,
+            names: Default::default(),
+            primitives: Default::default(),
+        })?;
+        Ok(dumped)
+    }
+
+    fn abandon(&self) {
+        self.place.clear();
+    }
+}
+
+/// The arrays of the list, as the dump has them.
+struct Arrays {
+    outer: u64,
+    chunks: Vec<(u64, Array)>,
+}
+
+impl Arrays {
+    fn find(source: &Source, survey: &Survey) -> Result<Self, DumpError> {
+        let missing = DumpError::Content {
+            offset: 0,
+            what: "the list of tracked objects is not in it",
+        };
+        let find = || {
+            let outer = survey.list?;
+            Some((outer, survey.array(outer)?))
+        };
+        let (outer, array) = find().ok_or(missing)?;
+        let ids = source.read_at(array.offset, array.length as usize * 8)?;
+        let chunks = ids
+            .chunks_exact(8)
+            .map(|id| u8(id, 0))
+            .filter_map(|id| Some((id, survey.array(id)?)))
+            .collect();
+        Ok(Self { outer, chunks })
+    }
+
+    fn ids(&self) -> impl Iterator<Item = u64> {
+        let chunks = self.chunks.iter().map(|&(id, _)| id);
+        chunks.chain([self.outer])
+    }
+
+    /// Reads what the elements are; the answer has the ids of objects and their traces.
+    fn read(
+        &self,
+        source: &Source,
+        meaning: Meaning,
+        known: &mut Known,
+    ) -> Result<Vec<(u64, TraceId)>, DumpError> {
+        let Meaning {
+            objects,
+            classes,
+            threads,
+        } = meaning;
+        let mut entries = Vec::with_capacity(objects.len());
+        let mut objects = objects.into_iter();
+        let mut classes = classes.into_iter();
+        let mut threads = threads.into_iter();
+        for &(_, chunk) in &self.chunks {
+            let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
+            for id in elements.chunks_exact(8).map(|id| u8(id, 0)) {
+                if let Some(trace) = objects.next() {
+                    entries.push((id, trace));
+                } else if let Some(class) = classes.next() {
+                    known.classes.insert(id, class);
+                } else if let Some(thread) = threads.next() {
+                    known.threads.insert(id, thread);
+                }
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// The serial numbers of traces that have been put out.
+#[derive(Default)]
+struct Serials(Vec<Option<u32>>);
+
+impl Serials {
+    fn get(&mut self, trace: TraceId, output: &mut dyn DumpOutput) -> u32 {
+        let index = trace.index() as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, None);
+        }
+        *self.0[index].get_or_insert_with(|| output.trace(trace).0)
+    }
+}

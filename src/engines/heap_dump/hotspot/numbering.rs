@@ -1,0 +1,145 @@
+//! The VM's numbers of threads, traces and classes, as ours.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hprof_format::ObjectId;
+
+use super::survey::{Frame, Survey};
+use crate::engines::heap_dump::DumpOutput;
+use crate::names::Tables;
+use crate::names::class::{ClassId, name_of_signature};
+use crate::names::frame::{self, FrameId, Line};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::{TraceId, TraceKey};
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// Whom the objects are that we know.
+#[derive(Default)]
+pub(super) struct Known {
+    /// `java.lang.Class` objects.
+    pub(super) classes: Map<u64, ClassId>,
+    /// Thread objects.
+    pub(super) threads: Map<u64, ThreadSerial>,
+}
+
+/// Our numbers for the VM's.
+#[derive(Default)]
+pub(super) struct Numbering {
+    /// Serial numbers of threads.
+    pub(super) threads: Map<u32, u32>,
+    /// Serial numbers of traces.
+    pub(super) traces: Map<u32, u32>,
+}
+
+impl Numbering {
+    /// Numbers everything, and puts out the records that tell of it.
+    pub(super) fn new(
+        tables: &Tables,
+        line_numbers: bool,
+        survey: &Survey,
+        known: &Known,
+        output: &mut dyn DumpOutput,
+    ) -> Self {
+        let mut naming = Naming {
+            tables,
+            line_numbers,
+            survey,
+            known,
+            unlisted: Map::default(),
+        };
+        for &serial in survey.classes.keys() {
+            let class = naming.class(serial);
+            output.class(class, ObjectId(survey.classes[&serial].object));
+        }
+        let mut numbering = Self::default();
+        for thread in &survey.threads {
+            let serial = match known.threads.get(&thread.object) {
+                Some(&serial) => serial,
+                None => output.virtual_thread(""),
+            };
+            numbering.threads.insert(thread.serial, serial.0);
+            let trace = naming.trace(serial, thread.trace);
+            numbering.traces.insert(thread.trace, output.trace(trace).0);
+        }
+        numbering
+    }
+}
+
+struct Naming<'a> {
+    tables: &'a Tables,
+    line_numbers: bool,
+    survey: &'a Survey,
+    known: &'a Known,
+    /// Classes that were loaded after the list was made, by serial number.
+    unlisted: Map<u32, ClassId>,
+}
+
+impl Naming<'_> {
+    /// The agent's own threads have no stack that anybody wants to see.
+    fn trace(&mut self, thread: ThreadSerial, serial: u32) -> TraceId {
+        let survey = self.survey;
+        let frames = survey
+            .traces
+            .get(&serial)
+            .filter(|frames| !frames.is_empty());
+        let Some(frames) = frames.filter(|_| thread != ThreadSerial::UNKNOWN) else {
+            return TraceId::EMPTY;
+        };
+        let frames: Vec<FrameId> = frames
+            .iter()
+            .filter_map(|id| survey.frames.get(id))
+            .map(|frame| self.frame(frame))
+            .collect();
+        self.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &frames,
+        })
+    }
+
+    fn frame(&mut self, frame: &Frame) -> FrameId {
+        let class = self.class(frame.class);
+        let names = &self.survey.names;
+        let string = |id| self.tables.strings.intern(&names.get(id));
+        let method = frame::Method {
+            class,
+            name: string(frame.method),
+            signature: string(frame.signature),
+            source_file: (frame.source_file != 0).then(|| string(frame.source_file)),
+        };
+        let line = match frame.line {
+            _ if !self.line_numbers => Line::Unknown,
+            line @ 1.. => Line::Number(line as u32),
+            -3 => Line::Native,
+            _ => Line::Unknown,
+        };
+        self.tables.frames.intern(frame::Frame { method, line })
+    }
+
+    fn class(&mut self, serial: u32) -> ClassId {
+        let class = self.survey.classes.get(&serial);
+        let known = class.and_then(|class| self.known.classes.get(&class.object));
+        if let Some(&id) = known {
+            return id;
+        }
+        let name = class.map_or(String::new(), |class| self.survey.names.get(class.name));
+        let tables = self.tables;
+        *self.unlisted.entry(serial).or_insert_with(|| {
+            // Nobody knows its loader: it is a class of its own.
+            let name = tables.strings.intern(&name_of_internal(&name));
+            let object = || tables.objects.add();
+            tables
+                .classes
+                .intern(tables.loaders.add(), name, object)
+                .id()
+        })
+    }
+}
+
+/// `java.lang.String` for `java/lang/String`, `int[]` for `[I`.
+fn name_of_internal(name: &str) -> String {
+    match name.starts_with('[') {
+        true => name_of_signature(name),
+        false => name.replace('/', "."),
+    }
+}

@@ -1,0 +1,256 @@
+//! The second look at the VM's dump: records go out as they are, with our numbers in the place of the VM's.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, ClassDump, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, ObjectId,
+    TraceSerial,
+};
+
+use super::bytes::{put_u4, u4, u8};
+use super::class_dump;
+use super::dangling::Dangling;
+use super::join::Join;
+use super::numbering::Numbering;
+use super::source::{Progress, Visitor};
+use super::survey::Survey;
+use crate::engines::heap_dump::{DumpError, DumpOutput};
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// Where the serial number of an object's trace is, and of the thread of a root.
+const SERIAL: usize = 9;
+/// Where a thread root has the serial number of its trace.
+const THREAD_TRACE: usize = 13;
+/// Where an instance has its class, and where its fields start.
+const INSTANCE_CLASS: usize = 13;
+const INSTANCE_FIELDS: usize = 25;
+/// Where the elements of an array of references start.
+const ELEMENTS: usize = 25;
+/// Where an array has its length, and where the elements of a primitive one start.
+const LENGTH: usize = 13;
+const PRIMITIVE_ELEMENTS: usize = 18;
+
+/// Rewrites what the VM has dumped.
+pub(super) struct Rewriter<'a> {
+    pub(super) output: &'a mut dyn DumpOutput,
+    pub(super) survey: &'a Survey,
+    pub(super) numbering: Numbering,
+    /// The traces of tracked objects.
+    pub(super) traces: Join,
+    /// The trace of what nobody saw being made.
+    pub(super) no_trace: u32,
+    /// The number of a thread that nobody knows.
+    pub(super) no_thread: u32,
+    /// Our own arrays, which are left out.
+    pub(super) left_out: HashSet<u64, FixedState>,
+    /// Arrays some of whose elements become null.
+    pub(super) dangling: Dangling,
+    pub(super) primitive_fields: bool,
+    pub(super) primitive_arrays: bool,
+    /// Whether an object has come, and whether the output knows.
+    pub(super) has_objects: bool,
+    pub(super) all_is_named: bool,
+    /// Names that have been put out.
+    pub(super) names: Map<u64, u64>,
+    /// Where instances of a class hold primitive values.
+    pub(super) primitives: Map<u64, Box<[(u32, u32)]>>,
+}
+
+/// What becomes of a record.
+enum Fate {
+    Kept,
+    LeftOut,
+    /// Only so many bytes of it are kept.
+    Cut(usize),
+}
+
+impl Visitor for Rewriter<'_> {
+    fn record(&mut self, _: u8, _: &[u8]) -> Result<(), DumpError> {
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+        // Everything from `kept` to `at` is to be put out.
+        let (mut at, mut kept) = (0, 0);
+        loop {
+            let (kind, length) = match HeapRecords::new(&block[at..], IdSize::Eight).next() {
+                Some(Ok(record)) => (record.kind(), record.bytes().len()),
+                Some(Err(HeapError::Incomplete { needed, .. })) if at == 0 => {
+                    return Ok(Progress::Needs(needed));
+                }
+                None | Some(Err(HeapError::Incomplete { .. })) => break,
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + at as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            };
+            let end = at + length;
+            match self.rewrite(kind, &mut block[at..end]) {
+                Fate::Kept => {}
+                Fate::LeftOut => {
+                    self.put(&block[kept..at])?;
+                    kept = end;
+                }
+                Fate::Cut(length) => {
+                    self.put(&block[kept..at + length])?;
+                    kept = end;
+                }
+            }
+            at = end;
+        }
+        self.put(&block[kept..at])?;
+        if self.has_objects && !self.all_is_named {
+            // The VM writes all classes before the first object.
+            self.describe_the_rest()?;
+            self.output.all_is_named();
+            self.all_is_named = true;
+        }
+        Ok(Progress::Done(at as u64))
+    }
+}
+
+impl Rewriter<'_> {
+    fn put(&mut self, records: &[u8]) -> Result<(), DumpError> {
+        match records.is_empty() || self.output.records(records) {
+            true => Ok(()),
+            false => Err(DumpError::Output),
+        }
+    }
+
+    /// Classes that are not linked have no objects, and the VM does not tell of their fields.
+    fn describe_the_rest(&mut self) -> Result<(), DumpError> {
+        let mut records = Vec::new();
+        for class in self.survey.undescribed() {
+            let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
+            let record = HeapRecord::Class(ClassDump {
+                class: ObjectId(class),
+                trace: TraceSerial(trace),
+                ..ClassDump::default()
+            });
+            record.write(&mut records);
+        }
+        self.put(&records)
+    }
+
+    #[inline]
+    fn rewrite(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
+        match kind {
+            HeapKind::Instance => {
+                self.put_trace(record);
+                if !self.primitive_fields {
+                    self.zero_fields(record);
+                }
+                Fate::Kept
+            }
+            HeapKind::PrimitiveArray => {
+                self.put_trace(record);
+                if self.primitive_arrays {
+                    return Fate::Kept;
+                }
+                put_u4(record, LENGTH, 0);
+                Fate::Cut(PRIMITIVE_ELEMENTS)
+            }
+            HeapKind::ObjectArray => {
+                if self.left_out.contains(&u8(record, 1)) {
+                    return Fate::LeftOut;
+                }
+                self.put_trace(record);
+                self.dangling.clear(u8(record, 1), &mut record[ELEMENTS..]);
+                Fate::Kept
+            }
+            HeapKind::Class => {
+                let trace = self.traces.find_anywhere(u8(record, 1));
+                put_u4(record, SERIAL, trace.unwrap_or(self.no_trace));
+                self.rewrite_class(record);
+                Fate::Kept
+            }
+            _ => self.rewrite_root(kind, record),
+        }
+    }
+
+    #[inline]
+    fn put_trace(&mut self, record: &mut [u8]) {
+        self.has_objects = true;
+        let trace = self.traces.find(u8(record, 1));
+        put_u4(record, SERIAL, trace.unwrap_or(self.no_trace));
+    }
+
+    fn rewrite_class(&mut self, record: &mut [u8]) {
+        let Self {
+            output,
+            survey,
+            names,
+            ..
+        } = self;
+        class_dump::rewrite(record, !self.primitive_fields, |name| {
+            *names
+                .entry(name)
+                .or_insert_with(|| output.string(&survey.names.get(name)).0)
+        });
+    }
+
+    fn rewrite_root(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
+        if self.left_out.contains(&u8(record, 1)) {
+            return Fate::LeftOut;
+        }
+        let names_a_thread = matches!(
+            kind,
+            HeapKind::RootJniLocal
+                | HeapKind::RootJavaFrame
+                | HeapKind::RootNativeStack
+                | HeapKind::RootThreadBlock
+                | HeapKind::RootThread
+        );
+        if names_a_thread {
+            let serial = self.numbering.threads.get(&u4(record, SERIAL));
+            put_u4(record, SERIAL, serial.copied().unwrap_or(self.no_thread));
+        }
+        if kind == HeapKind::RootThread {
+            let trace = self.numbering.traces.get(&u4(record, THREAD_TRACE));
+            put_u4(
+                record,
+                THREAD_TRACE,
+                trace.copied().unwrap_or(self.no_trace),
+            );
+        }
+        Fate::Kept
+    }
+
+    fn zero_fields(&mut self, record: &mut [u8]) {
+        let class = u8(record, INSTANCE_CLASS);
+        let survey = self.survey;
+        let ranges = self
+            .primitives
+            .entry(class)
+            .or_insert_with(|| primitive_ranges(survey, class));
+        let fields = &mut record[INSTANCE_FIELDS..];
+        for &(start, end) in ranges.iter() {
+            if let Some(range) = fields.get_mut(start as usize..end as usize) {
+                range.fill(0);
+            }
+        }
+    }
+}
+
+/// Where instances of a class hold primitive values: fields of the class first, then those of its superclass, and so on.
+fn primitive_ranges(survey: &Survey, class: u64) -> Box<[(u32, u32)]> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut at = 0;
+    let mut next = survey.layouts.get(&class);
+    while let Some(layout) = next {
+        for &kind in &layout.fields {
+            let end = at + kind.size(8) as u32;
+            match ranges.last_mut() {
+                _ if kind == BasicType::Object => {}
+                Some(last) if last.1 == at => last.1 = end,
+                _ => ranges.push((at, end)),
+            }
+            at = end;
+        }
+        next = survey.layouts.get(&layout.super_class);
+    }
+    ranges.into()
+}

@@ -1,0 +1,368 @@
+//! The first look at the VM's dump: everything that must be known before the first record of ours is written.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
+    IdSize, ObjectId, RawHeapRecord, TraceSerial,
+};
+
+use super::bytes::{u4, u8};
+use super::class_dump;
+use super::dangling::Block;
+use super::source::{Progress, Visitor};
+use crate::engines::heap_dump::DumpError;
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// What is looked for among the arrays.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// The JNI reference that holds the outer array.
+    pub(super) reference: u64,
+    /// The length of the outer array, and of those in it.
+    pub(super) lengths: [u32; 2],
+    /// Whether the layout of classes is asked for.
+    pub(super) layouts: bool,
+    /// Whether primitive arrays will have their elements.
+    pub(super) primitive_arrays: bool,
+}
+
+/// What a dump holds.
+pub(super) struct Survey {
+    wanted: Wanted,
+    pub(super) names: Names,
+    /// Classes by serial number.
+    pub(super) classes: Map<u32, Class>,
+    pub(super) frames: Map<u64, Frame>,
+    /// Traces by serial number: ids of frames.
+    pub(super) traces: Map<u32, Vec<u64>>,
+    pub(super) threads: Vec<Thread>,
+    /// The ids of classes that have a record in the dump.
+    described: HashSet<u64, FixedState>,
+    /// By class id, where they are asked for.
+    pub(super) layouts: Map<u64, Layout>,
+    /// The object that the reference holds.
+    pub(super) list: Option<u64>,
+    /// The objects that JNI references hold.
+    pub(super) globals: Vec<u64>,
+    pub(super) blocks: Vec<Block>,
+    /// Arrays of references that may have to be looked at again.
+    arrays: Map<u64, Array>,
+    /// The lowest and the highest id of the objects in the block that is being looked at.
+    ids: (u64, u64),
+    pub(super) counter: HeapCounter,
+}
+
+/// A LOAD CLASS record.
+pub(super) struct Class {
+    pub(super) object: u64,
+    pub(super) name: u64,
+}
+
+/// A FRAME record.
+pub(super) struct Frame {
+    pub(super) method: u64,
+    pub(super) signature: u64,
+    pub(super) source_file: u64,
+    pub(super) class: u32,
+    pub(super) line: i32,
+}
+
+/// A ROOT THREAD OBJECT.
+pub(super) struct Thread {
+    pub(super) object: u64,
+    pub(super) serial: u32,
+    pub(super) trace: u32,
+}
+
+/// Where the fields of an instance are.
+pub(super) struct Layout {
+    pub(super) super_class: u64,
+    /// The types of the fields that the class itself declares.
+    pub(super) fields: Vec<BasicType>,
+}
+
+/// The elements of an array in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Array {
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+/// The texts of STRING records, one behind the other.
+#[derive(Default)]
+pub(super) struct Names {
+    places: Map<u64, (u32, u32)>,
+    texts: Vec<u8>,
+}
+
+impl Names {
+    fn add(&mut self, id: u64, text: &[u8]) {
+        // A VM with 4 GB of names has other worries; theirs are empty here.
+        if let (Ok(start), Ok(length)) =
+            (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+        {
+            self.places.insert(id, (start, length));
+            self.texts.extend_from_slice(text);
+        }
+    }
+
+    /// The text of an id, empty where there is none.
+    pub(super) fn get(&self, id: u64) -> String {
+        let Some(&(start, length)) = self.places.get(&id) else {
+            return String::new();
+        };
+        let text = &self.texts[start as usize..][..length as usize];
+        simd_cesu8::mutf8::decode_lossy(text).into_owned()
+    }
+}
+
+impl Survey {
+    pub(super) fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            names: Names::default(),
+            classes: Map::default(),
+            frames: Map::default(),
+            traces: Map::default(),
+            threads: Vec::new(),
+            described: HashSet::default(),
+            layouts: Map::default(),
+            list: None,
+            globals: Vec::new(),
+            blocks: Vec::new(),
+            arrays: Map::default(),
+            ids: NO_IDS,
+            counter: HeapCounter::new(IdSize::Eight),
+        }
+    }
+
+    /// The ids of classes that were loaded and have no record in the dump: the VM leaves out those that are not linked,
+    /// though roots and class loaders refer to them.
+    pub(super) fn undescribed(&self) -> Vec<u64> {
+        let all = self.classes.values().map(|class| class.object);
+        all.filter(|class| !self.described.contains(class))
+            .collect()
+    }
+
+    /// What the dump holds without those arrays.
+    pub(super) fn totals_without(&self, arrays: impl Iterator<Item = u64>) -> HeapTotals {
+        let mut ours = HeapCounter::new(IdSize::Eight);
+        for array in arrays.filter_map(|id| self.array(id)) {
+            ours.item(&HeapItem::Head {
+                record: list_head(ObjectId(0)),
+                length: u64::from(array.length) * 8,
+            });
+        }
+        let (all, ours) = (self.counter.totals(), ours.totals());
+        HeapTotals {
+            objects: all.objects - ours.objects,
+            bytes: all.bytes - ours.bytes,
+        }
+    }
+
+    /// Where the elements of one of the arrays are that were looked for.
+    pub(super) fn array(&self, id: u64) -> Option<Array> {
+        self.arrays.get(&id).copied()
+    }
+
+    fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
+        let id = u8(record, 1);
+        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
+        let (record_head, length) = self.shape(kind, record, length);
+        self.counter.item(&HeapItem::Head {
+            record: record_head,
+            length,
+        });
+        if kind != HeapKind::ObjectArray {
+            return;
+        }
+        let count = u4(record, 13);
+        if count >= LARGE || self.wanted.lengths.contains(&count) {
+            let array = Array {
+                offset: offset + ARRAY_HEAD,
+                length: count,
+            };
+            self.arrays.insert(id, array);
+        }
+    }
+
+    /// An object without its content, and the bytes of that as it is going to be put out.
+    fn shape(&self, kind: HeapKind, record: &[u8], length: u64) -> (HeapRecord<'static>, u64) {
+        let object = ObjectId(u8(record, 1));
+        let trace = TraceSerial(0);
+        match kind {
+            HeapKind::Instance => {
+                let instance = HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: ObjectId(u8(record, 13)),
+                    fields: &[],
+                };
+                (instance, length - INSTANCE_HEAD)
+            }
+            HeapKind::ObjectArray => (list_head(object), length - ARRAY_HEAD),
+            _ => {
+                let array = HeapRecord::PrimitiveArray {
+                    object,
+                    trace,
+                    element: BasicType::from_byte(record[17]).unwrap_or(BasicType::Byte),
+                    elements: &[],
+                };
+                let length = length - PRIMITIVE_HEAD;
+                (
+                    array,
+                    if self.wanted.primitive_arrays {
+                        length
+                    } else {
+                        0
+                    },
+                )
+            }
+        }
+    }
+
+    fn other(&mut self, kind: HeapKind, record: &RawHeapRecord<'_>) {
+        if kind == HeapKind::Class
+            && let Ok(class) = record.decode()
+        {
+            self.counter.record(&class);
+            self.described.insert(u8(record.bytes(), 1));
+        }
+        let record = record.bytes();
+        match kind {
+            HeapKind::Class if self.wanted.layouts => {
+                let layout = Layout {
+                    super_class: u8(record, class_dump::SUPER_CLASS),
+                    fields: class_dump::field_types(record),
+                };
+                self.layouts.insert(u8(record, 1), layout);
+            }
+            HeapKind::RootJniGlobal => {
+                self.globals.push(u8(record, 1));
+                if u8(record, 9) & !7 == self.wanted.reference {
+                    self.list = Some(u8(record, 1));
+                }
+            }
+            HeapKind::RootThread => self.threads.push(Thread {
+                object: u8(record, 1),
+                serial: u4(record, 9),
+                trace: u4(record, 13),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// The lowest and the highest of no ids.
+const NO_IDS: (u64, u64) = (u64::MAX, 0);
+/// The length of arrays of references whose places are remembered: 2 KB or more in the heap, so few.
+const LARGE: u32 = 256;
+/// Bytes before the elements of an object array, those of a primitive one, and the fields of an instance.
+const ARRAY_HEAD: u64 = 25;
+const PRIMITIVE_HEAD: u64 = 18;
+const INSTANCE_HEAD: u64 = 25;
+
+/// An array of references without its elements.
+fn list_head(object: ObjectId) -> HeapRecord<'static> {
+    HeapRecord::ObjectArray {
+        object,
+        trace: TraceSerial(0),
+        class: ObjectId(0),
+        elements: &[],
+    }
+}
+
+/// Whether the record is an object, and its head says how long it is.
+pub(super) fn has_content(kind: HeapKind) -> bool {
+    matches!(
+        kind,
+        HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
+    )
+}
+
+impl Visitor for Survey {
+    fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
+        match tag {
+            0x01 if body.len() >= 8 => self.names.add(u8(body, 0), &body[8..]),
+            0x02 if body.len() >= 24 => {
+                let class = Class {
+                    object: u8(body, 4),
+                    name: u8(body, 16),
+                };
+                self.classes.insert(u4(body, 0), class);
+            }
+            0x04 if body.len() >= 40 => {
+                let frame = Frame {
+                    method: u8(body, 8),
+                    signature: u8(body, 16),
+                    source_file: u8(body, 24),
+                    class: u4(body, 32),
+                    line: u4(body, 36) as i32,
+                };
+                self.frames.insert(u8(body, 0), frame);
+            }
+            0x05 if body.len() >= 12 => {
+                let frames = body[12..].chunks_exact(8).map(|frame| u8(frame, 0));
+                self.traces.insert(u4(body, 0), frames.collect());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+        self.ids = NO_IDS;
+        let progress = self.look(block, offset)?;
+        if let Progress::Done(length) = progress
+            && self.ids != NO_IDS
+        {
+            self.blocks.push(Block {
+                offset,
+                length: length.min(block.len() as u64) as usize,
+                ids: self.ids,
+            });
+        }
+        Ok(progress)
+    }
+}
+
+impl Survey {
+    fn look(&mut self, block: &[u8], offset: u64) -> Result<Progress, DumpError> {
+        let mut records = HeapRecords::new(block, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) if has_content(record.kind()) => self.object(
+                    record.kind(),
+                    record.bytes(),
+                    record.bytes().len() as u64,
+                    offset + start as u64,
+                ),
+                Some(Ok(record)) => self.other(record.kind(), &record),
+                None => return Ok(Progress::Done(start as u64)),
+                Some(Err(HeapError::Incomplete { .. })) if start > 0 => {
+                    return Ok(Progress::Done(start as u64));
+                }
+                Some(Err(HeapError::Incomplete { needed, .. })) => {
+                    let kind = HeapKind::from_tag(block[0]);
+                    return Ok(match kind {
+                        // Of a large array nothing but the head is of interest.
+                        Some(kind) if has_content(kind) && block.len() as u64 > ARRAY_HEAD => {
+                            self.object(kind, block, needed, offset);
+                            Progress::Done(needed)
+                        }
+                        _ => Progress::Needs(needed),
+                    });
+                }
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + start as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            }
+        }
+    }
+}

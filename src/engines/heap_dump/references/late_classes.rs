@@ -1,0 +1,161 @@
+//! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
+//! fields.
+
+use hprof_format::HeapRecord;
+
+use super::chunk_writer::{write_at, write_bits};
+use super::class_prewalk::Found;
+use super::classes::{Candidate, Classes, Kind};
+use super::describe::Describer;
+use super::layout::basic_type;
+use super::numbers::Tag;
+use super::recorder::Stranger;
+use super::{Dump, DumpError};
+
+/// What the walk met and could not describe.
+pub(super) struct Strangers {
+    pub(super) objects: Vec<Stranger>,
+    /// The tags of `java.lang.Class` objects.
+    pub(super) classes: Vec<Tag>,
+}
+
+impl<'a> Dump<'_, '_, 'a> {
+    /// Describes the classes that were not, then the objects that waited for them.
+    pub(super) fn strangers(
+        &mut self,
+        classes: &mut Classes,
+        strangers: Strangers,
+    ) -> Result<(), DumpError> {
+        let candidates = self.undescribed(classes)?;
+        let (env, jni) = (self.engine.env, self.jni);
+        let first = classes.len();
+        let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
+        let mut describer = Describer {
+            env,
+            jni,
+            tags: self.tags,
+            numbers: &mut self.numbers,
+            classes,
+            held: None,
+            hidden: Vec::new(),
+            primitive_fields: self.subject.primitive_fields,
+            constant_entries: self.subject.constant_entries,
+            unknown_classes: Vec::new(),
+        };
+        for (index, (candidate, fields)) in candidates.iter().zip(&fields).enumerate() {
+            let (place, fields) = (first + index, fields.as_ref());
+            let found = Found::default();
+            describer.class(&mut self.pieces, candidate, place, fields, None, &found)?;
+        }
+        for stranger in &strangers.objects {
+            self.stranger(classes, stranger);
+        }
+        for class in strangers.classes {
+            self.dormant_class(classes, class);
+        }
+        Ok(())
+    }
+
+    /// The classes that have tags and no record.
+    fn undescribed(&mut self, classes: &Classes) -> Result<Vec<Candidate<'a>>, DumpError> {
+        let mut candidates = Vec::new();
+        for class in self.engine.env.loaded_classes(self.jni)? {
+            let tag = Tag(self.tags.get(class.object())?);
+            let place = classes.place(&self.numbers, tag);
+            let is_described =
+                place.is_some_and(|place| !matches!(classes.get(place).kind, Kind::Unknown(_)));
+            if tag == Tag::NONE || is_described {
+                continue;
+            }
+            let (id, name) = self.name_class(class.object())?;
+            if place.is_none() {
+                self.pieces.output.class(id, self.numbers.object(tag));
+            }
+            candidates.push(Candidate { class, tag, name });
+        }
+        Ok(candidates)
+    }
+
+    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, or has been unloaded
+    /// since. Of others the classes are described.
+    fn dormant_class(&mut self, classes: &Classes, tag: Tag) {
+        let class = classes.class.map(|place| classes.get(place));
+        let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {
+            return;
+        };
+        if classes.place(&self.numbers, tag).is_some() {
+            return;
+        }
+        self.pieces.put(&HeapRecord::Instance {
+            object: self.numbers.object(tag),
+            trace: self.numbers.trace(tag),
+            class: self.numbers.object(class.tag),
+            fields: &vec![0; layout.size as usize],
+        });
+    }
+
+    /// Writes the record of an object, unless its class is gone.
+    fn stranger(&mut self, classes: &Classes, stranger: &Stranger) {
+        let Some(place) = classes.place(&self.numbers, stranger.class) else {
+            return;
+        };
+        let class = classes.get(place);
+        let (object, trace) = (
+            self.numbers.object(stranger.tag),
+            self.numbers.trace(stranger.tag),
+        );
+        let class_id = self.numbers.object(class.tag);
+        let length = stranger.tag.length() as usize;
+        let mut content;
+        let record = match &class.kind {
+            Kind::Instances(layout) => {
+                content = vec![0; layout.size as usize];
+                for &(number, bits) in &stranger.values {
+                    match layout.slot(number) {
+                        Some(slot) => match slot.kind {
+                            None => write_at(&mut content, slot.offset, &bits.to_be_bytes()),
+                            Some(kind) => write_bits(&mut content, slot.offset, kind, bits),
+                        },
+                        None => debug_assert!(false, "every field has a slot"),
+                    }
+                }
+                HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: class_id,
+                    fields: &content,
+                }
+            }
+            // Its class's record has no fields of its own either.
+            Kind::Unknown(size) => {
+                content = vec![0; *size as usize];
+                HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: class_id,
+                    fields: &content,
+                }
+            }
+            Kind::ObjectArrays => {
+                content = vec![0; length * 8];
+                for &(index, id) in &stranger.values {
+                    write_at(&mut content, index * 8, &id.to_be_bytes());
+                }
+                HeapRecord::ObjectArray {
+                    object,
+                    trace,
+                    class: class_id,
+                    elements: &content,
+                }
+            }
+            // The VM makes all of these classes when it starts.
+            Kind::PrimitiveArrays(kind) => HeapRecord::PrimitiveArray {
+                object,
+                trace,
+                element: basic_type(Some(*kind)),
+                elements: &[],
+            },
+        };
+        self.pieces.put(&record);
+    }
+}

@@ -1,0 +1,163 @@
+//! The tags of a walk, and the ids and traces they stand for.
+
+use hprof_format::{ObjectId, TraceSerial};
+
+use crate::names::object::DUMPED;
+
+/// An object's tag: its number in the dump, from 1 on, and, for an array, how many elements it has, which is told only
+/// where something refers to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag(pub(super) u64);
+
+const NUMBER_BITS: u32 = DUMPED.trailing_zeros();
+
+impl Tag {
+    pub(super) const NONE: Self = Self(0);
+
+    pub(super) fn new(number: u64, length: u32) -> Self {
+        Self(u64::from(length) << NUMBER_BITS | number)
+    }
+
+    /// The object's number; 0 for an object without a tag.
+    pub(super) fn number(self) -> u64 {
+        self.0 & (DUMPED - 1)
+    }
+
+    /// How many elements the array has, as far as that is known.
+    pub(super) fn length(self) -> u32 {
+        // The lengths of arrays have 31 bits.
+        (self.0 >> NUMBER_BITS) as u32
+    }
+}
+
+/// An object with a meaning of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Special {
+    /// A class, by its place.
+    Class(usize),
+    /// A primitive type's class.
+    PrimitiveType,
+    /// A thread, by its place.
+    Thread(usize),
+}
+
+/// Gives out numbers: the first ones to tracked objects, then to special ones, then to all others.
+pub(super) struct Numbers {
+    base: u64,
+    /// Where each tracked object was made.
+    tracked: Vec<TraceSerial>,
+    specials: Vec<(Special, ObjectId, TraceSerial)>,
+    /// The last number that was given.
+    last: u64,
+    /// The trace of what nobody saw being made.
+    unseen: TraceSerial,
+}
+
+impl Numbers {
+    /// `base` is the id before the first; the tracked objects have their numbers already.
+    pub(super) fn new(base: u64, tracked: Vec<TraceSerial>, unseen: TraceSerial) -> Self {
+        Self {
+            base,
+            last: tracked.len() as u64,
+            tracked,
+            specials: Vec::new(),
+            unseen,
+        }
+    }
+
+    /// A number for a special object, which may have been tracked under the tag `old`. `id` makes its id from the one
+    /// that it has by its number. Only before the first call of [`Numbers::add`].
+    pub(super) fn add_special(
+        &mut self,
+        special: Special,
+        old: Tag,
+        id: impl FnOnce(ObjectId) -> ObjectId,
+    ) -> Tag {
+        debug_assert_eq!(
+            self.last,
+            (self.tracked.len() + self.specials.len()) as u64,
+            "special objects come before all others"
+        );
+        self.last += 1;
+        let own = ObjectId(self.base + self.last);
+        self.specials.push((special, id(own), self.trace(old)));
+        Tag::new(self.last, 0)
+    }
+
+    /// A number for an object; `None` when there is none left.
+    pub(super) fn add(&mut self, length: u32) -> Option<Tag> {
+        if self.last + 1 >= DUMPED {
+            return None;
+        }
+        self.last += 1;
+        Some(Tag::new(self.last, length))
+    }
+
+    /// What is special about an object.
+    pub(super) fn special(&self, tag: Tag) -> Option<Special> {
+        self.entry(tag).map(|&(special, ..)| special)
+    }
+
+    /// An object's id in the dump.
+    pub(super) fn object(&self, tag: Tag) -> ObjectId {
+        match self.entry(tag) {
+            Some(&(_, object, _)) => object,
+            None => ObjectId(self.base + tag.number()),
+        }
+    }
+
+    /// Where an object was made.
+    pub(super) fn trace(&self, tag: Tag) -> TraceSerial {
+        let tracked = || {
+            let index = usize::try_from(tag.number().checked_sub(1)?).ok()?;
+            self.tracked.get(index)
+        };
+        match self.entry(tag) {
+            Some(&(.., trace)) => trace,
+            None => tracked().copied().unwrap_or(self.unseen),
+        }
+    }
+
+    fn entry(&self, tag: Tag) -> Option<&(Special, ObjectId, TraceSerial)> {
+        let index = tag.number().checked_sub(self.tracked.len() as u64 + 1)?;
+        self.specials.get(usize::try_from(index).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNSEEN: TraceSerial = TraceSerial(300_000);
+
+    #[test]
+    fn a_tag_holds_a_number_and_a_length() {
+        let tag = Tag::new(DUMPED - 1, i32::MAX as u32);
+        assert_eq!((tag.number(), tag.length()), (DUMPED - 1, i32::MAX as u32));
+        let tag = Tag::new(7, 0);
+        assert_eq!((tag.number(), tag.length(), tag.0), (7, 0, 7));
+        assert_eq!(Tag::NONE.number(), 0);
+    }
+
+    #[test]
+    fn tracked_objects_keep_their_traces_and_special_ones_their_ids() {
+        let tracked = vec![TraceSerial(300_001), TraceSerial(300_002)];
+        let mut numbers = Numbers::new(1_000, tracked, UNSEEN);
+        let named = |_| ObjectId(400_007);
+        let class = numbers.add_special(Special::Class(0), Tag::NONE, named);
+        let thread = numbers.add_special(Special::Thread(0), Tag::new(2, 0), |own| own);
+        let other = numbers.add(5).expect("there are numbers left");
+        assert_eq!(numbers.object(Tag::new(1, 3)), ObjectId(1_001));
+        assert_eq!(numbers.trace(Tag::new(1, 3)), TraceSerial(300_001));
+        assert_eq!(numbers.special(Tag::new(2, 0)), None);
+        assert_eq!(numbers.object(class), ObjectId(400_007));
+        assert_eq!(numbers.trace(class), UNSEEN);
+        assert_eq!(numbers.special(class), Some(Special::Class(0)));
+        assert_eq!(numbers.object(thread), ObjectId(1_004));
+        assert_eq!(numbers.trace(thread), TraceSerial(300_002));
+        assert_eq!(numbers.object(other), ObjectId(1_005));
+        assert_eq!((numbers.trace(other), other.length()), (UNSEEN, 5));
+        assert_eq!(numbers.special(Tag::NONE), None);
+        assert_eq!(numbers.trace(Tag::NONE), UNSEEN);
+    }
+}

@@ -1,0 +1,309 @@
+//! The walk itself: everything that is told of one object becomes its record.
+
+use fixedbitset::FixedBitSet;
+use hprof_format::{HeapRecord, ObjectId};
+
+use super::chunk_writer::{Pieces, big_endian, write_at, write_bits};
+use super::classes::{Classes, Kind};
+use super::layout::{Layout, basic_type};
+use super::numbers::{Numbers, Tag};
+use super::roots::Roots;
+use crate::jvmti::{
+    HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
+};
+
+/// Elements that a segment's length, which has four bytes, leaves room for.
+const MOST_BYTES: usize = u32::MAX as usize - 64;
+
+/// Makes records of what the walk tells.
+pub(super) struct Recorder<'r, 'o> {
+    pub(super) numbers: &'r mut Numbers,
+    pub(super) classes: &'r Classes,
+    pub(super) pieces: &'r mut Pieces<'o>,
+    pub(super) roots: Roots<'r>,
+    current: Current<'r>,
+    /// The values of the current object's fields or elements.
+    content: Vec<u8>,
+    /// Objects of classes that were not known when the walk began.
+    pub(super) strangers: Vec<Stranger>,
+    /// `java.lang.Class` objects that were not known.
+    pub(super) strange_classes: Vec<Tag>,
+    /// Objects that a global reference of ours holds.
+    held: FixedBitSet,
+    pub(super) failure: Option<&'static str>,
+}
+
+/// An object of a class that was not known: only its class's fields tell what the values are.
+#[derive(Debug)]
+pub(super) struct Stranger {
+    pub(super) tag: Tag,
+    pub(super) class: Tag,
+    /// By the number of the field or element: an id, or a primitive value's bits.
+    pub(super) values: Vec<(u32, u64)>,
+}
+
+/// What the VM is telling of.
+struct Current<'r> {
+    tag: Tag,
+    shape: Shape<'r>,
+}
+
+#[derive(Clone, Copy)]
+enum Shape<'r> {
+    /// Nothing that becomes a record now.
+    None,
+    Instance {
+        class: ObjectId,
+        layout: &'r Layout,
+    },
+    ObjectArray {
+        class: ObjectId,
+    },
+    PrimitiveArray(Primitive),
+    Stranger,
+}
+
+impl<'r, 'o> Recorder<'r, 'o> {
+    pub(super) fn new(
+        numbers: &'r mut Numbers,
+        classes: &'r Classes,
+        pieces: &'r mut Pieces<'o>,
+        roots: Roots<'r>,
+        held: FixedBitSet,
+    ) -> Self {
+        Self {
+            numbers,
+            classes,
+            pieces,
+            roots,
+            current: Current {
+                tag: Tag::NONE,
+                shape: Shape::None,
+            },
+            content: Vec::new(),
+            strangers: Vec::new(),
+            strange_classes: Vec::new(),
+            held,
+            failure: None,
+        }
+    }
+
+    /// Writes the last object's record.
+    pub(super) fn finish(&mut self) {
+        self.end();
+    }
+
+    /// The object that the VM tells of from now on.
+    fn turn_to(&mut self, object: Referrer) {
+        let tag = Tag(object.tag);
+        if tag.number() == self.current.tag.number() {
+            return;
+        }
+        self.end();
+        let shape = self.shape(tag, Tag(object.class));
+        self.content.clear();
+        match shape {
+            Shape::Instance { layout, .. } => self.content.resize(layout.size as usize, 0),
+            Shape::ObjectArray { .. } => {
+                let bytes = (tag.length() as usize * 8).min(MOST_BYTES / 8 * 8);
+                self.content.resize(bytes, 0);
+            }
+            _ => {}
+        }
+        self.current = Current { tag, shape };
+    }
+
+    fn shape(&mut self, tag: Tag, class: Tag) -> Shape<'r> {
+        let place = self.classes.place(self.numbers, class);
+        // Classes have been described.
+        if place.is_some() && place == self.classes.class {
+            return Shape::None;
+        }
+        let Some(place) = place else {
+            return self.stranger(tag);
+        };
+        let classes: &'r Classes = self.classes;
+        let id = self.numbers.object(class);
+        match &classes.get(place).kind {
+            Kind::Instances(layout) => Shape::Instance { class: id, layout },
+            Kind::ObjectArrays => Shape::ObjectArray { class: id },
+            Kind::PrimitiveArrays(kind) => Shape::PrimitiveArray(*kind),
+            Kind::Unknown(_) => self.stranger(tag),
+        }
+    }
+
+    fn stranger(&mut self, tag: Tag) -> Shape<'r> {
+        self.strangers.push(Stranger {
+            tag,
+            class: Tag::NONE,
+            values: Vec::new(),
+        });
+        Shape::Stranger
+    }
+
+    /// The current object has been told of.
+    fn end(&mut self) {
+        let tag = self.current.tag;
+        let (object, trace) = (self.numbers.object(tag), self.numbers.trace(tag));
+        let record = match self.current.shape {
+            Shape::None | Shape::Stranger => return,
+            Shape::Instance { class, .. } => HeapRecord::Instance {
+                object,
+                trace,
+                class,
+                fields: &self.content,
+            },
+            Shape::ObjectArray { class } => HeapRecord::ObjectArray {
+                object,
+                trace,
+                class,
+                elements: &self.content,
+            },
+            Shape::PrimitiveArray(kind) => HeapRecord::PrimitiveArray {
+                object,
+                trace,
+                element: basic_type(Some(kind)),
+                elements: &self.content,
+            },
+        };
+        self.pieces.put(&record);
+        self.current.shape = Shape::None;
+        self.content.shrink_to(1 << 20);
+    }
+
+    /// Gives an object that is referred to its number, and notes its length.
+    fn meet(&mut self, referee: &mut Referee<'_>) -> Option<Tag> {
+        let mut tag = Tag(*referee.tag);
+        let length = referee.length.unwrap_or(0);
+        if tag == Tag::NONE {
+            tag = self.numbers.add(length)?;
+            *referee.tag = tag.0;
+            let class = self.classes.place(self.numbers, Tag(referee.class));
+            if class.is_some() && class == self.classes.class {
+                self.strange_classes.push(tag);
+            }
+        } else if tag.length() != length {
+            // It was tagged before the walk.
+            tag = Tag::new(tag.number(), length);
+            *referee.tag = tag.0;
+        }
+        Some(tag)
+    }
+
+    fn go_on(&self) -> Visit {
+        match self.pieces.has_failed() {
+            false => Visit::Follow,
+            true => Visit::Stop,
+        }
+    }
+
+    fn fail(&mut self, failure: &'static str) -> Visit {
+        self.failure = Some(failure);
+        Visit::Stop
+    }
+}
+
+const TOO_MANY: &str = "more than 8589934591 objects";
+const UNKNOWN_FIELD: &str = "an object with a field that its class does not have";
+
+impl HeapVisitor for Recorder<'_, '_> {
+    fn root(&mut self, root: RootReference, mut referee: Referee<'_>) -> Visit {
+        let class = Tag(referee.class);
+        let Some(tag) = self.meet(&mut referee) else {
+            return self.fail(TOO_MANY);
+        };
+        if root == RootReference::JniGlobal && self.held.contains(tag.number() as usize) {
+            // The first is ours, as good as any.
+            self.held.remove(tag.number() as usize);
+            return self.go_on();
+        }
+        let place = self.classes.place(self.numbers, class);
+        let is_virtual_thread = place.is_some_and(|place| self.classes.is_virtual_thread(place));
+        let is_class = place.is_some() && place == self.classes.class;
+        let output = &mut *self.pieces.output;
+        if let Some(root) =
+            self.roots
+                .describe(self.numbers, output, root, tag, is_class, is_virtual_thread)
+        {
+            let object = self.numbers.object(tag);
+            self.pieces.put(&HeapRecord::Root { object, root });
+        }
+        self.go_on()
+    }
+
+    fn reference(
+        &mut self,
+        referrer: Referrer,
+        reference: Reference,
+        mut referee: Referee<'_>,
+    ) -> Visit {
+        self.turn_to(referrer);
+        let Some(tag) = self.meet(&mut referee) else {
+            return self.fail(TOO_MANY);
+        };
+        match (self.current.shape, reference) {
+            (Shape::Instance { layout, .. }, Reference::Field(number)) => {
+                match layout.slot(number) {
+                    Some(slot) if slot.kind.is_none() => {
+                        let id = self.numbers.object(tag).0.to_be_bytes();
+                        write_at(&mut self.content, slot.offset, &id);
+                    }
+                    _ => return self.fail(UNKNOWN_FIELD),
+                }
+            }
+            (Shape::ObjectArray { .. }, Reference::Element(index)) => {
+                let id = self.numbers.object(tag).0.to_be_bytes();
+                let start = index as usize * 8;
+                if let Some(place) = self.content.get_mut(start..start + 8) {
+                    place.copy_from_slice(&id);
+                }
+            }
+            (Shape::Stranger, reference) => {
+                let id = self.numbers.object(tag).0;
+                if let Some(stranger) = self.strangers.last_mut() {
+                    match reference {
+                        Reference::Class => stranger.class = tag,
+                        Reference::Field(number) | Reference::Element(number) => {
+                            stranger.values.push((number, id));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.go_on()
+    }
+
+    fn primitive_field(&mut self, field: PrimitiveField) -> Visit {
+        if field.is_static {
+            return Visit::Pass;
+        }
+        self.turn_to(field.holder);
+        match self.current.shape {
+            Shape::Instance { layout, .. } => match layout.slot(field.index) {
+                Some(slot) if slot.kind == Some(field.kind) => {
+                    write_bits(&mut self.content, slot.offset, field.kind, field.bits);
+                    Visit::Pass
+                }
+                _ => self.fail(UNKNOWN_FIELD),
+            },
+            Shape::Stranger => {
+                if let Some(stranger) = self.strangers.last_mut() {
+                    stranger.values.push((field.index, field.bits));
+                }
+                Visit::Pass
+            }
+            _ => Visit::Pass,
+        }
+    }
+
+    fn primitive_array(&mut self, array: Referrer, kind: Primitive, elements: &[u8]) -> Visit {
+        self.turn_to(array);
+        if matches!(self.current.shape, Shape::PrimitiveArray(known) if known == kind) {
+            let bytes = elements.len().min(MOST_BYTES / 8 * 8);
+            big_endian(&elements[..bytes], kind, &mut self.content);
+        }
+        Visit::Pass
+    }
+}

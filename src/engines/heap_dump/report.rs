@@ -1,0 +1,221 @@
+//! A heap dump's records: what they name goes before them, the dump itself in segments.
+
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use hprof_format::{ObjectId, Record, StringId, TraceSerial};
+
+use super::choice::Done;
+use super::{DumpError, DumpOutput};
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::output::serials;
+use crate::output::{Journal, ThreadNames};
+
+/// Bytes after which a segment is written. A larger record has a segment to itself.
+const SEGMENT: usize = 1024 * 1024;
+
+/// As much is a segment of its own at once, without being copied.
+const DIRECT: usize = SEGMENT / 8;
+
+/// Writes a heap dump. `spool` is a folder for the dumps of dumpers that cannot tell what they are going to dump, where
+/// the output's format needs to be told before.
+///
+/// What was written before an error stays, without the record that would end the dump, and a note says so.
+pub fn heap_dump(
+    journal: &Journal,
+    spool: Option<&Path>,
+    dump: impl FnOnce(&mut dyn DumpOutput) -> Result<Done, DumpError>,
+) -> Result<Done, DumpError> {
+    let _holding = journal.hold_events();
+    let mut output = Output {
+        journal,
+        spool,
+        spooled: None,
+        error: None,
+        begun: false,
+        naming: true,
+        segment: Vec::new(),
+    };
+    let answer = dump(&mut output).and_then(|done| output.finish(done));
+    if let Err(error) = &answer
+        && output.begun
+    {
+        let note = format!("the heap dump is not whole: {error}");
+        journal.entry(|entry| entry.note(&note));
+    }
+    answer
+}
+
+struct Output<'a> {
+    journal: &'a Journal,
+    /// Until totals are told.
+    spool: Option<&'a Path>,
+    spooled: Option<Spool>,
+    error: Option<io::Error>,
+    /// Whether a segment has been written.
+    begun: bool,
+    /// Whether segments wait for what they name.
+    naming: bool,
+    segment: Vec<u8>,
+}
+
+impl DumpOutput for Output<'_> {
+    fn class(&mut self, class: ClassId, object: ObjectId) {
+        self.journal.entry(|entry| entry.class_at(class, object));
+    }
+
+    fn string(&mut self, text: &str) -> StringId {
+        self.journal.entry(|entry| entry.interned(text))
+    }
+
+    fn trace(&mut self, trace: TraceId) -> TraceSerial {
+        self.journal.entry(|entry| entry.trace(trace));
+        serials::trace(trace)
+    }
+
+    fn virtual_thread(&mut self, name: &str) -> ThreadSerial {
+        let names = ThreadNames {
+            name: name.to_owned(),
+            ..ThreadNames::default()
+        };
+        self.journal.entry(|entry| {
+            let serial = entry.tables.threads.add();
+            entry.thread_started(serial, &names);
+            serial
+        })
+    }
+
+    fn totals(&mut self, objects: u64, bytes: u64) {
+        self.spool = None;
+        self.summary(objects, bytes);
+    }
+
+    fn all_is_named(&mut self) {
+        self.naming = false;
+    }
+
+    fn records(&mut self, content: &[u8]) -> bool {
+        if self.naming {
+            self.segment.extend_from_slice(content);
+            return true;
+        }
+        let is_direct = content.len() >= DIRECT;
+        let is_full = self.segment.len() + content.len() > SEGMENT;
+        if !self.segment.is_empty() && (is_direct || is_full) {
+            let segment = std::mem::take(&mut self.segment);
+            if !self.put(&segment) {
+                return false;
+            }
+            // The memory is kept for the next one.
+            self.segment = segment;
+            self.segment.clear();
+        }
+        if is_direct {
+            return self.put(content);
+        }
+        self.segment.extend_from_slice(content);
+        true
+    }
+}
+
+impl Output<'_> {
+    fn finish(&mut self, done: Done) -> Result<Done, DumpError> {
+        let rest = std::mem::take(&mut self.segment);
+        let mut sound = rest.is_empty() || self.put(&rest);
+        if let Some(spooled) = self.spooled.take().filter(|_| sound) {
+            self.spool = None;
+            self.summary(done.dumped.objects, done.dumped.bytes);
+            spooled.for_each(|segment| {
+                sound = self.put(segment);
+                sound
+            })?;
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error.into());
+        }
+        if !sound {
+            return Err(DumpError::Output);
+        }
+        self.journal
+            .entry(|entry| entry.records.write(&Record::HeapDumpEnd));
+        Ok(done)
+    }
+
+    fn summary(&mut self, objects: u64, bytes: u64) {
+        self.journal.entry(|entry| {
+            entry.records.write(&Record::HeapSummary {
+                live_bytes: bytes,
+                live_instances: objects,
+                allocated_bytes: bytes,
+                allocated_instances: objects,
+            })
+        });
+    }
+
+    /// Writes a segment, or puts it aside until the totals are known.
+    fn put(&mut self, content: &[u8]) -> bool {
+        if let Some(folder) = self.spool {
+            let answer = match &mut self.spooled {
+                Some(spooled) => spooled.push(content),
+                None => Spool::new(folder)
+                    .and_then(|spooled| self.spooled.insert(spooled).push(content)),
+            };
+            self.error = answer.err();
+            return self.error.is_none();
+        }
+        self.begun = true;
+        self.journal.count_segment();
+        self.journal.entry(|entry| {
+            entry.records.write(&Record::HeapDumpSegment {
+                content: Cow::Borrowed(content),
+            });
+            entry.records.is_sound()
+        })
+    }
+}
+
+/// Segments put aside, in a file that has no name.
+struct Spool {
+    file: BufWriter<File>,
+    lengths: Vec<usize>,
+}
+
+impl Spool {
+    fn new(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(format!(".hprof.{}.spool", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(&path)?;
+        fs::remove_file(&path)?;
+        Ok(Self {
+            file: BufWriter::new(file),
+            lengths: Vec::new(),
+        })
+    }
+
+    fn push(&mut self, segment: &[u8]) -> io::Result<()> {
+        self.lengths.push(segment.len());
+        self.file.write_all(segment)
+    }
+
+    /// Shows the segments again, while `look` answers `true`.
+    fn for_each(self, mut look: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+        let mut file = self.file.into_inner().map_err(|error| error.into_error())?;
+        file.rewind()?;
+        let mut file = BufReader::new(file);
+        let mut segment = Vec::new();
+        for length in self.lengths {
+            segment.resize(length, 0);
+            file.read_exact(&mut segment)?;
+            if !look(&segment) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! What threads lost to contention for monitors, by where they were and what they wanted.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::Equivalent;
+
+use crate::names::class::ClassId;
+use crate::names::intern::Interner;
+use crate::names::trace::TraceId;
+
+/// A place where threads contend for monitors of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentionId(u32);
+
+/// What makes such a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ContentionKey {
+    /// Where.
+    pub trace: TraceId,
+    /// The class of the monitors.
+    pub class: ClassId,
+}
+
+/// What it cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contended {
+    /// How often a thread had to wait.
+    pub count: u64,
+    /// How long, in nanoseconds.
+    pub nanos: u64,
+}
+
+/// The table of contention.
+#[derive(Default)]
+pub struct Contentions(Interner<Entry>);
+
+struct Entry {
+    key: ContentionKey,
+    count: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+impl Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl Equivalent<Entry> for ContentionKey {
+    fn equivalent(&self, entry: &Entry) -> bool {
+        *self == entry.key
+    }
+}
+
+impl Contentions {
+    /// The id of a place.
+    pub fn intern(&self, key: ContentionKey) -> ContentionId {
+        ContentionId(self.0.intern(&key, || Entry {
+            key,
+            count: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+        }))
+    }
+
+    /// A thread has got what it had to wait for, for so many nanoseconds.
+    pub fn add(&self, id: ContentionId, nanos: u64) {
+        let entry = self.0.get(id.0);
+        entry.nanos.fetch_add(nanos, Ordering::Relaxed);
+        entry.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes what has been added since the last time; places where there was nothing are left out.
+    pub fn take(&self) -> Vec<(ContentionKey, Contended)> {
+        let taken = self.0.iter().map(|(_, entry)| {
+            let contended = Contended {
+                count: entry.count.swap(0, Ordering::Relaxed),
+                nanos: entry.nanos.swap(0, Ordering::Relaxed),
+            };
+            (entry.key, contended)
+        });
+        taken
+            .filter(|(_, contended)| *contended != Contended::default())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_add_up_by_place_and_are_taken_once() {
+        let contentions = Contentions::default();
+        let tables = crate::names::Tables::default();
+        let classes = ["a", "b", "c"].map(|name| {
+            let name = tables.strings.intern(name);
+            let loader = tables.loaders.add();
+            let class = tables.classes.intern(loader, name, || tables.objects.add());
+            class.id()
+        });
+        let key = |class: usize| ContentionKey {
+            trace: TraceId::EMPTY,
+            class: classes[class - 1],
+        };
+        let (first, second) = (contentions.intern(key(1)), contentions.intern(key(2)));
+        contentions.intern(key(3));
+        assert_eq!(contentions.intern(key(1)), first);
+        contentions.add(first, 5);
+        contentions.add(second, 7);
+        contentions.add(first, 6);
+        let contended = |count, nanos| Contended { count, nanos };
+        assert_eq!(
+            contentions.take(),
+            [(key(1), contended(2, 11)), (key(2), contended(1, 7))]
+        );
+        assert_eq!(contentions.take(), []);
+        contentions.add(second, 1);
+        assert_eq!(contentions.take(), [(key(2), contended(1, 1))]);
+    }
+}

@@ -1,0 +1,198 @@
+//! `monitor=y`: the time that threads lose because another has the monitor they want, and who has and wants what.
+//!
+//! The VM tells a thread's wish and its fulfilment on that thread. A virtual thread may change its carrier in between
+//! (from JDK 24 on it leaves it while it waits), so what has begun is kept by the number of the thread, not by that of
+//! the system's thread.
+
+mod contentions;
+mod pending;
+mod places;
+mod report;
+mod snapshot;
+mod states;
+mod virtual_threads;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::{Context, Engine, Report, Requirement};
+use crate::console;
+use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, Weak};
+use crate::names::thread::ThreadSerial;
+use crate::options::Options;
+use crate::output::Journal;
+use crate::stacks::{Stacks, VmTopFrames};
+
+use contentions::Contentions;
+use pending::Begun;
+use places::Places;
+use virtual_threads::Known;
+
+/// The beginnings before their ends, so that no end is missed: a beginning without its end would stay behind.
+const ENDS: [Event; 2] = [Event::MonitorEntered, Event::MonitorWaited];
+const BEGINNINGS: [Event; 2] = [Event::MonitorEnter, Event::MonitorWait];
+/// How often unloaded classes are looked for at the most.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Watches monitors.
+///
+/// Lock order: its own locks are taken one at a time, and none of them while the VM, the tables or the journal is called.
+/// Only `next_sweep` is held while it is looked at.
+pub struct MonitorWatch {
+    env: Env,
+    virtual_threads: Option<VirtualThreads>,
+    stacks: Arc<Stacks>,
+    journal: Arc<Journal>,
+    cutoff: f64,
+    contentions: Contentions,
+    places: Places,
+    begun: Begun,
+    known: Known,
+    /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
+    hides_virtual_threads: bool,
+    next_sweep: Mutex<Instant>,
+}
+
+/// What `monitor=y` needs of the VM.
+pub(super) fn requirement(options: &Options) -> Option<Requirement> {
+    options.monitors.then_some(Requirement {
+        option: "monitor=y",
+        capabilities: &[Capability::MonitorEvents],
+    })
+}
+
+impl MonitorWatch {
+    /// `None` where monitors are not asked for.
+    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+        if !context.options.monitors {
+            return None;
+        }
+        let env = context.env;
+        if env.request(&[Capability::MonitorStates]).is_err() {
+            console::line(format_args!(
+                "monitor=y: a VM that runs already does not tell which monitors threads want; dumps have their states only"
+            ));
+        }
+        Some(Self {
+            env,
+            virtual_threads: context.virtual_threads,
+            stacks: context.stacks.clone(),
+            journal: context.journal.clone(),
+            cutoff: context.options.cutoff,
+            contentions: Contentions::default(),
+            places: Places::new(Box::new(VmTopFrames(env)), env.session()),
+            begun: Begun::default(),
+            known: Known::default(),
+            hides_virtual_threads: env.vm_version().is_some_and(|version| version >= 23),
+            next_sweep: Mutex::new(Instant::now() + SWEEP_INTERVAL),
+        })
+    }
+
+    /// The current thread wants a monitor that another has.
+    pub fn entering(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>) {
+        if serial == ThreadSerial::UNKNOWN {
+            return;
+        }
+        let Some(place) = self.place(jni, serial, monitor) else {
+            return;
+        };
+        // The clock is read last: what this function took is not the monitor's fault.
+        self.begun.entering(serial, place);
+    }
+
+    /// The current thread has got the monitor.
+    pub fn entered(&self, serial: ThreadSerial) {
+        let now = Instant::now();
+        if let Some((place, since)) = self.begun.entered(serial) {
+            let nanos = now.saturating_duration_since(since).as_nanos();
+            let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+            self.contentions.add(place, nanos);
+        }
+    }
+
+    /// The current thread begins to wait to be notified, for `timeout` milliseconds at the most (0: for ever).
+    pub fn waiting(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>, timeout: u64) {
+        let Ok(signature) = self.signature(jni, monitor) else {
+            return;
+        };
+        report::waiting(&self.journal, signature, timeout, serial);
+        if serial != ThreadSerial::UNKNOWN {
+            // The time begins last: the thread may have waited for the disk.
+            self.begun.waiting(serial, Weak::new(jni, monitor));
+        }
+    }
+
+    /// The current thread waits no more.
+    pub fn waited(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>) {
+        let now = Instant::now();
+        // A wait that began before the agent did has no line for its beginning, and gets none for its end.
+        let Some(waiting) = self.begun.waited(serial) else {
+            return;
+        };
+        if let Ok(signature) = self.signature(jni, monitor) {
+            let time = now.saturating_duration_since(waiting.since);
+            let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            report::waited(&self.journal, signature, millis, serial);
+        }
+    }
+
+    /// The signature of a monitor's class.
+    fn signature(&self, jni: Jni<'_>, monitor: Object<'_>) -> Result<String, JvmtiError> {
+        match jni.class_of(monitor) {
+            Some(class) => self.env.class_signature(class.object()),
+            // Every object has a class.
+            None => Ok(String::new()),
+        }
+    }
+}
+
+impl Engine for MonitorWatch {
+    fn start(&self, _jni: Jni<'_>) -> Result<(), JvmtiError> {
+        if self.virtual_threads.is_some() {
+            self.env.enable(Event::VirtualThreadEnd)?;
+        }
+        ENDS.into_iter()
+            .chain(BEGINNINGS)
+            .try_for_each(|event| self.env.enable(event))
+    }
+
+    /// What was lost so far stays, and who waits now can still be asked for.
+    fn stop(&self, _jni: Jni<'_>) {
+        // An event that cannot be switched off finds nothing to end.
+        for event in BEGINNINGS.into_iter().chain(ENDS) {
+            let _ = self.env.disable(event);
+        }
+        if self.virtual_threads.is_some() {
+            let _ = self.env.disable(Event::VirtualThreadEnd);
+        }
+    }
+
+    fn virtual_thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        self.known.add(jni, thread, serial);
+    }
+
+    fn current_thread_ended(&self, serial: Option<ThreadSerial>) {
+        if let Some(serial) = serial {
+            self.begun.forget(serial);
+            self.known.forget(serial);
+        }
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        report.say(" contended monitor usage ...");
+        self.stacks.sweep(jni);
+        let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
+        match snapshot::survey(self, jni, &serial) {
+            Ok(states) => report::monitor_dump(report.journal, &states),
+            Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
+        }
+        report::monitor_time(report.journal, &self.contentions, self.cutoff);
+    }
+
+    fn give_back(&self, _jni: Jni<'_>) {
+        self.begun.clear();
+        self.known.clear();
+    }
+}

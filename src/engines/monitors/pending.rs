@@ -1,0 +1,180 @@
+//! What threads have begun and not ended: to enter a monitor, to wait to be notified.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use parking_lot::Mutex;
+
+use super::contentions::ContentionId;
+use crate::jvmti::Weak;
+use crate::names::thread::ThreadSerial;
+
+/// Enough that two threads rarely meet in one.
+const SHARDS: usize = 64;
+
+/// Holds something for each thread that waits at this moment, and for no other.
+pub(super) struct Begun([Shard; SHARDS]);
+
+/// A lock with a cache line (two, where the CPU fetches them in pairs) to itself.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>>);
+
+/// A thread may do both: `Object.wait` is over, and it wants the monitor back.
+#[derive(Default)]
+struct Waits {
+    entering: Option<(ContentionId, Instant)>,
+    notified: Option<Waiting>,
+}
+
+/// A thread that waits to be notified.
+pub(super) struct Waiting {
+    /// Since when.
+    pub(super) since: Instant,
+    /// In which monitor; `None` when the VM was out of memory. From JDK 23 on it does not tell that any more.
+    pub(super) monitor: Option<Arc<Weak>>,
+}
+
+impl Default for Begun {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Shard::default()))
+    }
+}
+
+impl Begun {
+    /// The thread wants a monitor from now on. What it wanted before it has got unnoticed.
+    pub(super) fn entering(&self, thread: ThreadSerial, place: ContentionId) {
+        let mut shard = self.shard(thread).lock();
+        shard.entry(thread).or_default().entering = Some((place, Instant::now()));
+    }
+
+    /// The thread has it: where it wanted it, and since when.
+    pub(super) fn entered(&self, thread: ThreadSerial) -> Option<(ContentionId, Instant)> {
+        self.end(thread, |waits| waits.entering.take())
+    }
+
+    /// The thread waits to be notified from now on.
+    pub(super) fn waiting(&self, thread: ThreadSerial, monitor: Option<Weak>) {
+        let monitor = monitor.map(Arc::new);
+        let mut shard = self.shard(thread).lock();
+        let since = Instant::now();
+        let before = shard
+            .entry(thread)
+            .or_default()
+            .notified
+            .replace(Waiting { since, monitor });
+        // References are given back without a lock.
+        drop(shard);
+        drop(before);
+    }
+
+    /// The thread waits no more.
+    pub(super) fn waited(&self, thread: ThreadSerial) -> Option<Waiting> {
+        self.end(thread, |waits| waits.notified.take())
+    }
+
+    /// The monitors in which threads wait to be notified.
+    pub(super) fn waited_for(&self) -> Vec<(ThreadSerial, Arc<Weak>)> {
+        let mut all = Vec::new();
+        for shard in &self.0 {
+            let shard = shard.0.lock();
+            let monitors = shard.iter().filter_map(|(&thread, waits)| {
+                let monitor = waits.notified.as_ref()?.monitor.clone()?;
+                Some((thread, monitor))
+            });
+            all.extend(monitors);
+        }
+        all.sort_unstable_by_key(|&(thread, _)| thread);
+        all
+    }
+
+    /// The thread is gone.
+    pub(super) fn forget(&self, thread: ThreadSerial) {
+        let gone = self.shard(thread).lock().remove(&thread);
+        drop(gone);
+    }
+
+    /// All threads are.
+    pub(super) fn clear(&self) {
+        for shard in &self.0 {
+            let gone = std::mem::take(&mut *shard.0.lock());
+            drop(gone);
+        }
+    }
+
+    fn end<T>(
+        &self,
+        thread: ThreadSerial,
+        take: impl FnOnce(&mut Waits) -> Option<T>,
+    ) -> Option<T> {
+        let mut shard = self.shard(thread).lock();
+        let Entry::Occupied(mut entry) = shard.entry(thread) else {
+            return None;
+        };
+        let taken = take(entry.get_mut());
+        let waits = entry.get();
+        if waits.entering.is_none() && waits.notified.is_none() {
+            entry.remove();
+        }
+        taken
+    }
+
+    fn shard(&self, thread: ThreadSerial) -> &Mutex<HashMap<ThreadSerial, Waits, FixedState>> {
+        &self.0[thread.0 as usize % SHARDS].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::monitors::contentions::{ContentionKey, Contentions};
+    use crate::names::class::ClassId;
+    use crate::names::trace::TraceId;
+
+    const THREAD: ThreadSerial = ThreadSerial(200_001);
+    const OTHER: ThreadSerial = ThreadSerial(200_001 + SHARDS as u32);
+
+    fn place() -> ContentionId {
+        let tables = crate::names::Tables::default();
+        let name = tables.strings.intern("a");
+        let loader = tables.loaders.add();
+        let class: ClassId = tables
+            .classes
+            .intern(loader, name, || tables.objects.add())
+            .id();
+        let trace = TraceId::EMPTY;
+        Contentions::default().intern(ContentionKey { trace, class })
+    }
+
+    fn is_empty(begun: &Begun) -> bool {
+        begun.0.iter().all(|shard| shard.0.lock().is_empty())
+    }
+
+    #[test]
+    fn what_has_ended_leaves_nothing_behind() {
+        let begun = Begun::default();
+        begun.waiting(THREAD, None);
+        begun.entering(THREAD, place());
+        begun.entering(OTHER, place());
+        assert!(begun.waited(THREAD).is_some() && begun.waited(THREAD).is_none());
+        assert!(begun.entered(THREAD).is_some() && begun.entered(THREAD).is_none());
+        assert!(begun.waited(OTHER).is_none(), "it has not begun that");
+        assert!(begun.entered(OTHER).is_some());
+        assert!(is_empty(&begun));
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_is_forgotten() {
+        let begun = Begun::default();
+        begun.waiting(THREAD, None);
+        begun.waiting(OTHER, None);
+        begun.forget(THREAD);
+        assert!(begun.waited(THREAD).is_none() && begun.waited(OTHER).is_some());
+        begun.waiting(THREAD, None);
+        begun.clear();
+        assert!(is_empty(&begun));
+    }
+}

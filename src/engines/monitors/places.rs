@@ -1,0 +1,155 @@
+//! Where a thread contends: its stack and the class of the monitor, found without a lock where it was seen before.
+
+use std::cell::RefCell;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::contentions::{ContentionId, ContentionKey};
+use super::{MonitorWatch, SWEEP_INTERVAL};
+use crate::jvmti::{Frame, Jni, Object, SessionId, Weak};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::TopFrames;
+
+/// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
+const REMEMBERED: usize = 1_000;
+
+thread_local! {
+    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
+}
+
+/// What finds places.
+pub(super) struct Places {
+    top_frames: Box<dyn TopFrames>,
+    /// A cache of another session knows other ids.
+    session: SessionId,
+}
+
+/// What one thread of the system has seen, whichever virtual threads it carried.
+struct Cache {
+    session: SessionId,
+    frames: Vec<Frame>,
+    /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
+    /// program apart.
+    places: HashMap<u64, Cached, FixedState>,
+}
+
+struct Cached {
+    class: Arc<Weak>,
+    place: ContentionId,
+}
+
+impl Places {
+    pub(super) fn new(top_frames: Box<dyn TopFrames>, session: SessionId) -> Self {
+        Self {
+            top_frames,
+            session,
+        }
+    }
+}
+
+impl MonitorWatch {
+    /// Where the current thread is, and what it wants; `None` when the VM is out of memory.
+    pub(super) fn place(
+        &self,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        monitor: Object<'_>,
+    ) -> Option<ContentionId> {
+        // A thread that is being taken down has no cache any more, but its event still counts.
+        let mut cache = CACHE
+            .try_with(|cache| {
+                cache
+                    .try_borrow_mut()
+                    .ok()
+                    .and_then(|mut cache| cache.take())
+            })
+            .ok()
+            .flatten()
+            .filter(|cache| cache.session == self.places.session)
+            .unwrap_or_else(|| Cache::new(self.places.session, self.stacks.depth()));
+        let place = cache.place(self, jni, serial, monitor);
+        let _ = CACHE.try_with(|own| {
+            if let Ok(mut own) = own.try_borrow_mut() {
+                *own = Some(cache);
+            }
+        });
+        place
+    }
+
+    fn new_place(
+        &self,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        frames: &[Frame],
+        class: Object<'_>,
+    ) -> (ContentionId, Option<Arc<Weak>>) {
+        // Names come only here, so here is where those of unloaded classes go.
+        self.sweep_if_due(jni);
+        let trace = match frames {
+            [] => TraceId::EMPTY,
+            frames => self.stacks.trace(jni, serial, frames),
+        };
+        let (class, reference) = self
+            .stacks
+            .class_and_reference(jni, class)
+            .unwrap_or_else(|_| (self.stacks.unknown_class(), None));
+        let key = ContentionKey { trace, class };
+        (self.contentions.intern(key), reference)
+    }
+
+    fn sweep_if_due(&self, jni: Jni<'_>) {
+        let now = Instant::now();
+        {
+            let mut next = self.next_sweep.lock();
+            if now < *next {
+                return;
+            }
+            *next = now + SWEEP_INTERVAL;
+        }
+        self.stacks.sweep(jni);
+    }
+}
+
+impl Cache {
+    fn new(session: SessionId, depth: usize) -> Self {
+        Self {
+            session,
+            frames: vec![Frame::default(); depth],
+            places: HashMap::default(),
+        }
+    }
+
+    fn place(
+        &mut self,
+        watch: &MonitorWatch,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        monitor: Object<'_>,
+    ) -> Option<ContentionId> {
+        let count = watch.places.top_frames.top_frames(&mut self.frames);
+        let frames = &self.frames[..count];
+        let class = jni.class_of(monitor)?;
+        let class = class.object();
+        let identity = watch.env.identity_hash(class).unwrap_or(0);
+        let thread = watch.stacks.by_thread().then_some(serial);
+        let key = FixedState::default().hash_one((frames, identity, thread));
+        if let Some(cached) = self.places.get(&key)
+            && cached.class.is(jni, class)
+        {
+            return Some(cached.place);
+        }
+        let (place, class) = watch.new_place(jni, serial, frames, class);
+        if let Some(class) = class {
+            if self.places.len() >= REMEMBERED {
+                self.places.clear();
+            }
+            self.places.insert(key, Cached { class, place });
+        }
+        Some(place)
+    }
+}

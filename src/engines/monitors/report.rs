@@ -1,0 +1,167 @@
+//! Monitors: waits as they happen, MONITOR DUMP, and MONITOR TIME.
+
+use std::borrow::Cow;
+
+use hprof_format::{self as format, MonitorRecord};
+
+use super::contentions::{Contended, ContentionKey, Contentions};
+use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
+use crate::names::thread::ThreadSerial;
+use crate::output::Journal;
+use crate::output::serials;
+
+/// A thread begins to wait in a monitor of the class with this signature, for so many milliseconds at the most (0: for
+/// ever).
+pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: ThreadSerial) {
+    let record = MonitorRecord::Wait {
+        signature: Cow::Owned(signature),
+        timeout,
+        thread: serials::thread(thread),
+    };
+    journal.happened(move |entry| entry.records.write_monitor(&record));
+}
+
+/// It waits no more, after so many milliseconds.
+pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: ThreadSerial) {
+    let record = MonitorRecord::Waited {
+        signature: Cow::Owned(signature),
+        time_waited,
+        thread: serials::thread(thread),
+    };
+    journal.happened(move |entry| entry.records.write_monitor(&record));
+}
+
+/// Writes the state of all monitors.
+pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
+    journal.entry(|entry| {
+        for thread in &states.threads {
+            entry.trace(thread.trace);
+        }
+        entry.records.write_monitor(&MonitorRecord::Dump {
+            threads: states.threads.iter().map(thread_state).collect(),
+            monitors: states.monitors.iter().map(monitor_state).collect(),
+        });
+    });
+}
+
+/// Writes what contention has cost since the last time, and starts counting anew. Rows below `cutoff`, a share of the
+/// whole time, are left out.
+pub fn monitor_time(journal: &Journal, contentions: &Contentions, cutoff: f64) {
+    journal.entry(|entry| {
+        let (total, rows) = take_rows(contentions, cutoff);
+        for (key, _) in &rows {
+            entry.trace(key.trace);
+            entry.class(key.class);
+        }
+        let rows = rows.iter().map(|(key, contended)| format::ContendedTime {
+            nanos: contended.nanos,
+            count: contended.count,
+            trace: serials::trace(key.trace),
+            class: serials::class(key.class),
+        });
+        entry.records.write_monitor(&MonitorRecord::Time {
+            total,
+            rows: rows.collect(),
+        });
+    });
+}
+
+/// The time of all places, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
+fn take_rows(contentions: &Contentions, cutoff: f64) -> (u64, Vec<(ContentionKey, Contended)>) {
+    let mut rows = contentions.take();
+    let total = rows
+        .iter()
+        .fold(0_u64, |sum, (_, row)| sum.saturating_add(row.nanos));
+    // Stable: they come in the order they were seen.
+    rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.nanos));
+    let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total as f64);
+    rows.truncate(end);
+    (total, rows)
+}
+
+fn thread_state(state: &ThreadState) -> format::ThreadState {
+    format::ThreadState {
+        thread: serials::thread(state.thread),
+        trace: serials::trace(state.trace),
+        status: match state.status {
+            ThreadStatus::Runnable => format::ThreadStatus::Runnable,
+            ThreadStatus::Sleeping => format::ThreadStatus::Sleeping,
+            ThreadStatus::Entering => format::ThreadStatus::Entering,
+            ThreadStatus::Waiting => format::ThreadStatus::Waiting,
+            ThreadStatus::Ended => format::ThreadStatus::Ended,
+            ThreadStatus::NotStarted => format::ThreadStatus::NotStarted,
+            ThreadStatus::Unknown => format::ThreadStatus::Unknown,
+        },
+        suspended: state.suspended,
+        interrupted: state.interrupted,
+        in_native: state.in_native,
+    }
+}
+
+fn monitor_state(state: &MonitorState) -> format::MonitorState {
+    let threads = |threads: &[ThreadSerial]| threads.iter().copied().map(serials::thread).collect();
+    format::MonitorState {
+        signature: state.signature.clone(),
+        owner: state
+            .owner
+            .map(|(thread, entries)| (serials::thread(thread), entries)),
+        entering: threads(&state.entering),
+        waiting: threads(&state.waiting),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Tables;
+    use crate::names::trace::TraceKey;
+    use crate::output::ThreadNames;
+    use crate::output::tests::{lines, place};
+
+    #[test]
+    fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {
+        let tables = Tables::default();
+        let contentions = Contentions::default();
+        let name = tables.strings.intern("a");
+        let loader = tables.loaders.add();
+        let class = tables
+            .classes
+            .intern(loader, name, || tables.objects.add())
+            .id();
+        let keys: Vec<ContentionKey> = (1..)
+            .zip([10, 70, 10, 9, 1])
+            .map(|(thread, nanos)| {
+                let trace = tables.traces.intern(TraceKey {
+                    thread: Some(ThreadSerial(thread)),
+                    frames: &[],
+                });
+                let key = ContentionKey { trace, class };
+                let id = contentions.intern(key);
+                contentions.add(id, nanos);
+                key
+            })
+            .collect();
+        let (total, rows) = take_rows(&contentions, 0.1);
+        assert_eq!(total, 100, "what is cut off counts");
+        let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
+        let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
+        assert_eq!(rows, expected);
+        assert_eq!(take_rows(&contentions, 0.0), (0, vec![]));
+    }
+
+    #[test]
+    fn a_thread_that_starts_and_waits_within_a_heap_dump_starts_before_it_waits() {
+        let lines = lines(|journal| {
+            let thread = ThreadSerial(200_001);
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            waiting(journal, "Ljava/lang/Object;".to_owned(), 0, thread);
+            waited(journal, "Ljava/lang/Object;".to_owned(), 1, thread);
+            journal.thread_ended(thread);
+            drop(dump);
+        });
+        let places =
+            ["THREAD START", "WAIT: ", "WAITED: ", "THREAD END"].map(|start| place(&lines, start));
+        assert!(places.is_sorted(), "{lines:#?}");
+    }
+}

@@ -1,0 +1,295 @@
+//! The state of all threads and of all monitors that they want or wait for.
+
+use std::thread;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::MonitorWatch;
+use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
+use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadState};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+
+/// How often it is asked who has a monitor that is wanted and seems to be free.
+const LOOKS: usize = 5;
+
+/// Answers the number of a thread; `None` for one of ours.
+type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
+
+/// What has been seen so far.
+struct Survey<'w, 'j, 'f> {
+    watch: &'w MonitorWatch,
+    jni: Jni<'j>,
+    number: Number<'f>,
+    threads: Vec<states::ThreadState>,
+    virtual_threads: Vec<(ThreadSerial, Local<'j>)>,
+    wanted: Vec<Wanted<'j>>,
+    /// Where monitors of one hash are in `wanted`.
+    by_identity: HashMap<i32, Vec<usize>, FixedState>,
+    /// What the virtual threads have, asked for when it is first needed.
+    owned: Option<Vec<(ThreadSerial, Vec<Local<'j>>)>>,
+}
+
+/// A monitor, and the virtual threads that want it or wait: the VM may leave these out.
+struct Wanted<'j> {
+    monitor: Local<'j>,
+    entering: Vec<ThreadSerial>,
+    waiting: Vec<ThreadSerial>,
+}
+
+/// Looks at all threads first and at the monitors then. Each look shows one moment, the whole does not: a thread may have
+/// got its monitor in between.
+pub(super) fn survey(
+    watch: &MonitorWatch,
+    jni: Jni<'_>,
+    number: Number<'_>,
+) -> Result<MonitorStates, JvmtiError> {
+    let mut survey = Survey {
+        watch,
+        jni,
+        number,
+        threads: Vec::new(),
+        virtual_threads: Vec::new(),
+        wanted: Vec::new(),
+        by_identity: HashMap::default(),
+        owned: None,
+    };
+    survey.platform_threads()?;
+    survey.virtual_threads();
+    survey.waits();
+    survey.threads.sort_unstable_by_key(|state| state.thread);
+    let mut monitors = Vec::new();
+    for wanted in std::mem::take(&mut survey.wanted) {
+        let state = survey.monitor(wanted)?;
+        // Nobody wants it any more.
+        if !state.entering.is_empty() || !state.waiting.is_empty() {
+            monitors.push(state);
+        }
+    }
+    Ok(MonitorStates {
+        threads: survey.threads,
+        monitors,
+    })
+}
+
+impl<'j> Survey<'_, 'j, '_> {
+    fn platform_threads(&mut self) -> Result<(), JvmtiError> {
+        let (env, jni) = (self.watch.env, self.jni);
+        // Their numbers first: one that ends meanwhile could not be asked for it any more.
+        let threads: Vec<(ThreadSerial, Local<'j>)> = env
+            .all_threads(jni)?
+            .into_iter()
+            .filter_map(|thread| Some(((self.number)(thread.object())?, thread)))
+            .filter(|(serial, _)| *serial != ThreadSerial::UNKNOWN)
+            .collect();
+        let objects: Vec<Object<'_>> = threads.iter().map(|(_, thread)| thread.object()).collect();
+        let stacks = env.stacks(&objects, self.watch.stacks.depth())?;
+        for ((serial, thread), stack) in threads.iter().zip(stacks) {
+            let thread = thread.object();
+            self.thread(*serial, stack.state, &stack.frames);
+            self.want(thread, stack.state, None);
+            // One that runs now may never have waited for a monitor, and yet have one.
+            if let Some(virtual_threads) = self.watch.virtual_threads
+                && let Ok(Some(mounted)) = virtual_threads.mounted_on(jni, thread)
+            {
+                (self.number)(mounted.object());
+            }
+        }
+        Ok(())
+    }
+
+    fn virtual_threads(&mut self) {
+        let env = self.watch.env;
+        let mut frames = vec![Frame::default(); self.watch.stacks.depth()];
+        for (serial, thread) in self.watch.known.all(self.jni) {
+            // One that has ended meanwhile has no state to tell.
+            let Ok(state) = env.thread_state(thread.object()) else {
+                continue;
+            };
+            if !state.is_alive() {
+                continue;
+            }
+            let count = env
+                .stack_trace(Some(thread.object()), &mut frames)
+                .unwrap_or(0);
+            self.thread(serial, state, &frames[..count]);
+            self.want(thread.object(), state, Some(serial));
+            self.virtual_threads.push((serial, thread));
+        }
+    }
+
+    fn thread(&mut self, thread: ThreadSerial, state: ThreadState, frames: &[Frame]) {
+        let trace = match frames {
+            [] => TraceId::EMPTY,
+            frames => self.watch.stacks.trace(self.jni, thread, frames),
+        };
+        self.threads.push(states::ThreadState {
+            thread,
+            trace,
+            status: status(state),
+            suspended: state.is_suspended(),
+            interrupted: state.is_interrupted(),
+            in_native: state.is_in_native(),
+        });
+    }
+
+    /// Adds the monitor that a thread wants or waits for, and the thread itself if it is a virtual one.
+    fn want(
+        &mut self,
+        thread: Object<'_>,
+        state: ThreadState,
+        virtual_thread: Option<ThreadSerial>,
+    ) {
+        if !state.is_entering() && !state.is_in_object_wait() {
+            return;
+        }
+        let Ok(Some(monitor)) = self.watch.env.contended_monitor(self.jni, thread) else {
+            return;
+        };
+        let wanted = self.wanted(monitor);
+        match virtual_thread {
+            Some(serial) if state.is_entering() => wanted.entering.push(serial),
+            Some(serial) => wanted.waiting.push(serial),
+            None => {}
+        }
+    }
+
+    /// Adds the monitors in which threads wait to be notified, as far as they began under our eyes: a VM of JDK 23 or
+    /// later does not tell.
+    fn waits(&mut self) {
+        for (serial, monitor) in self.watch.begun.waited_for() {
+            let Some(monitor) = monitor.get(self.jni) else {
+                continue;
+            };
+            // They came by their numbers.
+            let is_virtual = self
+                .virtual_threads
+                .binary_search_by_key(&serial, |&(thread, _)| thread)
+                .is_ok();
+            let wanted = self.wanted(monitor);
+            if is_virtual {
+                wanted.waiting.push(serial);
+            }
+        }
+    }
+
+    /// The entry of a monitor.
+    fn wanted(&mut self, monitor: Local<'j>) -> &mut Wanted<'j> {
+        let identity = self.watch.env.identity_hash(monitor.object()).unwrap_or(0);
+        let alike = self.by_identity.entry(identity).or_default();
+        let known = alike.iter().copied().find(|&index| {
+            let known = self.wanted[index].monitor.object();
+            self.jni.is_same(known, monitor.object())
+        });
+        let index = known.unwrap_or_else(|| {
+            alike.push(self.wanted.len());
+            self.wanted.push(Wanted {
+                monitor,
+                entering: Vec::new(),
+                waiting: Vec::new(),
+            });
+            self.wanted.len() - 1
+        });
+        &mut self.wanted[index]
+    }
+
+    fn monitor(&mut self, wanted: Wanted<'j>) -> Result<MonitorState, JvmtiError> {
+        let monitor = wanted.monitor.object();
+        let usage = self.settled_usage(monitor)?;
+        let mut waiting = self.serials(&usage.waiting);
+        add_missing(&mut waiting, &wanted.waiting);
+        let mut entering = self.serials(&usage.entering);
+        add_missing(&mut entering, &wanted.entering);
+        entering.retain(|serial| !waiting.contains(serial));
+        let owner = match &usage.owner {
+            Some(owner) => {
+                let owner = (self.number)(owner.object()).unwrap_or(ThreadSerial::UNKNOWN);
+                Some((owner, usage.entries))
+            }
+            // Nor does the VM say how often a virtual thread has entered.
+            None if self.watch.hides_virtual_threads && !entering.is_empty() => {
+                let owner = self.virtual_owner(monitor);
+                Some((owner.unwrap_or(ThreadSerial::UNKNOWN), 1))
+            }
+            None => None,
+        };
+        Ok(MonitorState {
+            signature: self.watch.signature(self.jni, monitor)?,
+            owner,
+            entering,
+            waiting,
+        })
+    }
+
+    /// A monitor that is wanted is free for a moment only. One that seems free again and again belongs to a virtual thread,
+    /// of which the VM does not tell.
+    fn settled_usage(&self, monitor: Object<'_>) -> Result<MonitorUsage<'j>, JvmtiError> {
+        let mut usage = self.watch.env.monitor_usage(self.jni, monitor)?;
+        for _ in 0..LOOKS {
+            let settled = usage.owner.is_some() || usage.entering.is_empty();
+            if settled || !self.watch.hides_virtual_threads {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+            usage = self.watch.env.monitor_usage(self.jni, monitor)?;
+        }
+        Ok(usage)
+    }
+
+    fn serials(&self, threads: &[Local<'_>]) -> Vec<ThreadSerial> {
+        threads
+            .iter()
+            .filter_map(|thread| (self.number)(thread.object()))
+            .collect()
+    }
+
+    fn virtual_owner(&mut self, monitor: Object<'_>) -> Option<ThreadSerial> {
+        let (env, jni) = (self.watch.env, self.jni);
+        let virtual_threads = &self.virtual_threads;
+        let owned = self.owned.get_or_insert_with(|| {
+            let owned = |&(serial, ref thread): &(ThreadSerial, Local<'j>)| {
+                (
+                    serial,
+                    env.owned_monitors(jni, thread.object()).unwrap_or_default(),
+                )
+            };
+            virtual_threads.iter().map(owned).collect()
+        });
+        let owner = owned.iter().find(|(_, monitors)| {
+            monitors
+                .iter()
+                .any(|owned| jni.is_same(owned.object(), monitor))
+        });
+        owner.map(|&(serial, _)| serial)
+    }
+}
+
+fn add_missing(serials: &mut Vec<ThreadSerial>, more: &[ThreadSerial]) {
+    for &serial in more {
+        if !serials.contains(&serial) {
+            serials.push(serial);
+        }
+    }
+}
+
+fn status(state: ThreadState) -> ThreadStatus {
+    if !state.is_alive() {
+        return match state.is_terminated() {
+            true => ThreadStatus::Ended,
+            false => ThreadStatus::NotStarted,
+        };
+    }
+    if state.is_sleeping() {
+        ThreadStatus::Sleeping
+    } else if state.is_entering() {
+        ThreadStatus::Entering
+    } else if state.is_waiting() {
+        ThreadStatus::Waiting
+    } else if state.is_runnable() {
+        ThreadStatus::Runnable
+    } else {
+        ThreadStatus::Unknown
+    }
+}

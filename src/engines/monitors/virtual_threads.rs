@@ -1,0 +1,44 @@
+//! The virtual threads that have a number. The VM lists platform threads only.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::jvmti::{Jni, Local, Object, Weak};
+use crate::names::thread::ThreadSerial;
+
+/// Knows them from the time they are given their number to their end.
+#[derive(Default)]
+pub(super) struct Known(Mutex<HashMap<ThreadSerial, Weak, FixedState>>);
+
+impl Known {
+    pub(super) fn add(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        // Without memory for the reference the thread is missing from dumps.
+        if let Some(thread) = Weak::new(jni, thread) {
+            self.0.lock().insert(serial, thread);
+        }
+    }
+
+    pub(super) fn forget(&self, serial: ThreadSerial) {
+        let gone = self.0.lock().remove(&serial);
+        drop(gone);
+    }
+
+    pub(super) fn clear(&self) {
+        let gone = std::mem::take(&mut *self.0.lock());
+        drop(gone);
+    }
+
+    /// Those that are there, by their numbers; forgets those that were collected without having ended.
+    pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, Local<'a>)> {
+        let mut known = self.0.lock();
+        known.retain(|_, thread| !thread.is_dead(jni));
+        let mut all: Vec<_> = known
+            .iter()
+            .filter_map(|(&serial, thread)| Some((serial, thread.get(jni)?)))
+            .collect();
+        drop(known);
+        all.sort_unstable_by_key(|&(serial, _)| serial);
+        all
+    }
+}

@@ -1,0 +1,330 @@
+//! The in-flight gate: counts the callbacks and requests that are running, so that the end of a session can wait for them
+//! and let no more in, and catches their panics.
+//!
+//! A gate is open while a session runs. What is behind it is freed by the one that closes it, and only when nobody is inside.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// A gate to a `T` that many threads use while it is open.
+pub struct Gate<T: 'static> {
+    /// Null while the gate is closed.
+    inner: AtomicPtr<T>,
+    /// Whether a callback has panicked since the gate was opened.
+    panicked: AtomicBool,
+    /// How many are inside, spread out so that threads which allocate do not contend for one counter.
+    running: [Counter; COUNTERS],
+    waiting: Mutex<()>,
+    exited: Condvar,
+}
+
+const COUNTERS: usize = 16;
+
+/// One counter with a cache line (two, where the CPU fetches them in pairs) to itself.
+#[repr(align(128))]
+struct Counter(AtomicUsize);
+
+/// Somebody inside; counts itself out on drop.
+struct InFlight<'a, T: 'static> {
+    gate: &'a Gate<T>,
+    counter: &'a AtomicUsize,
+}
+
+/// What was behind a gate until it was closed.
+pub enum Closed<T: 'static> {
+    /// Nobody is inside any more.
+    Empty(Box<T>),
+    /// Somebody never came out, and may use it for ever.
+    Occupied(&'static T),
+}
+
+impl<T> Closed<T> {
+    /// What was behind the gate.
+    pub fn get(&self) -> &T {
+        match self {
+            Closed::Empty(inner) => inner,
+            Closed::Occupied(inner) => inner,
+        }
+    }
+}
+
+impl<T: Send + Sync> Gate<T> {
+    /// A closed gate.
+    pub const fn new() -> Self {
+        Self {
+            inner: AtomicPtr::new(ptr::null_mut()),
+            panicked: AtomicBool::new(false),
+            running: [const { Counter(AtomicUsize::new(0)) }; COUNTERS],
+            waiting: Mutex::new(()),
+            exited: Condvar::new(),
+        }
+    }
+
+    /// Whether the gate is open.
+    pub fn is_open(&self) -> bool {
+        !self.inner.load(Ordering::SeqCst).is_null()
+    }
+
+    /// Whether a panic has ended what callbacks do since the gate was opened.
+    pub fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Relaxed)
+    }
+
+    /// Opens the gate to `inner`; gives it back where the gate is open already.
+    pub fn open(&self, inner: T) -> Result<(), T> {
+        let raw = Box::into_raw(Box::new(inner));
+        self.panicked.store(false, Ordering::Relaxed);
+        let opened =
+            self.inner
+                .compare_exchange(ptr::null_mut(), raw, Ordering::SeqCst, Ordering::SeqCst);
+        match opened {
+            Ok(_) => Ok(()),
+            // SAFETY: the pointer was made from a box above, and nobody else has seen it.
+            Err(_) => Err(*unsafe { Box::from_raw(raw) }),
+        }
+    }
+
+    /// Lets nobody in any more and waits until all have come out, but no longer than `patience`: a thread that a debugger
+    /// suspended inside never does. `None` when the gate was closed already.
+    pub fn close(&self, patience: Duration) -> Option<Closed<T>> {
+        let inner = self.inner.swap(ptr::null_mut(), Ordering::SeqCst);
+        if inner.is_null() {
+            return None;
+        }
+        let mut waiting = self.waiting.lock();
+        // Found once, it stays so: whoever still comes finds null, and turns back.
+        let mut is_empty = false;
+        let mut occupied = |_: &mut ()| {
+            is_empty = self.is_empty();
+            !is_empty
+        };
+        self.exited
+            .wait_while_for(&mut waiting, &mut occupied, patience);
+        Some(if is_empty {
+            // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; whoever read it before has
+            // come out, and whoever comes later finds null.
+            Closed::Empty(unsafe { Box::from_raw(inner) })
+        } else {
+            // SAFETY: as above, but that it is never freed.
+            Closed::Occupied(unsafe { &*inner })
+        })
+    }
+
+    /// Runs a callback, unless the gate is closed or one has panicked before; a panic ends here.
+    pub fn run<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
+        if self.has_panicked() {
+            return None;
+        }
+        let answer = self.run_always(body);
+        answer.and_then(|answer| match answer {
+            Ok(answer) => Some(answer),
+            Err(Panicked) => {
+                self.panicked.store(true, Ordering::Relaxed);
+                None
+            }
+        })
+    }
+
+    /// Runs a request of somebody outside the VM, also after a panic; `None` where the gate is closed.
+    pub fn run_always<R>(&self, body: impl FnOnce(&T) -> R) -> Option<Result<R, Panicked>> {
+        let _in_flight = self.enter();
+        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two always
+        // sees the other.
+        //
+        // SAFETY: what is not null lives until `_in_flight` has counted itself out, at the end of this call.
+        let inner = unsafe { self.inner.load(Ordering::SeqCst).as_ref() }?;
+        Some(caught(|| body(inner)))
+    }
+
+    fn enter(&self) -> InFlight<'_, T> {
+        let counter = &self.running[own_counter()].0;
+        counter.fetch_add(1, Ordering::SeqCst);
+        InFlight {
+            gate: self,
+            counter,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.running
+            .iter()
+            .all(|counter| counter.0.load(Ordering::SeqCst) == 0)
+    }
+}
+
+/// A panic was caught; its hook has told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Panicked;
+
+/// Runs `body`; a panic ends here.
+pub fn caught<R>(body: impl FnOnce() -> R) -> Result<R, Panicked> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|payload| {
+        // Dropping what was thrown may panic as well: it stays.
+        std::mem::forget(payload);
+        Panicked
+    })
+}
+
+/// The counter of this thread; several threads may share one.
+fn own_counter() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed) % COUNTERS;
+    }
+    OWN.with(|own| *own)
+}
+
+impl<T> Drop for InFlight<'_, T> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(1, Ordering::SeqCst);
+        if self.gate.inner.load(Ordering::SeqCst).is_null() {
+            // The lock orders this notification after the waiter's look at the counts.
+            let _waiting = self.gate.waiting.lock();
+            self.gate.exited.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+    use std::thread;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    type Counts = Arc<AtomicU32>;
+
+    fn gate() -> (Gate<Counts>, Counts) {
+        let gate = Gate::new();
+        let counts = reopen(&gate);
+        (gate, counts)
+    }
+
+    fn reopen(gate: &Gate<Counts>) -> Counts {
+        let counts = Counts::default();
+        gate.open(counts.clone()).expect("it was closed");
+        counts
+    }
+
+    fn count(gate: &Gate<Counts>) -> Option<u32> {
+        gate.run(|counts| counts.fetch_add(1, Ordering::SeqCst))
+    }
+
+    #[test]
+    fn a_panic_stays_inside_and_is_the_last_callback() {
+        let (gate, counts) = gate();
+        assert_eq!(gate.run(|_| -> u32 { panic!("in a callback") }), None);
+        assert!(gate.has_panicked());
+        assert_eq!(count(&gate), None);
+        assert_eq!(counts.load(Ordering::SeqCst), 0, "no callback follows");
+        assert!(gate.is_empty(), "the panicking one counted itself out");
+        assert_eq!(gate.run_always(|_| 1), Some(Ok(1)), "requests are answered");
+        let request = gate.run_always(|_| -> u32 { panic!("in a request") });
+        assert_eq!(request, Some(Err(Panicked)));
+        drop(gate.close(LONG));
+        reopen(&gate);
+        assert_eq!(count(&gate), Some(0), "the next session starts anew");
+    }
+
+    #[test]
+    fn nobody_enters_a_closed_gate() {
+        let (gate, counts) = gate();
+        let closed = gate.close(LONG).expect("it was open");
+        assert_eq!(count(&gate), None);
+        assert_eq!(gate.run_always(|_| ()), None);
+        assert_eq!(counts.load(Ordering::SeqCst), 0);
+        assert!(matches!(closed, Closed::Empty(_)));
+        assert!(gate.close(LONG).is_none(), "and it is closed once");
+    }
+
+    #[test]
+    fn an_open_gate_is_not_opened_again() {
+        let (gate, first) = gate();
+        let second = gate.open(Counts::default());
+        assert!(second.is_err());
+        count(&gate);
+        assert_eq!(first.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_gate_opens_again_for_another_session() {
+        let (gate, first) = gate();
+        drop(gate.close(LONG));
+        assert_eq!(Arc::strong_count(&first), 1, "the first one is freed");
+        let second = reopen(&gate);
+        count(&gate);
+        assert_eq!(first.load(Ordering::SeqCst), 0);
+        assert_eq!(second.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn closing_waits_for_the_callbacks_that_run() {
+        let (gate, counts) = gate();
+        let inside = std::sync::Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                gate.run(|counts| {
+                    inside.wait();
+                    // The other thread is in `close`, or about to be: both orders must hold.
+                    while gate.is_open() {
+                        thread::yield_now();
+                    }
+                    counts.fetch_add(1, Ordering::SeqCst);
+                });
+            });
+            inside.wait();
+            gate.close(LONG);
+            assert_eq!(counts.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    #[test]
+    fn closing_does_not_wait_for_ever_and_frees_nothing_in_use() {
+        let (gate, counts) = gate();
+        let _stuck = gate.enter();
+        let closed = gate.close(Duration::from_millis(10));
+        assert!(matches!(closed, Some(Closed::Occupied(_))));
+        drop(closed);
+        assert_eq!(Arc::strong_count(&counts), 2, "the one inside may use it");
+    }
+
+    #[test]
+    fn gates_that_open_and_close_under_load_lose_nobody() {
+        let gate: Gate<Counts> = Gate::new();
+        let end = AtomicBool::new(false);
+        let seen = AtomicU32::new(0);
+        let counted = thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !end.load(Ordering::SeqCst) {
+                        seen.fetch_add(u32::from(count(&gate).is_some()), Ordering::SeqCst);
+                    }
+                });
+            }
+            let mut counted = 0;
+            for _ in 0..200 {
+                let counts = reopen(&gate);
+                thread::yield_now();
+                let closed = gate.close(LONG);
+                assert!(matches!(closed, Some(Closed::Empty(_))));
+                drop(closed);
+                assert_eq!(Arc::strong_count(&counts), 1);
+                counted += counts.load(Ordering::SeqCst);
+            }
+            end.store(true, Ordering::SeqCst);
+            counted
+        });
+        assert_eq!(
+            counted,
+            seen.load(Ordering::SeqCst),
+            "every callback that was let in reached the session of its time"
+        );
+    }
+}

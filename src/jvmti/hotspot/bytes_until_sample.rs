@@ -1,0 +1,133 @@
+//! How many bytes each thread may still allocate before the VM tells of an allocation (`Thread::_heap_sampler`).
+//!
+//! A thread that was there before the interval was set goes on with what was left of the one before: with the default, its
+//! first half a megabyte or so would go untold. JVMTI has no way to change that, so the number is set in the VM's memory, where
+//! HotSpot's tables for debuggers say it is: behind the exported field `Thread::_allocated_bytes`. That it is there, is tried
+//! on threads of ours, for which the VM must have drawn numbers that fit the interval of the moment.
+
+use std::time::Duration;
+
+use super::flags::Field;
+use crate::jvmti::agent_thread::AgentThreads;
+use crate::jvmti::env::Env;
+use crate::jvmti::events::GcPause;
+use crate::jvmti::heap::Interval;
+use crate::jvmti::jni::{Jni, Vm};
+use crate::jvmti::sys;
+
+/// The interval of the second try. The number drawn for it is near it: never more than 26 ln 2 times as much, and less than
+/// a thousandth in one of a thousand.
+const TRIED: u32 = 1 << 20;
+const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 10)..(TRIED as u64 * 19);
+
+/// How long a thread may take to start: in a VM that is going down it never does.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Finds the numbers of all threads.
+#[derive(Clone, Copy)]
+pub struct BytesUntilSample {
+    threads: Threads,
+    offset: usize,
+}
+
+/// How the VM lists its threads: where the list is, and the offsets of what it consists of.
+#[derive(Clone, Copy)]
+enum Threads {
+    /// An array; JDK 17 on.
+    Array {
+        list: *const *const u8,
+        length: usize,
+        elements: usize,
+    },
+    /// A chain; JDK 11.
+    Chain { first: *const *mut u8, next: usize },
+}
+
+// SAFETY: all are addresses and offsets within the VM, which never move.
+unsafe impl Send for BytesUntilSample {}
+// SAFETY: as above.
+unsafe impl Sync for BytesUntilSample {}
+
+impl BytesUntilSample {
+    /// Finds them, and tries on two short-lived threads whether it is them. The interval is [`Interval::Every`] afterwards.
+    pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
+        let field = Field::find(env.vm(), c"Thread", c"_allocated_bytes")?;
+        let found = Self {
+            threads: Threads::find(env.vm())?,
+            offset: field.offset + size_of::<sys::jlong>(),
+        };
+        let drawn = |interval| {
+            env.set_allocation_interval(interval).ok()?;
+            found.of_a_new_thread(env, jni, agent_threads)
+        };
+        let fits = |number: u64| DRAWN.contains(&number);
+        let sampled = (0..2).any(|_| drawn(Interval::Bytes(TRIED)).is_some_and(fits));
+        let every = drawn(Interval::Every);
+        // JDK 11 draws 1, and tells of every allocation all the same.
+        let all = every.is_some_and(|number| number <= 1);
+        (sampled && all).then_some(found)
+    }
+
+    /// What the VM has drawn for a thread that starts now.
+    fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        agent_threads
+            .run(env, jni, "HPROF trial", move |jni| {
+                let thread = env.current_thread(jni).ok().flatten();
+                let address = thread.and_then(|thread| jni.native_thread(thread.object()));
+                // SAFETY: the address is that of the current thread in the VM, and a thread is larger than that.
+                let number = address
+                    .map(|thread| unsafe { thread.add(self.offset).cast::<u64>().read_volatile() });
+                let _ = sender.send(number);
+            })
+            .ok()?;
+        receiver.recv_timeout(PATIENCE).ok().flatten()
+    }
+
+    /// Has every thread's next allocation told. No thread of the program runs while `_pause` lasts.
+    pub fn clear(&self, _pause: GcPause<'_>) {
+        let clear = |thread: *mut u8| {
+            // SAFETY: the thread is in the list, so it is alive, and does not run. The field was tried by `find`.
+            unsafe { thread.add(self.offset).cast::<u64>().write_volatile(0) };
+        };
+        // SAFETY: while the VM stands still, it holds the lock of the list; the offsets are those of its own tables.
+        unsafe {
+            match self.threads {
+                Threads::Array {
+                    list,
+                    length,
+                    elements,
+                } => {
+                    let list = *list;
+                    let length = list.add(length).cast::<u32>().read();
+                    let elements = list.add(elements).cast::<*const *mut u8>().read();
+                    (0..length as usize).for_each(|index| clear(elements.add(index).read()));
+                }
+                Threads::Chain { first, next } => {
+                    let mut thread = *first;
+                    while !thread.is_null() {
+                        clear(thread);
+                        thread = thread.add(next).cast::<*mut u8>().read();
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Threads {
+    fn find(vm: Vm) -> Option<Self> {
+        let field = |type_name, name| Field::find(vm, type_name, name);
+        if let Some(list) = field(c"ThreadsSMRSupport", c"_java_thread_list") {
+            return Some(Self::Array {
+                list: list.not_null()?.cast(),
+                length: field(c"ThreadsList", c"_length")?.offset,
+                elements: field(c"ThreadsList", c"_threads")?.offset,
+            });
+        }
+        Some(Self::Chain {
+            first: field(c"Threads", c"_thread_list")?.not_null()?.cast(),
+            next: field(c"JavaThread", c"_next")?.offset,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! The VM's own heap dumper, which `jmap` and `HotSpotDiagnosticMXBean` call: `DumpHeap0` of the table that
+//! `JVM_GetManagement` gives out. No Java module is needed for it.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use super::flags::Library;
+use crate::jvmti::env::Env;
+use crate::jvmti::jni::{Jni, Local, Vm, jni};
+use crate::jvmti::sys;
+
+/// Versions of the table, and the place of `DumpHeap0` in it: JDK 11; 17; 21 and 25. A VM answers to its own version
+/// alone.
+const TABLES: [(sys::jint, usize); 3] = [(0x2002_0000, 28), (0x2003_0000, 29), (0x2004_0000, 30)];
+
+type GetManagement = unsafe extern "C" fn(sys::jint) -> *const *const c_void;
+type DumpHeap0 = unsafe extern "C" fn(*mut sys::JNIEnv, sys::jstring, sys::jboolean) -> sys::jint;
+type Bytes = unsafe extern "C" fn() -> sys::jlong;
+
+/// The VM's own dumper.
+#[derive(Clone, Copy)]
+pub struct VmDumper {
+    dump_heap: DumpHeap0,
+    total_memory: Bytes,
+    free_memory: Bytes,
+    max_memory: Bytes,
+}
+
+impl VmDumper {
+    /// Finds it; `None` in a VM that has none, or one that we do not know how to call.
+    pub fn find(env: Env) -> Option<Self> {
+        let vm = env.vm();
+        let library = Library::of(vm)?;
+        let get_management = library.symbol::<c_void>(c"JVM_GetManagement")?;
+        // SAFETY: the exported function takes a version and gives the table, or null where it does not know the version.
+        let get_management =
+            unsafe { std::mem::transmute::<*const c_void, GetManagement>(get_management) };
+        let dump_heap = TABLES.iter().find_map(|&(version, slot)| {
+            // SAFETY: as above; a table of that version has more entries than `slot`.
+            unsafe {
+                let table = get_management(version);
+                (!table.is_null()).then(|| *table.add(slot))
+            }
+        })?;
+        if !is_in_library(vm, dump_heap) {
+            return None;
+        }
+        let bytes = |name| {
+            let function = library.symbol::<c_void>(name)?;
+            // SAFETY: these exported functions take nothing and give a number of bytes.
+            Some(unsafe { std::mem::transmute::<*const c_void, Bytes>(function) })
+        };
+        Some(Self {
+            // SAFETY: the slot holds `DumpHeap0`, whose arguments these are.
+            dump_heap: unsafe { std::mem::transmute::<*const c_void, DumpHeap0>(dump_heap) },
+            total_memory: bytes(c"JVM_TotalMemory")?,
+            free_memory: bytes(c"JVM_FreeMemory")?,
+            max_memory: bytes(c"JVM_MaxMemory")?,
+        })
+    }
+
+    /// Bytes that the Java heap has room for, garbage not counted as room.
+    pub fn free_heap(self) -> u64 {
+        // SAFETY: the functions take nothing and may be called on every thread of the VM.
+        let (total, free, max) = unsafe {
+            (
+                (self.total_memory)(),
+                (self.free_memory)(),
+                (self.max_memory)(),
+            )
+        };
+        (max - (total - free)).try_into().unwrap_or(0)
+    }
+
+    /// Writes everything that is in the heap, garbage included, to a new file. What the VM says where it cannot.
+    pub fn dump(self, jni: Jni<'_>, path: &CStr) -> Result<(), String> {
+        // SAFETY: the path is NUL-terminated; the VM throws where it has no memory for the string.
+        let raw = unsafe { jni!(jni, NewStringUTF, path.as_ptr()) };
+        let thrown = jni.clear_exception();
+        let path = Local::new(jni, raw).filter(|_| !thrown);
+        let Some(path) = path else {
+            return Err("no memory".to_owned());
+        };
+        // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
+        let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
+        match take_message(jni) {
+            Some(message) => Err(message),
+            None if code != 0 => Err(format!("code {code}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a function is one of the VM's.
+fn is_in_library(vm: Vm, function: *const c_void) -> bool {
+    let base = |address| {
+        // SAFETY: `dladdr` fills the structure or answers 0.
+        unsafe {
+            let mut info = std::mem::zeroed::<libc::Dl_info>();
+            (libc::dladdr(address, &mut info) != 0).then_some(info.dli_fbase)
+        }
+    };
+    base(function).is_some_and(|library| Some(library) == base(vm.function_address()))
+}
+
+/// Clears the exception that is pending, if there is one, and says what it says. Runs no Java code.
+fn take_message(jni: Jni<'_>) -> Option<String> {
+    // SAFETY: may be called with an exception pending; the answer is a local reference or null.
+    let thrown = Local::new(jni, unsafe { jni!(jni, ExceptionOccurred) })?;
+    jni.clear_exception();
+    let message = message_of(jni, &thrown).unwrap_or_else(|| "no reason is given".to_owned());
+    jni.clear_exception();
+    Some(message)
+}
+
+fn message_of(jni: Jni<'_>, thrown: &Local<'_>) -> Option<String> {
+    let class = jni.find_class(c"java/lang/Throwable")?;
+    // SAFETY: class and object are live, names are NUL-terminated; the characters are given back below.
+    unsafe {
+        let field = jni!(
+            jni,
+            GetFieldID,
+            class.raw,
+            c"detailMessage".as_ptr(),
+            c"Ljava/lang/String;".as_ptr()
+        );
+        if field.is_null() {
+            return None;
+        }
+        let text = Local::new(jni, jni!(jni, GetObjectField, thrown.raw, field))?;
+        let characters = jni!(jni, GetStringUTFChars, text.raw, ptr::null_mut());
+        if characters.is_null() {
+            return None;
+        }
+        let message = CStr::from_ptr(characters).to_string_lossy().into_owned();
+        jni!(jni, ReleaseStringUTFChars, text.raw, characters);
+        Some(message)
+    }
+}

@@ -1,0 +1,9 @@
+//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper.
+
+mod bytes_until_sample;
+mod flags;
+mod heap_dumper;
+
+pub use bytes_until_sample::BytesUntilSample;
+pub use flags::{BoolFlag, NumberFlag, VmFlags};
+pub use heap_dumper::VmDumper;

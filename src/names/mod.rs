@@ -1,0 +1,36 @@
+//! What the agent has learned of the names in the program, one table a file, without a JVM in it. Counters belong to the
+//! engines.
+//!
+//! Each table gives out small typed ids and keeps what they stand for until the process ends, so a method of a class
+//! that was unloaded still has its name. The serial numbers of the output are made from the ids when records are
+//! written.
+//!
+//! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls out of this room.
+
+pub mod class;
+pub mod frame;
+pub mod intern;
+pub mod loader;
+pub mod object;
+pub mod string;
+pub mod thread;
+pub mod trace;
+
+/// All tables.
+#[derive(Default)]
+pub struct Tables {
+    /// Names.
+    pub strings: string::Strings,
+    /// Class loaders.
+    pub loaders: loader::Loaders,
+    /// Classes.
+    pub classes: class::Classes,
+    /// Frames.
+    pub frames: frame::Frames,
+    /// Traces.
+    pub traces: trace::Traces,
+    /// Threads.
+    pub threads: thread::Threads,
+    /// Objects.
+    pub objects: object::Objects,
+}

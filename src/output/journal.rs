@@ -1,0 +1,463 @@
+//! The records that go out as things happen, and what has gone out already.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fixedbitset::FixedBitSet;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hprof_format::{
+    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
+    ObjectId as FormatObjectId, Record, StringId as FormatStringId,
+};
+use parking_lot::{Condvar, Mutex};
+
+use super::serials;
+use super::{Records, Writer};
+use crate::names::Tables;
+use crate::names::class::ClassId;
+use crate::names::frame::{FrameId, Line};
+use crate::names::object::ObjectId;
+use crate::names::string::StringId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+
+/// Writes records and remembers which of the tables' entries are in the file.
+///
+/// While a heap dump is written its records stand together: what happens meanwhile is held back, so that threads which
+/// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
+///
+/// Lock order: `held`, then `written`, then the writer's records, then the tables' locks.
+pub struct Journal {
+    tables: Arc<Tables>,
+    writer: Writer,
+    /// `None` unless a heap dump is being written.
+    held: Mutex<Option<Vec<Event>>>,
+    released: Condvar,
+    /// Segments of heap dumps that have been written.
+    segments: AtomicU64,
+    starting: Mutex<Starting>,
+    written: Mutex<Written>,
+}
+
+/// Threads that have started and are not written yet. Its lock is the innermost.
+type Starting = HashMap<ThreadSerial, ThreadNames, FixedState>;
+
+/// Writes what happened.
+type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
+
+/// Events that a heap dump holds back at the most; about 200 bytes each.
+const HELD: usize = 64 * 1024;
+
+/// What CONTROL SETTINGS says of the run.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// Whether allocations are tracked.
+    pub allocations: bool,
+    /// Whether CPU samples are taken.
+    pub cpu_samples: bool,
+    /// `depth=`.
+    pub depth: u16,
+}
+
+/// What START THREAD says of a thread.
+#[derive(Default)]
+pub struct ThreadNames {
+    /// Its name.
+    pub name: String,
+    /// Its group's name.
+    pub group: String,
+    /// The name of the group above that one.
+    pub parent_group: String,
+}
+
+#[derive(Default)]
+struct Written {
+    strings: FixedBitSet,
+    classes: FixedBitSet,
+    unloaded_classes: FixedBitSet,
+    frames: FixedBitSet,
+    traces: FixedBitSet,
+    /// The ids that classes had in the last heap dump. A class that is not in here was written with its number.
+    class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
+    /// Names of threads are not in the string table: each is written for its thread alone.
+    thread_names: u64,
+}
+
+impl Journal {
+    /// Opens the output with what every file starts with: the settings, and the trace that other records name before
+    /// any real trace is known.
+    pub fn start(tables: Arc<Tables>, writer: Writer, settings: Settings) -> Self {
+        let journal = Self {
+            tables,
+            writer,
+            held: Mutex::new(None),
+            released: Condvar::new(),
+            segments: AtomicU64::new(0),
+            starting: Mutex::default(),
+            written: Mutex::default(),
+        };
+        journal.entry(|entry| {
+            let allocations = u32::from(settings.allocations) * CONTROL_ALLOC_TRACES;
+            let samples = u32::from(settings.cpu_samples) * CONTROL_CPU_SAMPLING;
+            entry.records.write(&Record::ControlSettings {
+                flags: allocations | samples,
+                depth: settings.depth,
+            });
+            entry.trace(TraceId::EMPTY);
+        });
+        journal
+    }
+
+    /// A thread has started.
+    pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
+        self.starting.lock().insert(serial, names);
+        self.happened(move |entry| entry.thread(serial));
+    }
+
+    /// A thread has ended.
+    pub fn thread_ended(&self, serial: ThreadSerial) {
+        self.happened(move |entry| {
+            entry.tables.threads.ended(serial);
+            entry.records.write(&Record::EndThread {
+                serial: serials::thread(serial),
+            })
+        });
+    }
+
+    /// A class has been unloaded.
+    pub fn class_unloaded(&self, class: ClassId) {
+        self.happened(move |entry| {
+            if entry.written.classes.contains(class.index() as usize) {
+                entry.unloaded(class);
+            }
+        });
+    }
+
+    /// Writes what has happened, after the heap dump if there is one: then it does not stand before what happened earlier.
+    pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+        let mut held = self.held.lock();
+        self.released.wait_while(&mut held, |held| {
+            held.as_ref().is_some_and(|events| events.len() >= HELD)
+        });
+        match &mut *held {
+            Some(events) => events.push(Box::new(write)),
+            None => self.entry(write),
+        }
+    }
+
+    /// Counts a segment of a heap dump.
+    pub fn count_segment(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many segments of heap dumps have been written, by which a dump that gets on is told from one that does not.
+    pub fn segments(&self) -> u64 {
+        self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Holds back what happens until the answer is dropped.
+    pub fn hold_events(&self) -> Holding<'_> {
+        *self.held.lock() = Some(Vec::new());
+        Holding(self)
+    }
+
+    /// Writes records that stand together.
+    pub fn entry<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
+        let mut written = self.written.lock();
+        let mut records = self.writer.records();
+        write(&mut Entry {
+            tables: &self.tables,
+            starting: &self.starting,
+            written: &mut written,
+            records: &mut records,
+        })
+    }
+
+    /// The program is ending: nobody who takes the profile is waited for as long as before.
+    pub fn hurry(&self) {
+        self.writer.hurry();
+    }
+
+    /// Sends what is in the buffer on its way to the file.
+    pub fn flush(&self) {
+        self.writer.records().flush();
+    }
+
+    /// Writes everything out and closes the file; `false` if some of it could not be written.
+    pub fn close(&self) -> bool {
+        self.writer.close();
+        self.writer.is_sound()
+    }
+}
+
+/// Writes what was held back when it is dropped.
+pub struct Holding<'a>(&'a Journal);
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        let Self(journal) = self;
+        let mut held = journal.held.lock();
+        let events = held.take().unwrap_or_default();
+        journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
+        journal.released.notify_all();
+    }
+}
+
+/// The output while one caller has it to itself.
+pub struct Entry<'a> {
+    /// What the records name.
+    pub tables: &'a Tables,
+    /// The encoder's side of the output.
+    pub records: &'a mut Records,
+    starting: &'a Mutex<Starting>,
+    written: &'a mut Written,
+}
+
+impl Entry<'_> {
+    /// A trace, preceded by its thread and its frames.
+    pub fn trace(&mut self, id: TraceId) {
+        if !is_new(&mut self.written.traces, id.index()) {
+            return;
+        }
+        let tables = self.tables;
+        let trace = tables.traces.get(id);
+        if let Some(thread) = trace.thread {
+            self.thread(thread);
+        }
+        let frames: Vec<FormatFrameId> = trace
+            .frames
+            .iter()
+            .map(|&frame| self.frame(frame))
+            .collect();
+        self.records.write(&Record::Trace {
+            serial: serials::trace(id),
+            thread: trace.thread.map(serials::thread).unwrap_or_default(),
+            frames: Cow::Owned(frames),
+        });
+    }
+
+    /// A frame, preceded by its names.
+    pub fn frame(&mut self, id: FrameId) -> FormatFrameId {
+        let number = serials::frame(id);
+        if !is_new(&mut self.written.frames, id.index()) {
+            return number;
+        }
+        let frame = *self.tables.frames.get(id);
+        let record = Record::Frame {
+            id: number,
+            method: self.string(frame.method.name),
+            signature: self.string(frame.method.signature),
+            source_file: frame
+                .method
+                .source_file
+                .map(|file| self.string(file))
+                .unwrap_or_default(),
+            class: self.class(frame.method.class),
+            line: match frame.line {
+                Line::Number(line) => FormatLine::Number(line),
+                Line::Unknown => FormatLine::Unknown,
+                Line::Native => FormatLine::Native,
+            },
+        };
+        self.records.write(&record);
+        number
+    }
+
+    /// A line for people about the record behind it.
+    pub fn note(&mut self, text: &str) {
+        let text = Cow::Borrowed(text.as_bytes());
+        self.records.write(&Record::String {
+            id: FormatStringId::NOTE,
+            text,
+        });
+    }
+
+    /// A class, preceded by its name.
+    pub fn class(&mut self, id: ClassId) -> hprof_format::ClassSerial {
+        let serial = serials::class(id);
+        if !is_new(&mut self.written.classes, id.index()) {
+            return serial;
+        }
+        let tables = self.tables;
+        let class = tables.classes.get(id);
+        let name = self.string(class.name);
+        self.records.write(&Record::LoadClass {
+            serial,
+            class_object: serials::object(class.object),
+            trace: serials::trace(TraceId::EMPTY),
+            name,
+        });
+        if class.is_unloaded() {
+            self.unloaded(id);
+        }
+        serial
+    }
+
+    /// A class under the id that its `java.lang.Class` object has in a heap dump, preceded by its name.
+    pub fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
+        let is_new = is_new(&mut self.written.classes, id.index());
+        let before = self.written.class_objects.insert(id, object);
+        // A class that was written by itself has its number.
+        let number = (!is_new).then(|| serials::object(self.tables.classes.get(id).object));
+        if before.or(number) == Some(object) {
+            return;
+        }
+        let name = self.string(self.tables.classes.get(id).name);
+        self.records.write(&Record::LoadClass {
+            serial: serials::class(id),
+            class_object: object,
+            trace: serials::trace(TraceId::EMPTY),
+            name,
+        });
+    }
+
+    /// A thread that has started, unless it is written already. Within a heap dump, which holds back its beginning, it stands
+    /// before the first trace that names it.
+    fn thread(&mut self, serial: ThreadSerial) {
+        let starting = self.starting.lock().remove(&serial);
+        if let Some(names) = starting {
+            let object = self.thread_started(serial, &names);
+            self.tables.threads.announced(serial, object);
+        }
+    }
+
+    /// A thread, preceded by its names. Answers the id of its object.
+    pub fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) -> ObjectId {
+        let object = self.tables.objects.add();
+        let name = self.thread_name(&names.name);
+        let group = self.interned(&names.group);
+        let parent_group = self.interned(&names.parent_group);
+        self.records.write(&Record::StartThread {
+            serial: serials::thread(serial),
+            object: serials::object(object),
+            trace: serials::trace(TraceId::EMPTY),
+            name,
+            group,
+            parent_group,
+        });
+        object
+    }
+
+    fn unloaded(&mut self, id: ClassId) {
+        if is_new(&mut self.written.unloaded_classes, id.index()) {
+            self.records.write(&Record::UnloadClass {
+                serial: serials::class(id),
+            });
+        }
+    }
+
+    /// The id of a name, preceded by the name; that of no name for an empty one.
+    pub fn interned(&mut self, text: &str) -> FormatStringId {
+        if text.is_empty() {
+            return FormatStringId::default();
+        }
+        let id = self.tables.strings.intern(text);
+        self.string(id)
+    }
+
+    fn string(&mut self, id: StringId) -> FormatStringId {
+        let number = serials::string(id);
+        if is_new(&mut self.written.strings, id.index()) {
+            let text = Cow::Borrowed(self.tables.strings.get(id).as_bytes());
+            self.records.write(&Record::String { id: number, text });
+        }
+        number
+    }
+
+    fn thread_name(&mut self, name: &str) -> FormatStringId {
+        let id = FormatStringId(FormatStringId::USED_ONCE + self.written.thread_names);
+        self.written.thread_names += 1;
+        self.records.write(&Record::String {
+            id,
+            text: Cow::Borrowed(name.as_bytes()),
+        });
+        id
+    }
+}
+
+/// Whether the number was not in the set; it is from now on.
+fn is_new(set: &mut FixedBitSet, index: u32) -> bool {
+    let index = index as usize;
+    set.grow(set.len().max(index + 1));
+    !set.put(index)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+
+    use hprof_format::{Millis, TextEncoder};
+
+    use super::*;
+    use crate::names::trace::TraceKey;
+    use crate::output::Sink;
+
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Sink for Memory {
+        fn name(&self) -> String {
+            "memory".to_owned()
+        }
+
+        fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
+            self.0.lock().extend_from_slice(piece);
+            Ok(())
+        }
+
+        fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of a text profile to which `write` wrote.
+    pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Box::new(Memory(bytes.clone()));
+        let writer =
+            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+        let settings = Settings {
+            allocations: false,
+            cpu_samples: false,
+            depth: 4,
+        };
+        let journal = Journal::start(Arc::default(), writer, settings);
+        write(&journal);
+        assert!(journal.close());
+        let text = String::from_utf8(bytes.lock().clone()).expect("UTF-8");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Where the only line is that begins so.
+    pub(crate) fn place(lines: &[String], start: &str) -> usize {
+        let mut places = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.starts_with(start));
+        let (place, _) = places
+            .next()
+            .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
+        assert_eq!(places.next(), None, "{start} in {lines:#?}");
+        place
+    }
+
+    #[test]
+    fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
+        let lines = lines(|journal| {
+            let thread = journal.tables.threads.add();
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            let trace = journal.tables.traces.intern(TraceKey {
+                thread: Some(thread),
+                frames: &[],
+            });
+            journal.entry(|entry| entry.trace(trace));
+            drop(dump);
+        });
+        let start = place(&lines, "THREAD START");
+        let trace = place(&lines, "TRACE 300001: (thread=200001)");
+        assert!(start < trace, "{lines:#?}");
+    }
+}

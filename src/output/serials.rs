@@ -1,0 +1,43 @@
+//! The serial numbers and ids of the output, made from the ids of the tables.
+
+use hprof_format as format;
+
+use crate::names::class::ClassId;
+use crate::names::frame::FrameId;
+use crate::names::object::ObjectId;
+use crate::names::string::StringId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+
+/// The first class is 100001: 0 is no class.
+const FIRST_CLASS: u32 = 100_001;
+/// The trace without frames is 300000.
+const FIRST_TRACE: u32 = 300_000;
+/// Frames have ids, which have no width to fear.
+const FIRST_FRAME: u64 = 500_000;
+/// Id 0 is no string.
+const FIRST_STRING: u64 = 1;
+
+pub fn class(id: ClassId) -> format::ClassSerial {
+    format::ClassSerial(FIRST_CLASS.saturating_add(id.index()))
+}
+
+pub fn trace(id: TraceId) -> format::TraceSerial {
+    format::TraceSerial(FIRST_TRACE.saturating_add(id.index()))
+}
+
+pub fn frame(id: FrameId) -> format::FrameId {
+    format::FrameId(FIRST_FRAME + u64::from(id.index()))
+}
+
+pub fn string(id: StringId) -> format::StringId {
+    format::StringId(FIRST_STRING + u64::from(id.index()))
+}
+
+pub fn object(id: ObjectId) -> format::ObjectId {
+    format::ObjectId(id.0)
+}
+
+pub fn thread(serial: ThreadSerial) -> format::ThreadSerial {
+    format::ThreadSerial(serial.0)
+}

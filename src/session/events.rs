@@ -1,0 +1,106 @@
+//! The VM's events, let in to the session that runs.
+
+use super::lifecycle::{self, GATE, NotBegun};
+use super::{Parts, Session};
+use crate::engines::monitors::MonitorWatch;
+use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
+use crate::names::thread::ThreadSerial;
+
+/// Begins a session: from here on it receives the VM's events. Only one at a time.
+pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
+    lifecycle::begin(env, parts, &Receiver)
+}
+
+/// Receives the VM's events, for all sessions.
+struct Receiver;
+
+impl Events for Receiver {
+    fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| session.vm_init(jni, thread));
+    }
+
+    fn vm_death(&self, jni: Jni<'_>) {
+        lifecycle::vm_death(jni);
+    }
+
+    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| session.threads.current_started(jni, thread));
+    }
+
+    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| session.threads.current_ended(jni, thread));
+    }
+
+    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+        GATE.run(|session| {
+            if let Some(tracker) = &session.engines.allocations {
+                tracker.allocated(jni, allocation);
+            }
+        });
+    }
+
+    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+        with_monitors(jni, thread, |monitors, serial| {
+            monitors.entering(jni, serial, monitor);
+        });
+    }
+
+    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>) {
+        with_monitors(jni, thread, MonitorWatch::entered);
+    }
+
+    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64) {
+        with_monitors(jni, thread, |monitors, serial| {
+            monitors.waiting(jni, serial, monitor, timeout);
+        });
+    }
+
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+        with_monitors(jni, thread, |monitors, serial| {
+            monitors.waited(jni, serial, monitor);
+        });
+    }
+
+    fn gc_finished(&self, pause: GcPause<'_>) {
+        GATE.run(|session| {
+            if let Some(tracker) = &session.engines.allocations {
+                tracker.gc_finished(pause);
+            }
+        });
+    }
+
+    fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
+        GATE.run(|session| session.engines.cpu_times.as_ref()?.class_file(jni, class))?
+    }
+
+    fn virtual_thread_mounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| {
+            if let Some(timer) = &session.engines.cpu_times {
+                timer.virtual_thread_mounted(thread);
+            }
+        });
+    }
+
+    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| {
+            if let Some(timer) = &session.engines.cpu_times {
+                timer.virtual_thread_unmounted(thread);
+            }
+        });
+    }
+
+    fn data_dump_request(&self) {
+        GATE.run(Session::data_dump_request);
+    }
+}
+
+/// Runs `body` where monitors are watched, unless the current thread is the agent's.
+fn with_monitors(jni: Jni<'_>, thread: Object<'_>, body: impl FnOnce(&MonitorWatch, ThreadSerial)) {
+    GATE.run(|session| {
+        if let Some(monitors) = &session.engines.monitors
+            && let Some(serial) = session.threads.current_serial(jni, thread)
+        {
+            body(monitors, serial);
+        }
+    });
+}

@@ -1,0 +1,257 @@
+//! A session from its begin to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::{Parts, Session};
+use crate::console;
+use crate::engines::Moment;
+use crate::jvmti::{
+    AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
+};
+
+/// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a `stop` waits for events that are running: one of them may be writing a large dump.
+const DUMP_PATIENCE: Duration = Duration::from_secs(60);
+/// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
+/// going down, must not keep the program from ending.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The session that runs. Every event and every request goes through it.
+pub(super) static GATE: Gate<Session> = Gate::new();
+
+/// What the running session holds of the VM. The lock is held while a session ends, so that VMDeath does not overtake a
+/// `stop`.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+struct Held {
+    env: OwnEnv,
+    agent_threads: Arc<AgentThreads>,
+}
+
+/// Why there is no new session.
+#[derive(Debug, thiserror::Error)]
+pub enum NotBegun {
+    /// One runs already.
+    #[error("a session is running")]
+    Running,
+    /// The VM refuses its events.
+    #[error(transparent)]
+    Jvmti(#[from] JvmtiError),
+}
+
+/// Whether the agent has begun. The VM may ask for a dump before: its signal thread runs beside VMInit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// No dump can be made yet.
+    #[default]
+    Ahead,
+    /// As above, and one has been asked for.
+    DumpAsked,
+    /// Dumps are made at once.
+    Done,
+}
+
+/// Whether a session runs.
+pub fn is_running() -> bool {
+    GATE.is_open()
+}
+
+/// Begins a session: from here on `receiver` lets the VM's events in to it. Only one at a time.
+pub(super) fn begin(
+    env: OwnEnv,
+    parts: Parts,
+    receiver: &'static dyn Events,
+) -> Result<(), NotBegun> {
+    let mut held = HELD.lock();
+    let agent_threads = parts.agent_threads.clone();
+    if held.is_some() || GATE.open(Session::new(parts)).is_err() {
+        // It belongs to the session that runs.
+        std::mem::forget(env);
+        return Err(NotBegun::Running);
+    }
+    let new = Held { env, agent_threads };
+    if let Err(error) = new.env.receive_events(receiver) {
+        if let Some(closed) = GATE.close(PATIENCE) {
+            new.give_back(closed);
+        }
+        return Err(error.into());
+    }
+    *held = Some(new);
+    Ok(())
+}
+
+/// The agent came to a VM that is up: VMInit never comes, so the session begins to measure now. `None` where none runs or a
+/// panic ended it.
+pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
+    GATE.run(|session| {
+        session.start(jni)?;
+        session.begun(jni);
+        Ok(session.status.output.clone())
+    })
+}
+
+/// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
+pub fn request_dump() -> Option<String> {
+    GATE.run(|session| {
+        session.data_dump_request();
+        session.status.line(false)
+    })
+}
+
+/// What is going on, in one line; `None` where no session runs.
+pub fn status() -> Option<String> {
+    let status = GATE.run_always(|session| session.status.line(GATE.has_panicked()))?;
+    status.ok()
+}
+
+/// Ends the session while the VM goes on, once no event is running, and gives back everything it had of the VM. Answers
+/// where the profile is, or that it is not whole; `None` where none runs.
+pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
+    let mut held = HELD.lock();
+    let closed = GATE.close(DUMP_PATIENCE)?;
+    let answer = caught(|| {
+        let session = closed.get();
+        Stopped {
+            is_whole: session.stop(jni),
+            output: session.status.output.clone(),
+        }
+    });
+    if let Some(held) = held.take() {
+        held.give_back(closed);
+    }
+    Some(answer)
+}
+
+/// A session that has ended while the VM goes on.
+pub struct Stopped {
+    /// Whether all of the profile could be written.
+    pub is_whole: bool,
+    /// Where it is.
+    pub output: String,
+}
+
+/// The VM ends, and with it the session.
+pub(super) fn vm_death(jni: Jni<'_>) {
+    // A `stop` closes the gate at once, and writes for a while.
+    let _held = HELD.try_lock_for(STOP_PATIENCE);
+    if let Some(closed) = GATE.close(PATIENCE) {
+        // A panic has been told of by its hook.
+        let _ = caught(|| closed.get().vm_death(jni));
+        // Nobody needs the memory any more.
+        std::mem::forget(closed);
+    }
+}
+
+impl Held {
+    /// Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
+    /// end in time.
+    fn give_back(self, closed: Closed<Session>) {
+        let Self { env, agent_threads } = self;
+        let have_ended = agent_threads.have_ended_within(env.env(), PATIENCE);
+        drop(env);
+        if !have_ended {
+            std::mem::forget(closed);
+        }
+    }
+}
+
+impl Session {
+    /// Main first, so that it has the first number.
+    pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
+        self.threads.register(jni, main);
+        if let Err(error) = self.start(jni) {
+            console::line(format_args!(
+                "{error}; there will be no profile, the program goes on"
+            ));
+        }
+        self.begun(jni);
+    }
+
+    /// From here on dumps are made when they are asked for.
+    fn begun(&self, jni: Jni<'_>) {
+        let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
+        if before == Beginning::DumpAsked {
+            self.dump_on_request(jni);
+        }
+    }
+
+    /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were there
+    /// before.
+    ///
+    /// Who attaches right at the start gets VMInit as well: the VM answers requests a moment before.
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        if self.begun.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.env.enable(Event::ThreadStart)?;
+        self.env.enable(Event::ThreadEnd)?;
+        for thread in self.env.all_threads(jni)? {
+            self.threads.register(jni, thread.object());
+        }
+        for engine in self.engines.iter().rev() {
+            engine.start(jni)?;
+        }
+        if let Some(listener) = &self.listener {
+            listener.start(&self.agent_threads, self.env, jni)?;
+            // The collector sees that somebody is there.
+            self.journal.flush();
+        }
+        Ok(())
+    }
+
+    /// SIGQUIT, and `hprof dump`.
+    pub(super) fn data_dump_request(&self) {
+        {
+            let mut beginning = self.beginning.lock();
+            if *beginning != Beginning::Done {
+                *beginning = Beginning::DumpAsked;
+                return;
+            }
+        }
+        self.env.with_current_jni(|jni| self.dump_on_request(jni));
+    }
+
+    fn vm_death(&self, jni: Jni<'_>) {
+        self.end(jni);
+        if self.dump_on_exit && !GATE.has_panicked() {
+            self.dump_at_death(jni);
+        }
+        self.close();
+    }
+
+    /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
+    /// not all could be written.
+    fn stop(&self, jni: Jni<'_>) -> bool {
+        self.end(jni);
+        let is_sound = !GATE.has_panicked();
+        if is_sound {
+            let _dumping = self.dumping.lock();
+            self.dump(jni, Moment::Running);
+        }
+        let is_whole = self.close();
+        self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.threads.give_back();
+        is_whole && is_sound
+    }
+
+    /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
+    fn end(&self, jni: Jni<'_>) {
+        self.journal.hurry();
+        self.engines.iter().for_each(|engine| engine.stop(jni));
+    }
+
+    /// Closes the output; `false` if not all could be written.
+    fn close(&self) -> bool {
+        let is_whole = self.journal.close();
+        if let Some(listener) = &self.listener {
+            listener.finish();
+        }
+        (self.closed)(is_whole);
+        is_whole
+    }
+}

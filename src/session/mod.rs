@@ -1,0 +1,107 @@
+//! One profile in the life of the VM: it begins, registers threads, makes dumps, ends.
+//!
+//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
+//! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
+//! `collector` obeys who takes the profile over the network; `status` says what is going on.
+
+mod collector;
+mod events;
+mod lifecycle;
+mod reports;
+mod status;
+mod threads;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+use crate::engines::Engines;
+use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
+use crate::names::Tables;
+use crate::output::Journal;
+use crate::stacks::Stacks;
+
+use collector::Listener;
+use lifecycle::Beginning;
+use threads::Threads;
+
+pub use collector::Collector;
+pub use events::begin;
+pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
+pub use status::Status;
+
+/// What a session is made of.
+pub struct Parts {
+    /// The VM.
+    pub env: Env,
+    /// Its virtual threads, where it has them.
+    pub virtual_threads: Option<VirtualThreads>,
+    /// The agent's own threads.
+    pub agent_threads: Arc<AgentThreads>,
+    /// The threads that have a serial number.
+    pub registered: Arc<RegisteredThreads>,
+    /// What the agent has learned of the program.
+    pub tables: Arc<Tables>,
+    /// What names stacks.
+    pub stacks: Arc<Stacks>,
+    /// The output.
+    pub journal: Arc<Journal>,
+    /// What is measured.
+    pub engines: Arc<Engines>,
+    /// `doe=`: whether a dump is made when the program ends.
+    pub dump_on_exit: bool,
+    /// `verbose=`.
+    pub verbose: bool,
+    /// What the user is told of the session.
+    pub status: Status,
+    /// Who sends commands; `None` where the profile goes to a file.
+    pub collector: Option<Collector>,
+    /// Called once the output is closed; `true` if it could be written whole.
+    pub closed: Box<dyn Fn(bool) + Send + Sync>,
+}
+
+/// One profile.
+///
+/// Lock order: `dumping`, then what `output` locks. `Threads::registering` is held while a thread is announced to the
+/// journal and to the engines. `beginning` is held alone.
+pub struct Session {
+    env: Env,
+    agent_threads: Arc<AgentThreads>,
+    tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
+    journal: Arc<Journal>,
+    engines: Arc<Engines>,
+    threads: Threads,
+    dump_on_exit: bool,
+    verbose: bool,
+    status: Status,
+    closed: Box<dyn Fn(bool) + Send + Sync>,
+    dumping: Mutex<()>,
+    beginning: Mutex<Beginning>,
+    begun: AtomicBool,
+    listener: Option<Arc<Listener>>,
+}
+
+impl Session {
+    /// A session that has not begun.
+    fn new(parts: Parts) -> Self {
+        Self {
+            threads: Threads::new(&parts),
+            env: parts.env,
+            agent_threads: parts.agent_threads,
+            tables: parts.tables,
+            stacks: parts.stacks,
+            journal: parts.journal,
+            engines: parts.engines,
+            dump_on_exit: parts.dump_on_exit,
+            verbose: parts.verbose,
+            status: parts.status,
+            closed: parts.closed,
+            dumping: Mutex::new(()),
+            beginning: Mutex::default(),
+            begun: AtomicBool::new(false),
+            listener: parts.collector.map(Listener::new).map(Arc::new),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Threads of the program come, get their serial numbers, and go.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Parts;
+use crate::engines::{Engines, ThreadSerials};
+use crate::jvmti::{
+    AgentThreads, Env, Jni, JvmtiError, Local, Object, RegisteredThreads, VirtualThreads,
+};
+use crate::names::Tables;
+use crate::names::thread::ThreadSerial;
+use crate::output::{Journal, ThreadNames};
+
+/// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
+pub(super) struct Threads {
+    env: Env,
+    virtual_threads: Option<VirtualThreads>,
+    agent_threads: Arc<AgentThreads>,
+    registered: Arc<RegisteredThreads>,
+    tables: Arc<Tables>,
+    journal: Arc<Journal>,
+    engines: Arc<Engines>,
+    registering: Mutex<()>,
+}
+
+impl Threads {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self {
+            env: parts.env,
+            virtual_threads: parts.virtual_threads,
+            agent_threads: parts.agent_threads.clone(),
+            registered: parts.registered.clone(),
+            tables: parts.tables.clone(),
+            journal: parts.journal.clone(),
+            engines: parts.engines.clone(),
+            registering: Mutex::new(()),
+        }
+    }
+
+    /// The current thread begins.
+    pub(super) fn current_started(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(serial) = self.register(jni, thread) {
+            self.registered.remember(thread, serial.0);
+            let engines = self.engines.iter();
+            engines.for_each(|engine| engine.current_thread_started(serial));
+        }
+    }
+
+    /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that were there before VMInit
+    /// are found by asking, and some of them send their ThreadStart event all the same. Answers the serial number of a thread
+    /// that is new.
+    pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        if self.agent_threads.contains(jni, thread) {
+            return None;
+        }
+        let _registering = self.registering.lock();
+        let serial = self.announce(jni, thread)?;
+        let engines = self.engines.iter();
+        engines.for_each(|engine| engine.thread_registered(jni, thread, serial));
+        Some(serial)
+    }
+
+    /// Registers a virtual thread, unless it is registered. It is nobody's to sample: its carrier is.
+    fn register_virtual(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        let serial = self.announce(jni, thread)?;
+        let engines = self.engines.iter();
+        engines.for_each(|engine| engine.virtual_thread_registered(jni, thread, serial));
+        Some(serial)
+    }
+
+    /// The current thread is about to end.
+    pub(super) fn current_ended(&self, jni: Jni<'_>, thread: Object<'_>) {
+        let serial = self.final_serial(jni, thread);
+        let engines = self.engines.iter();
+        engines.for_each(|engine| engine.current_thread_ended(serial));
+        if let Some(serial) = serial {
+            self.journal.thread_ended(serial);
+        }
+    }
+
+    /// The serial number of the current thread, platform or virtual; `None` for a thread of the agent.
+    pub(super) fn current_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        if let Some(serial) = self.registered.remembered() {
+            return Some(ThreadSerial(serial));
+        }
+        let serial = self.serial(jni, thread)?;
+        if serial != ThreadSerial::UNKNOWN {
+            self.registered.remember(thread, serial.0);
+        }
+        Some(serial)
+    }
+
+    /// The serial number of the current thread, which is ending. One that was there before the agent may not have been
+    /// registered yet, and must not be any more; one that is being registered has to be waited for.
+    fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        let _registering = self.registering.lock();
+        // Threads of the agent come here too, and do not mind.
+        self.registered.end(jni, thread).map(ThreadSerial)
+    }
+
+    /// The references to threads go back to the VM.
+    pub(super) fn give_back(&self) {
+        self.registered.clear();
+    }
+
+    /// Gives a thread its serial number and writes its START THREAD record; called with `registering` held. `None` where it
+    /// has one, or has ended.
+    ///
+    /// It can be asked for its serial number only when the record is written: whatever names a thread stands behind that.
+    fn announce(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        let unregistered = self.registered.unregistered(jni, thread)?;
+        let serial = self.tables.threads.add();
+        let (name, group) = match self.env.thread_info(jni, thread) {
+            Ok(info) => (info.name, info.group),
+            Err(_) => (String::new(), None),
+        };
+        let (group, parent_group) = self.group_names(jni, group).unwrap_or_default();
+        let names = ThreadNames {
+            name,
+            group,
+            parent_group,
+        };
+        self.journal.thread_started(serial, names);
+        self.registered.add(jni, unregistered, serial.0);
+        Some(serial)
+    }
+
+    /// The names of a group and of the group above it, empty where there is none.
+    fn group_names(
+        &self,
+        jni: Jni<'_>,
+        group: Option<Local<'_>>,
+    ) -> Result<(String, String), JvmtiError> {
+        let Some(group) = group else {
+            return Ok(Default::default());
+        };
+        let group = self.env.group_info(jni, group.object())?;
+        let parent = match group.parent {
+            Some(parent) => self.env.group_info(jni, parent.object())?.name,
+            None => String::new(),
+        };
+        Ok((group.name, parent))
+    }
+}
+
+impl ThreadSerials for Threads {
+    /// A virtual thread is registered here: most never have to do with a monitor that another thread wants, and need no
+    /// serial number.
+    fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+        let registered = || self.registered.serial(jni, thread).map(ThreadSerial);
+        if let Some(serial) = registered() {
+            return Some(serial);
+        }
+        if self.agent_threads.contains(jni, thread) {
+            return None;
+        }
+        let is_virtual = |threads: VirtualThreads| threads.is_virtual(jni, thread);
+        let new = match self.virtual_threads.is_some_and(is_virtual) {
+            true => self.register_virtual(jni, thread),
+            false => self.register(jni, thread),
+        };
+        // Another thread may have been faster.
+        let serial = new.or_else(registered);
+        Some(serial.unwrap_or(ThreadSerial::UNKNOWN))
+    }
+}

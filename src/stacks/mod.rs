@@ -1,0 +1,383 @@
+//! A stack as the VM gives it, turned into a trace of the tables.
+//!
+//! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::jvmti::{Env, Frame, Jni, JvmtiError, Local, Method, Object, Weak};
+use crate::names::Tables;
+use crate::names::class::{ClassId, Interned, name_of_signature};
+use crate::names::frame::{self, FrameId, Line};
+use crate::names::loader::LoaderId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::{TraceId, TraceKey};
+
+/// How much of a stack a trace keeps.
+#[derive(Clone, Copy)]
+pub struct TraceShape {
+    /// The most frames at first, `depth=`.
+    pub depth: usize,
+    /// Whether frames have line numbers, `lineno=`.
+    pub line_numbers: bool,
+    /// Whether threads keep their traces apart, `thread=`.
+    pub threads: bool,
+}
+
+/// A way to look at the top of the current thread's stack.
+pub trait TopFrames: Send + Sync {
+    /// Fills `frames` from the innermost on; returns how many there are, 0 where the thread runs no Java.
+    fn top_frames(&self, frames: &mut [Frame]) -> usize;
+}
+
+/// Asks the VM.
+pub struct VmTopFrames(pub Env);
+
+impl TopFrames for VmTopFrames {
+    fn top_frames(&self, frames: &mut [Frame]) -> usize {
+        if frames.is_empty() {
+            return 0;
+        }
+        self.0.stack_trace(None, frames).unwrap_or(0)
+    }
+}
+
+/// Names frames, and knows which classes it has named.
+///
+/// Lock order: `names`, then the tables' locks.
+pub struct Stacks {
+    env: Env,
+    tables: Arc<Tables>,
+    shape: TraceShape,
+    depth: AtomicUsize,
+    unsampled: FrameId,
+    class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
+    names: Mutex<Names>,
+}
+
+#[derive(Default)]
+struct Names {
+    frames: HashMap<Frame, FrameId, FixedState>,
+    methods: HashMap<Method, frame::Method, FixedState>,
+    loaders: HashMap<i32, Vec<(Weak, LoaderId)>, FixedState>,
+    /// Classes that have been named and not been unloaded since.
+    classes: HashMap<ClassId, Arc<Weak>, FixedState>,
+}
+
+/// The frames of a thread's whole stack, at the most.
+const WHOLE: usize = 1_024;
+
+/// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
+/// one that runs no Java. It has the form of a real frame because readers of the text format fail on a row of CPU
+/// SAMPLES whose trace has none.
+const UNSAMPLED: (&str, &str, &str, &str) =
+    ("java.lang.Thread", "<unsampled>", "()V", "Thread.java");
+
+impl Stacks {
+    /// Nothing is named yet. `class_unloaded` is told of each class that was named and is gone.
+    pub fn new(
+        env: Env,
+        tables: Arc<Tables>,
+        shape: TraceShape,
+        class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
+    ) -> Self {
+        let unsampled = {
+            let (class, method, signature, file) = UNSAMPLED;
+            let class = tables
+                .classes
+                .intern(tables.loaders.add(), tables.strings.intern(class), || {
+                    tables.objects.add()
+                })
+                .id();
+            let method = frame::Method {
+                class,
+                name: tables.strings.intern(method),
+                signature: tables.strings.intern(signature),
+                source_file: Some(tables.strings.intern(file)),
+            };
+            tables.frames.intern(frame::Frame {
+                method,
+                line: Line::Unknown,
+            })
+        };
+        Self {
+            env,
+            tables,
+            shape,
+            depth: AtomicUsize::new(shape.depth),
+            unsampled,
+            class_unloaded,
+            names: Mutex::default(),
+        }
+    }
+
+    /// How much of a stack to take. May change at any time.
+    pub fn depth(&self) -> usize {
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// From now on stacks are taken as deep as this.
+    pub fn set_depth(&self, depth: usize) {
+        self.depth.store(depth, Ordering::Relaxed);
+    }
+
+    /// How much of a stack a trace keeps; its depth is the one at first.
+    pub fn shape(&self) -> TraceShape {
+        self.shape
+    }
+
+    /// Whether threads keep their traces apart.
+    pub fn by_thread(&self) -> bool {
+        self.shape.threads
+    }
+
+    /// Whether frames have line numbers.
+    pub fn line_numbers(&self) -> bool {
+        self.shape.line_numbers
+    }
+
+    /// The trace of a stack that `thread` had a moment ago.
+    pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[Frame]) -> TraceId {
+        let mut ids = Vec::with_capacity(frames.len());
+        {
+            let mut names = self.names.lock();
+            ids.extend(
+                frames
+                    .iter()
+                    .map(|&frame| self.frame(jni, &mut names, frame)),
+            );
+        }
+        self.intern(thread, &ids)
+    }
+
+    /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
+    /// dumps find a thread's stack by the thread that its trace names.
+    pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
+        let mut frames = vec![Frame::default(); WHOLE];
+        // A thread that is ending has no stack.
+        let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
+        if count == 0 {
+            return TraceId::EMPTY;
+        }
+        let ids: Vec<FrameId> = {
+            let mut names = self.names.lock();
+            let frames = frames[..count].iter();
+            frames
+                .map(|&frame| self.frame(jni, &mut names, frame))
+                .collect()
+        };
+        self.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &ids,
+        })
+    }
+
+    /// The trace for CPU time whose stack was not seen.
+    pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
+        self.intern(thread, &[self.unsampled])
+    }
+
+    /// The id of a class.
+    pub fn class(&self, jni: Jni<'_>, class: Object<'_>) -> Result<ClassId, JvmtiError> {
+        self.name_class(jni, &mut self.names.lock(), class)
+    }
+
+    /// The id of a class, and a reference by which it is known again; `None` when the VM is out of memory.
+    pub fn class_and_reference(
+        &self,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> Result<(ClassId, Option<Arc<Weak>>), JvmtiError> {
+        let mut names = self.names.lock();
+        let id = self.name_class(jni, &mut names, class)?;
+        Ok((id, names.classes.get(&id).cloned()))
+    }
+
+    /// The class of what belongs to a class that cannot be named any more.
+    pub fn unknown_class(&self) -> ClassId {
+        let name = self.tables.strings.intern("<unknown>");
+        let object = || self.tables.objects.add();
+        self.tables
+            .classes
+            .intern(LoaderId::BOOT, name, object)
+            .id()
+    }
+
+    /// Forgets what was unloaded.
+    pub fn sweep(&self, jni: Jni<'_>) {
+        for class in self.forget_unloaded(jni) {
+            (self.class_unloaded)(class);
+        }
+    }
+
+    fn forget_unloaded(&self, jni: Jni<'_>) -> Vec<ClassId> {
+        let mut names = self.names.lock();
+        let gone: Vec<ClassId> = names
+            .classes
+            .extract_if(|_, class| class.is_dead(jni))
+            .map(|(id, _)| id)
+            .collect();
+        if gone.is_empty() {
+            return gone;
+        }
+        for &class in &gone {
+            self.tables.classes.unload(class);
+        }
+        let Names {
+            frames,
+            methods,
+            loaders,
+            ..
+        } = &mut *names;
+        methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
+        frames.retain(|frame, _| methods.contains_key(&frame.method));
+        loaders.retain(|_, loaders| {
+            loaders.retain(|(loader, _)| !loader.is_dead(jni));
+            !loaders.is_empty()
+        });
+        gone
+    }
+
+    fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
+        self.tables.traces.intern(TraceKey {
+            thread: self.shape.threads.then_some(thread),
+            frames,
+        })
+    }
+
+    fn frame(&self, jni: Jni<'_>, names: &mut Names, frame: Frame) -> FrameId {
+        if let Some(&id) = names.frames.get(&frame) {
+            return id;
+        }
+        // A class that was unloaded since the stack was taken cannot be asked any more.
+        let Ok((method, line)) = self.resolve(jni, names, frame) else {
+            return self.unsampled;
+        };
+        let id = self.tables.frames.intern(frame::Frame { method, line });
+        names.frames.insert(frame, id);
+        id
+    }
+
+    fn resolve(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        frame: Frame,
+    ) -> Result<(frame::Method, Line), JvmtiError> {
+        let method = match names.methods.get(&frame.method) {
+            Some(&method) => method,
+            None => {
+                let method = self.method(jni, names, frame.method)?;
+                names.methods.insert(frame.method, method);
+                method
+            }
+        };
+        Ok((method, self.line(frame)?))
+    }
+
+    fn line(&self, frame: Frame) -> Result<Line, JvmtiError> {
+        if !self.shape.line_numbers {
+            return Ok(Line::Unknown);
+        }
+        if frame.location < 0 {
+            return Ok(Line::Native);
+        }
+        Ok(self
+            .env
+            .line(frame.method, frame.location)?
+            .map_or(Line::Unknown, Line::Number))
+    }
+
+    fn method(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        method: Method,
+    ) -> Result<frame::Method, JvmtiError> {
+        let strings = &self.tables.strings;
+        let name = self.env.method_name(method)?;
+        // The VM answers a class or an error.
+        let class = self
+            .env
+            .method_class(jni, method)?
+            .expect("a method has a class");
+        let source_file = self.env.source_file(class.object())?;
+        Ok(frame::Method {
+            class: self.name_class(jni, names, class.object())?,
+            name: strings.intern(&name.name),
+            signature: strings.intern(&name.signature),
+            source_file: source_file.map(|file| strings.intern(&file)),
+        })
+    }
+
+    fn name_class(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        class: Object<'_>,
+    ) -> Result<ClassId, JvmtiError> {
+        let name = name_of_signature(&self.env.class_signature(class)?);
+        let name = self.tables.strings.intern(&name);
+        let loader = self.loader(jni, names, class)?;
+        let interned = self
+            .tables
+            .classes
+            .intern(loader, name, || self.tables.objects.add());
+        // A class that was named by its file is known, and not watched yet.
+        let id = interned.id();
+        if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
+            names
+                .classes
+                .extend(Weak::new(jni, class).map(|class| (id, Arc::new(class))));
+        }
+        Ok(id)
+    }
+
+    /// The id of the class of that name which the loader (`None` for the boot loader) is about to define.
+    pub fn class_named(
+        &self,
+        jni: Jni<'_>,
+        loader: Option<Object<'_>>,
+        name: &str,
+    ) -> Result<ClassId, JvmtiError> {
+        let loader = self.loader_id(jni, &mut self.names.lock(), loader)?;
+        let name = self.tables.strings.intern(name);
+        let object = || self.tables.objects.add();
+        Ok(self.tables.classes.intern(loader, name, object).id())
+    }
+
+    fn loader(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        class: Object<'_>,
+    ) -> Result<LoaderId, JvmtiError> {
+        let loader = self.env.class_loader(jni, class)?;
+        self.loader_id(jni, names, loader.as_ref().map(Local::object))
+    }
+
+    fn loader_id(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        loader: Option<Object<'_>>,
+    ) -> Result<LoaderId, JvmtiError> {
+        let Some(loader) = loader else {
+            return Ok(LoaderId::BOOT);
+        };
+        let alike = names
+            .loaders
+            .entry(self.env.identity_hash(loader)?)
+            .or_default();
+        if let Some((_, id)) = alike.iter().find(|(known, _)| known.is(jni, loader)) {
+            return Ok(*id);
+        }
+        let id = self.tables.loaders.add();
+        alike.extend(Weak::new(jni, loader).map(|loader| (loader, id)));
+        Ok(id)
+    }
+}
