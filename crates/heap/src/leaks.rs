@@ -100,7 +100,7 @@ impl Heap<'_> {
             .iter()
             .map(|suspect| self.dominators.object(suspect.places[0]))
             .collect();
-        let ways = self.ways(&objects)?;
+        let (ways, _) = self.ways(&objects, objects.len())?;
         let mut suspects = Vec::with_capacity(found.len());
         for ((suspect, object), (kept, allocated)) in found.iter().zip(objects).zip(below) {
             let path = self.path(&ways, object)?;

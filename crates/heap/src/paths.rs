@@ -1,5 +1,6 @@
 //! The shortest way from a root to an object.
 
+use fixedbitset::FixedBitSet;
 use hprof_format::Root;
 use serde::Serialize;
 
@@ -75,11 +76,16 @@ impl Ways {
 }
 
 impl Heap<'_> {
-    /// Looks for ways until each of `wanted` is reached, or everything that can be.
-    pub(crate) fn ways(&self, wanted: &[u32]) -> Result<Ways, Error> {
+    /// Looks for ways until so many of `wanted` are reached, or everything that can be; also tells which were, the closest
+    /// to a root first.
+    pub(crate) fn ways(&self, wanted: &[u32], most: usize) -> Result<(Ways, Vec<u32>), Error> {
         let mut ways = Ways {
             from: self.memory.table(self.objects.count() as usize)?,
         };
+        let mut is_wanted = FixedBitSet::with_capacity(self.objects.count() as usize);
+        is_wanted.extend(wanted.iter().map(|&object| object as usize));
+        let most = most.min(is_wanted.count_ones(..));
+        let mut found = Vec::new();
         let mut queue = self.memory.table::<u32>(self.dominators.len() as usize)?;
         let mut used = 0;
         for &(root, _) in &self.graph.roots.all {
@@ -89,18 +95,13 @@ impl Heap<'_> {
                 used += 1;
             }
         }
-        let mut missing = wanted.iter().peekable();
         let mut next = 0;
-        while next < used {
-            while missing
-                .next_if(|&&object| ways.from(object) != NONE)
-                .is_some()
-            {}
-            if missing.peek().is_none() {
-                break;
-            }
+        while next < used && found.len() < most {
             let object = queue[next];
             next += 1;
+            if is_wanted.contains(object as usize) {
+                found.push(object);
+            }
             self.graph.each(object, &self.objects, |to| {
                 if ways.from(to) == NONE {
                     ways.set(to, object);
@@ -109,7 +110,7 @@ impl Heap<'_> {
                 }
             });
         }
-        Ok(ways)
+        Ok((ways, found))
     }
 
     /// A way with what people want to know of it; `None` where no root reaches the object.
@@ -155,15 +156,9 @@ impl Heap<'_> {
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         let objects = self.targets(target)?;
-        let ways = self.ways(&objects)?;
-        let mut reached: Vec<(usize, u32)> = objects
-            .into_iter()
-            .filter(|&object| ways.from(object) != NONE)
-            .map(|object| (ways.to(object).len(), object))
-            .collect();
-        reached.sort_unstable();
+        let (ways, found) = self.ways(&objects, most)?;
         let mut paths = Vec::new();
-        for (_, object) in reached.into_iter().take(most) {
+        for object in found {
             paths.extend(self.path(&ways, object)?);
         }
         Ok(paths)
