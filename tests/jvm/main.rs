@@ -14,6 +14,7 @@ mod exits;
 mod failures;
 mod harness;
 mod head;
+mod heap_graph;
 mod heapfile;
 mod instrument;
 mod messages;
