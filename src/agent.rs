@@ -20,11 +20,11 @@ use crate::engines::{self, Context, Engines};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
-use crate::output::{FileError, Journal, Settings, Writer};
+use crate::output::{ControlSettings, FileError, Journal, Writer};
 use crate::session::{self, Collector, NotBegun, Parts, Status};
 use crate::stacks::{Stacks, TraceShape};
 
-use output::Output;
+use output::OpenOutput;
 
 pub use attach::attach;
 
@@ -139,7 +139,12 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<Parts, StartError> {
+fn wire(
+    env: Env,
+    options: &Options,
+    output: OpenOutput,
+    status: Status,
+) -> Result<Parts, StartError> {
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
         Format::Text => Box::new(TextEncoder::of_run(head::facts(env, &status.options))),
@@ -148,7 +153,7 @@ fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<P
     let path = output.path();
     let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
     let tables = Arc::new(Tables::default());
-    let settings = Settings {
+    let settings = ControlSettings {
         allocations: options.heap.is_some(),
         cpu_samples: options.cpu.is_some(),
         depth: options.depth,

@@ -9,7 +9,7 @@ use crate::options::{self, Options, Surroundings};
 use crate::output::{FileError, FileSink, GzipSink, Sink, SocketSink};
 
 /// The opened output.
-pub(super) struct Output {
+pub(super) struct OpenOutput {
     /// Takes the profile.
     pub(super) sink: Box<dyn Sink>,
     /// Where it lies, if it is a file.
@@ -18,7 +18,7 @@ pub(super) struct Output {
     pub(super) commands: Option<TcpStream>,
 }
 
-impl Output {
+impl OpenOutput {
     /// What the user calls it.
     pub(super) fn name(&self, options: &Options) -> String {
         match (&self.file, &options.net) {
@@ -49,7 +49,7 @@ pub(super) fn path(options: &Options) -> Result<Option<PathBuf>, StartError> {
 }
 
 /// Creates the file of that path, or connects to the collector.
-pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<Output, StartError> {
+pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput, StartError> {
     if let Some(address) = &options.net {
         let refused = |error| StartError::Collector {
             address: address.clone(),
@@ -57,7 +57,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<Output, Sta
         };
         let sink = SocketSink::connect(&address.host, address.port).map_err(refused)?;
         let commands = sink.commands().map_err(refused)?;
-        return Ok(Output {
+        return Ok(OpenOutput {
             sink: compressed(sink, options.compress == Some(true)),
             file: None,
             commands: Some(commands),
@@ -69,7 +69,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<Output, Sta
     let is_compressed = options
         .compress
         .unwrap_or_else(|| file.extension().is_some_and(|suffix| suffix == "gz"));
-    Ok(Output {
+    Ok(OpenOutput {
         sink: compressed(sink, is_compressed),
         file: Some(file),
         commands: None,

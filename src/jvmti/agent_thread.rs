@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Callback, Global, Jni, Object};
+use super::jni::{Callback, GlobalRef, Jni, Object};
 use super::sys;
 
 type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
@@ -17,7 +17,7 @@ type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
 /// Starts the agent's threads and knows them again.
 #[derive(Default)]
 pub struct AgentThreads {
-    threads: Mutex<Vec<Global>>,
+    threads: Mutex<Vec<GlobalRef>>,
 }
 
 impl AgentThreads {
@@ -38,7 +38,7 @@ impl AgentThreads {
         // Known before it runs: its ThreadStart event comes first.
         self.threads
             .lock()
-            .push(Global::new(jni, thread.object()).ok_or(out_of_memory)?);
+            .push(GlobalRef::new(jni, thread.object()).ok_or(out_of_memory)?);
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body);
         // SAFETY: `start` takes the box back, once: the VM calls it exactly when it answers success.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object, Vm};
+use super::jni::{Jni, LocalRef, Object, Vm};
 use super::session_id::SessionId;
 use super::sys;
 
@@ -117,7 +117,7 @@ pub struct ThreadInfo<'a> {
     /// Its name; may be empty.
     pub name: String,
     /// Its group, unless it has ended.
-    pub group: Option<Local<'a>>,
+    pub group: Option<LocalRef<'a>>,
 }
 
 /// What the VM tells of a thread group.
@@ -125,7 +125,7 @@ pub struct GroupInfo<'a> {
     /// Its name.
     pub name: String,
     /// The group above, none at the top.
-    pub parent: Option<Local<'a>>,
+    pub parent: Option<LocalRef<'a>>,
 }
 
 impl Env {
@@ -214,7 +214,7 @@ impl Env {
     }
 
     /// All live platform threads.
-    pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>, JvmtiError> {
+    pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut threads = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
@@ -223,16 +223,16 @@ impl Env {
         jni.announce_locals(threads.len());
         Ok(threads
             .iter()
-            .filter_map(|&raw| Local::new(jni, raw))
+            .filter_map(|&raw| LocalRef::new(jni, raw))
             .collect())
     }
 
     /// The thread that calls.
-    pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<Local<'a>>, JvmtiError> {
+    pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut thread = ptr::null_mut();
         // SAFETY: `thread` is where the answer goes.
         unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
-        Ok(Local::new(jni, thread))
+        Ok(LocalRef::new(jni, thread))
     }
 
     /// A thread's name and group.
@@ -244,10 +244,10 @@ impl Env {
         let mut info = sys::jvmtiThreadInfo::default();
         // SAFETY: `info` is where the answer goes.
         unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
-        drop(Local::new(jni, info.context_class_loader));
+        drop(LocalRef::new(jni, info.context_class_loader));
         Ok(ThreadInfo {
             name: self.text(info.name),
-            group: Local::new(jni, info.thread_group),
+            group: LocalRef::new(jni, info.thread_group),
         })
     }
 
@@ -262,7 +262,7 @@ impl Env {
         unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
         Ok(GroupInfo {
             name: self.text(info.name),
-            parent: Local::new(jni, info.parent),
+            parent: LocalRef::new(jni, info.parent),
         })
     }
 
@@ -299,11 +299,11 @@ impl Env {
         self,
         jni: Jni<'a>,
         method: Method,
-    ) -> Result<Option<Local<'a>>, JvmtiError> {
+    ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut class = ptr::null_mut();
         // SAFETY: `class` is where the answer goes; the VM checks the method id.
         unsafe { jvmti!(self, GetMethodDeclaringClass, method.0, &mut class)? };
-        Ok(Local::new(jni, class))
+        Ok(LocalRef::new(jni, class))
     }
 
     /// The source line of a bytecode index; `None` where the class has no line numbers.
@@ -366,11 +366,11 @@ impl Env {
         self,
         jni: Jni<'a>,
         class: Object<'_>,
-    ) -> Result<Option<Local<'a>>, JvmtiError> {
+    ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut loader = ptr::null_mut();
         // SAFETY: `loader` is where the answer goes.
         unsafe { jvmti!(self, GetClassLoader, class.raw, &mut loader)? };
-        Ok(Local::new(jni, loader))
+        Ok(LocalRef::new(jni, loader))
     }
 
     /// A number that stays the same for an object, and mostly differs between objects.

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object, jni};
+use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// A primitive type.
@@ -65,7 +65,7 @@ pub struct ClassFields<'a> {
 /// What a field holds.
 pub enum FieldValue<'a> {
     /// A reference, or null.
-    Object(Option<Local<'a>>),
+    Object(Option<LocalRef<'a>>),
     /// A value of a primitive type, in the low bytes.
     Primitive(Primitive, u64),
 }
@@ -151,7 +151,7 @@ impl Env {
         self,
         jni: Jni<'a>,
         class: Object<'_>,
-    ) -> Result<Vec<Local<'a>>, JvmtiError> {
+    ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut interfaces = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
@@ -167,7 +167,7 @@ impl Env {
         let interfaces = Buffer::new(self, interfaces, count);
         Ok(interfaces
             .iter()
-            .filter_map(|&raw| Local::new(jni, raw))
+            .filter_map(|&raw| LocalRef::new(jni, raw))
             .collect())
     }
 
@@ -276,7 +276,7 @@ macro_rules! reader {
             // SAFETY: the caller's promise; the function is the one for the field's type.
             unsafe {
                 match field.kind {
-                    None => FieldValue::Object(Local::new(jni, jni!(jni, $object, holder.raw, field.id))),
+                    None => FieldValue::Object(LocalRef::new(jni, jni!(jni, $object, holder.raw, field.id))),
                     Some(Primitive::Boolean) => {
                         let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
                         let value = read(jni.as_raw(), holder.raw, field.id);

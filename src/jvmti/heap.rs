@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object};
+use super::jni::{Jni, LocalRef, Object};
 use super::own_objects::OWN_TAG;
 use super::sys;
 
@@ -46,7 +46,7 @@ impl Env {
     }
 
     /// All loaded classes, those of arrays included.
-    pub fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>, JvmtiError> {
+    pub fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut classes = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
@@ -55,7 +55,7 @@ impl Env {
         jni.announce_locals(classes.len());
         Ok(classes
             .iter()
-            .filter_map(|&raw| Local::new(jni, raw))
+            .filter_map(|&raw| LocalRef::new(jni, raw))
             .collect())
     }
 

@@ -102,9 +102,9 @@ pub enum RootReference {
     /// A monitor that has waiters or an owner.
     Monitor,
     /// A local variable or an operand of a method.
-    StackLocal(Place),
+    StackLocal(StackPlace),
     /// A local reference of native code.
-    JniLocal(Place),
+    JniLocal(StackPlace),
     /// A thread that is alive.
     Thread,
     /// Something in the VM.
@@ -113,7 +113,7 @@ pub enum RootReference {
 
 /// A place in a thread's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StackPlace {
     /// The thread's tag, 0 for none.
     pub thread: u64,
     /// `Thread.getId()`.
@@ -405,7 +405,7 @@ unsafe fn root(
         sys::JVMTI_HEAP_REFERENCE_STACK_LOCAL => {
             // SAFETY: this kind comes with this part.
             let local = unsafe { (*info).stack_local.as_ref() };
-            RootReference::StackLocal(Place {
+            RootReference::StackLocal(StackPlace {
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,
@@ -414,7 +414,7 @@ unsafe fn root(
         sys::JVMTI_HEAP_REFERENCE_JNI_LOCAL => {
             // SAFETY: this kind comes with this part.
             let local = unsafe { (*info).jni_local.as_ref() };
-            RootReference::JniLocal(Place {
+            RootReference::JniLocal(StackPlace {
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,

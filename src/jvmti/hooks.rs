@@ -13,18 +13,18 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object, jni};
+use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// The class that has the hooks, as a class file names it. It stands in `java.lang` because every class, of whatever module
 /// and loader, sees that package.
 pub const HOOK_CLASS: &[u8] = b"java/lang/HprofTracker";
 /// The hook for entries, `static native void entered(int)`.
-pub const HOOK_ENTERED: &[u8] = b"entered";
+pub const HOOK_METHOD_ENTRY: &[u8] = b"entered";
 /// The hook for exits.
-pub const HOOK_LEFT: &[u8] = b"left";
+pub const HOOK_METHOD_EXIT: &[u8] = b"left";
 /// The hook for exits by exception.
-pub const HOOK_UNWOUND: &[u8] = b"unwound";
+pub const HOOK_EXCEPTION_EXIT: &[u8] = b"unwound";
 
 static HOOKS: OnceLock<CallHooks> = OnceLock::new();
 
@@ -33,9 +33,9 @@ static HOOKS: OnceLock<CallHooks> = OnceLock::new();
 pub struct CallHooks {
     /// The current thread has entered a method. The second argument is an address in the stack frame of this call: it is
     /// above those of deeper calls.
-    pub entered: fn(u32, usize),
+    pub entry: fn(u32, usize),
     /// The current thread is about to leave a method, by an exception or otherwise.
-    pub left: fn(u32),
+    pub exit: fn(u32),
     /// One of the above has panicked; they must do nothing from here on.
     pub panicked: fn(),
 }
@@ -49,7 +49,7 @@ extern "system" fn Java_java_lang_HprofTracker_entered(
     let Some(hooks) = HOOKS.get() else { return };
     let here = 0_u8;
     let at = ptr::from_ref(&here).addr();
-    if catch_unwind(|| (hooks.entered)(method.cast_unsigned(), at)).is_err() {
+    if catch_unwind(|| (hooks.entry)(method.cast_unsigned(), at)).is_err() {
         give_up(hooks);
     }
 }
@@ -61,7 +61,7 @@ extern "system" fn Java_java_lang_HprofTracker_left(
     method: i32,
 ) {
     let Some(hooks) = HOOKS.get() else { return };
-    if catch_unwind(|| (hooks.left)(method.cast_unsigned())).is_err() {
+    if catch_unwind(|| (hooks.exit)(method.cast_unsigned())).is_err() {
         give_up(hooks);
     }
 }
@@ -99,7 +99,7 @@ pub fn define_hooks(jni: Jni<'_>, bytes: &[u8], hooks: CallHooks) -> Result<(), 
     Err(failed("RegisterNatives"))
 }
 
-fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<Local<'a>> {
+fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
     let length = sys::jsize::try_from(bytes.len()).ok()?;
     // SAFETY: the name is NUL-terminated, a null loader is the boot loader, and the VM copies the bytes.
     let raw = unsafe {
@@ -115,7 +115,7 @@ fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<Local<'a>> {
     if jni.clear_exception() {
         return None;
     }
-    Local::new(jni, raw)
+    LocalRef::new(jni, raw)
 }
 
 /// Whether the VM finds the functions. It looks for them in agents too, but not in one that is just being attached.

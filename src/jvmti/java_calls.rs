@@ -4,11 +4,11 @@
 use jni::objects::{JObject, JValue};
 use jni::{jni_sig, jni_str};
 
-use super::jni::{Jni, Local, Object};
+use super::jni::{Jni, LocalRef, Object};
 
 impl<'a> Jni<'a> {
     /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
-    pub(super) fn new_thread(self, name: &str) -> Option<Local<'a>> {
+    pub(super) fn new_thread(self, name: &str) -> Option<LocalRef<'a>> {
         let thread = self.call(|env| {
             let name = env.new_string(name)?;
             let thread = env.new_object(
@@ -19,7 +19,7 @@ impl<'a> Jni<'a> {
             env.delete_local_ref(name);
             Ok(thread.into_raw())
         })?;
-        Local::new(self, thread)
+        LocalRef::new(self, thread)
     }
 
     /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's

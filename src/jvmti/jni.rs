@@ -70,26 +70,26 @@ impl<'a> Jni<'a> {
     }
 
     /// The class of an object.
-    pub fn class_of(self, object: Object<'_>) -> Option<Local<'a>> {
+    pub fn class_of(self, object: Object<'_>) -> Option<LocalRef<'a>> {
         // SAFETY: the object's reference is valid.
         let raw = unsafe { jni!(self, GetObjectClass, object.raw) };
-        Local::new(self, raw)
+        LocalRef::new(self, raw)
     }
 
     /// The class above a class; `None` for `java.lang.Object`, interfaces and primitive types.
-    pub fn superclass(self, class: Object<'_>) -> Option<Local<'a>> {
+    pub fn superclass(self, class: Object<'_>) -> Option<LocalRef<'a>> {
         // SAFETY: the reference is valid, and of a class: JNI answers null for what has no superclass.
-        Local::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
+        LocalRef::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
     }
 
     /// A class that every class can see; `None` where there is none.
-    pub(super) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
+    pub(super) fn find_class(self, name: &CStr) -> Option<LocalRef<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
         if self.clear_exception() {
             return None;
         }
-        Local::new(self, raw)
+        LocalRef::new(self, raw)
     }
 
     /// Clears an exception that a call left behind, so that the program never sees it.
@@ -126,12 +126,12 @@ impl<'a> Object<'a> {
 }
 
 /// A local reference, deleted on drop: an agent thread never returns to Java, so nobody else would free it.
-pub struct Local<'a> {
+pub struct LocalRef<'a> {
     jni: Jni<'a>,
     pub(super) raw: sys::jobject,
 }
 
-impl<'a> Local<'a> {
+impl<'a> LocalRef<'a> {
     /// Takes over a local reference that a call returned; `None` for null.
     pub(super) fn new(jni: Jni<'a>, raw: sys::jobject) -> Option<Self> {
         (!raw.is_null()).then_some(Self { jni, raw })
@@ -146,7 +146,7 @@ impl<'a> Local<'a> {
     }
 }
 
-impl Drop for Local<'_> {
+impl Drop for LocalRef<'_> {
     fn drop(&mut self) {
         // SAFETY: the reference is local to this thread (`Jni` is not `Send`) and owned by this value alone.
         unsafe { jni!(self.jni, DeleteLocalRef, self.raw) }
@@ -154,17 +154,17 @@ impl Drop for Local<'_> {
 }
 
 /// A reference that keeps its object alive and may be used on every thread; deleted on drop.
-pub struct Global {
+pub struct GlobalRef {
     pub(super) raw: sys::jobject,
     vm: Vm,
 }
 
 // SAFETY: the JNI specification lets global references be used on every thread.
-unsafe impl Send for Global {}
+unsafe impl Send for GlobalRef {}
 // SAFETY: as above; the value itself is never changed.
-unsafe impl Sync for Global {}
+unsafe impl Sync for GlobalRef {}
 
-impl Global {
+impl GlobalRef {
     /// A global reference to the object; `None` when the VM is out of memory.
     pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
         let vm = Vm::of(jni)?;
@@ -182,7 +182,7 @@ impl Global {
     }
 }
 
-impl Drop for Global {
+impl Drop for GlobalRef {
     fn drop(&mut self) {
         // A thread that is not attached, or a VM that is gone: the reference goes with the VM.
         self.vm.with_current(|jni| {
@@ -193,17 +193,17 @@ impl Drop for Global {
 }
 
 /// A reference that does not keep its object alive; may be used on every thread; deleted on drop.
-pub struct Weak {
+pub struct WeakRef {
     raw: sys::jweak,
     vm: Vm,
 }
 
 // SAFETY: the JNI specification lets weak global references be used on every thread.
-unsafe impl Send for Weak {}
+unsafe impl Send for WeakRef {}
 // SAFETY: as above; the value itself is never changed.
-unsafe impl Sync for Weak {}
+unsafe impl Sync for WeakRef {}
 
-impl Weak {
+impl WeakRef {
     /// A weak reference to the object; `None` when the VM is out of memory.
     pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
         let vm = Vm::of(jni)?;
@@ -222,10 +222,10 @@ impl Weak {
     }
 
     /// The object, unless it has been collected.
-    pub fn get<'a>(&self, jni: Jni<'a>) -> Option<Local<'a>> {
+    pub fn get<'a>(&self, jni: Jni<'a>) -> Option<LocalRef<'a>> {
         // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
         let raw = unsafe { jni!(jni, NewLocalRef, self.raw) };
-        Local::new(jni, raw)
+        LocalRef::new(jni, raw)
     }
 
     /// Whether this still refers to the object.
@@ -235,7 +235,7 @@ impl Weak {
     }
 }
 
-impl Drop for Weak {
+impl Drop for WeakRef {
     fn drop(&mut self) {
         self.vm.with_current(|jni| {
             // SAFETY: the reference is a weak global and owned by this value alone.
@@ -248,7 +248,7 @@ impl Drop for Weak {
 /// [`ObjectRef::delete`]. One that is dropped is lost to the VM until it ends.
 pub struct ObjectRef(NonNull<sys::_jobject>);
 
-// SAFETY: as for `Weak`.
+// SAFETY: as for `WeakRef`.
 unsafe impl Send for ObjectRef {}
 
 impl ObjectRef {

@@ -45,14 +45,16 @@ pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
 pub use heap_walk::{
-    HeapVisitor, Place, PrimitiveField, Referee, Reference, Referrer, RootReference, Tags, Visit,
-    WantedValues,
+    HeapVisitor, PrimitiveField, Referee, Reference, Referrer, RootReference, StackPlace, Tags,
+    Visit, WantedValues,
 };
-pub use hooks::{CallHooks, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, define_hooks};
+pub use hooks::{
+    CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
+};
 pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags, characters};
-pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
+pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
-pub use monitors::{MonitorUsage, ThreadStack, ThreadState};
+pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use object_list::ObjectList;
 pub use own_memory::{own_memory, return_free_memory};
 pub use own_objects::OwnObjects;

@@ -4,17 +4,17 @@ use std::ptr;
 
 use super::env::{Buffer, Env, Frame, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Local, Object};
+use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 
 /// What a thread is at, the bits of `GetThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadState(sys::jint);
+pub struct ThreadStateFlags(sys::jint);
 
 /// A thread's state and its stack, both of one moment.
 pub struct ThreadStack {
     /// Its state.
-    pub state: ThreadState,
+    pub state: ThreadStateFlags,
     /// Its frames, innermost first.
     pub frames: Vec<Frame>,
 }
@@ -24,18 +24,18 @@ pub struct ThreadStack {
 /// From JDK 23 on the VM leaves virtual threads out; before JDK 23 those that wait to be notified are in both lists.
 pub struct MonitorUsage<'a> {
     /// Who has it.
-    pub owner: Option<Local<'a>>,
+    pub owner: Option<LocalRef<'a>>,
     /// How many times the owner has entered it.
     pub entries: u32,
     /// Who wants it.
-    pub entering: Vec<Local<'a>>,
+    pub entering: Vec<LocalRef<'a>>,
     /// Who waits to be notified.
-    pub waiting: Vec<Local<'a>>,
+    pub waiting: Vec<LocalRef<'a>>,
 }
 
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident = $bit:ident;)*) => {
-        impl ThreadState {
+        impl ThreadStateFlags {
             $(
                 $(#[$doc])*
                 pub fn $name(self) -> bool {
@@ -104,7 +104,7 @@ impl Env {
                 _ => &[],
             };
             ThreadStack {
-                state: ThreadState(info.state),
+                state: ThreadStateFlags(info.state),
                 frames: frames.to_vec(),
             }
         };
@@ -112,11 +112,11 @@ impl Env {
     }
 
     /// What a thread, platform or virtual, is at.
-    pub fn thread_state(self, thread: Object<'_>) -> Result<ThreadState, JvmtiError> {
+    pub fn thread_state(self, thread: Object<'_>) -> Result<ThreadStateFlags, JvmtiError> {
         let mut state = 0;
         // SAFETY: `state` is where the answer goes.
         unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state)? };
-        Ok(ThreadState(state))
+        Ok(ThreadStateFlags(state))
     }
 
     /// The monitor that a thread wants, or in which it waits to be notified.
@@ -124,11 +124,11 @@ impl Env {
         self,
         jni: Jni<'a>,
         thread: Object<'_>,
-    ) -> Result<Option<Local<'a>>, JvmtiError> {
+    ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut monitor = ptr::null_mut();
         // SAFETY: `monitor` is where the answer goes.
         unsafe { jvmti!(self, GetCurrentContendedMonitor, thread.raw, &mut monitor)? };
-        Ok(Local::new(jni, monitor))
+        Ok(LocalRef::new(jni, monitor))
     }
 
     /// The monitors that a thread has.
@@ -136,7 +136,7 @@ impl Env {
         self,
         jni: Jni<'a>,
         thread: Object<'_>,
-    ) -> Result<Vec<Local<'a>>, JvmtiError> {
+    ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut monitors = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
@@ -162,7 +162,7 @@ impl Env {
         // SAFETY: `usage` is where the answer goes; `locals` frees its arrays.
         unsafe { jvmti!(self, GetObjectMonitorUsage, monitor.raw, &mut usage)? };
         Ok(MonitorUsage {
-            owner: Local::new(jni, usage.owner),
+            owner: LocalRef::new(jni, usage.owner),
             entries: u32::try_from(usage.entry_count).unwrap_or(0),
             entering: self.locals(jni, usage.waiters, usage.waiter_count),
             waiting: self.locals(jni, usage.notify_waiters, usage.notify_waiter_count),
@@ -170,9 +170,16 @@ impl Env {
     }
 
     /// Takes over an array of local references, and frees it.
-    fn locals<'a>(self, jni: Jni<'a>, raw: *mut sys::jobject, count: sys::jint) -> Vec<Local<'a>> {
+    fn locals<'a>(
+        self,
+        jni: Jni<'a>,
+        raw: *mut sys::jobject,
+        count: sys::jint,
+    ) -> Vec<LocalRef<'a>> {
         let raw = Buffer::new(self, raw, count);
         jni.announce_locals(raw.len());
-        raw.iter().filter_map(|&raw| Local::new(jni, raw)).collect()
+        raw.iter()
+            .filter_map(|&raw| LocalRef::new(jni, raw))
+            .collect()
     }
 }

@@ -1,14 +1,14 @@
 //! A list of objects inside the Java heap: an array of arrays, so that no part of it is too large for any collector to
 //! find room for.
 
-use super::jni::{Global, Jni, Local, Object, jni};
+use super::jni::{GlobalRef, Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// Keeps objects, in order. What it holds is alive.
 pub struct ObjectList<'a> {
     jni: Jni<'a>,
-    list: Global,
-    chunk: Option<Local<'a>>,
+    list: GlobalRef,
+    chunk: Option<LocalRef<'a>>,
     chunks: usize,
     length: usize,
 }
@@ -29,7 +29,7 @@ impl<'a> ObjectList<'a> {
         }
         Some(Self {
             jni,
-            list: Global::new(jni, list.object())?,
+            list: GlobalRef::new(jni, list.object())?,
             chunk: None,
             chunks,
             length: 0,
@@ -70,7 +70,7 @@ impl<'a> ObjectList<'a> {
         }
     }
 
-    fn chunk_at(&self, index: usize) -> Option<Local<'a>> {
+    fn chunk_at(&self, index: usize) -> Option<LocalRef<'a>> {
         // SAFETY: the list is a live array of more than `index` elements.
         let raw = unsafe {
             jni!(
@@ -80,7 +80,7 @@ impl<'a> ObjectList<'a> {
                 index as sys::jint
             )
         };
-        Local::new(self.jni, raw)
+        LocalRef::new(self.jni, raw)
     }
 
     /// Lets go of what is only needed for appending, so that nothing but [`ObjectList::reference`] holds the list.
@@ -105,17 +105,17 @@ impl<'a> ObjectList<'a> {
     }
 }
 
-fn new_array<'a>(jni: Jni<'a>, class: &Local<'a>, length: usize) -> Option<Local<'a>> {
+fn new_array<'a>(jni: Jni<'a>, class: &LocalRef<'a>, length: usize) -> Option<LocalRef<'a>> {
     let length = sys::jsize::try_from(length).ok()?;
     // SAFETY: the class is a live reference; the elements start as null.
     let raw = unsafe { jni!(jni, NewObjectArray, length, class.raw, std::ptr::null_mut()) };
     if jni.clear_exception() {
         return None;
     }
-    Local::new(jni, raw)
+    LocalRef::new(jni, raw)
 }
 
-fn set(jni: Jni<'_>, array: &Local<'_>, index: usize, object: Object<'_>) {
+fn set(jni: Jni<'_>, array: &LocalRef<'_>, index: usize, object: Object<'_>) {
     // SAFETY: the array is a live `Object[]`, longer than `index`, which takes every object; a weak reference whose
     // object is gone stands for null.
     unsafe {

@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 
 use super::env::Env;
-use super::jni::{Jni, Object, Weak};
+use super::jni::{Jni, Object, WeakRef};
 use super::sys;
 
 /// The tag of the agent's objects in its own environment: [`Env::class_histogram`] passes over them.
@@ -13,7 +13,7 @@ pub(super) const OWN_TAG: sys::jlong = sys::jlong::MIN;
 /// The agent's objects in the Java heap.
 pub struct OwnObjects {
     env: Env,
-    objects: Mutex<Vec<Weak>>,
+    objects: Mutex<Vec<WeakRef>>,
 }
 
 impl OwnObjects {
@@ -29,7 +29,7 @@ impl OwnObjects {
     pub fn add(&self, jni: Jni<'_>, object: Object<'_>) {
         // Where the VM is out of memory the object counts as the program's.
         let _ = self.env.set_tag(object, OWN_TAG);
-        self.objects.lock().extend(Weak::new(jni, object));
+        self.objects.lock().extend(WeakRef::new(jni, object));
     }
 
     /// Shows each one that is still there.

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use parking_lot::Mutex;
 
 use super::env::Env;
-use super::jni::{Jni, Object, Weak};
+use super::jni::{Jni, Object, WeakRef};
 
 /// As many threads are known before those whose objects are collected are looked for.
 const FIRST_SWEEP: usize = 1024;
@@ -30,7 +30,7 @@ struct Known {
 struct KnownThread {
     /// The identity hash of its object.
     identity: i32,
-    thread: Weak,
+    thread: WeakRef,
     state: State,
 }
 
@@ -43,7 +43,7 @@ enum State {
 /// A live thread that is not known.
 pub struct UnregisteredThread {
     identity: i32,
-    thread: Weak,
+    thread: WeakRef,
 }
 
 impl RegisteredThreads {
@@ -91,7 +91,7 @@ impl RegisteredThreads {
         if self.known.lock().state(jni, thread, identity).is_some() || !self.env.is_alive(thread) {
             return None;
         }
-        let thread = Weak::new(jni, thread)?;
+        let thread = WeakRef::new(jni, thread)?;
         Some(UnregisteredThread { identity, thread })
     }
 
@@ -113,7 +113,7 @@ impl RegisteredThreads {
             };
         }
         // It must not be registered any more.
-        let thread = Weak::new(jni, thread)?;
+        let thread = WeakRef::new(jni, thread)?;
         known.add(jni, UnregisteredThread { identity, thread }, State::Ended);
         None
     }

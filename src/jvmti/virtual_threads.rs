@@ -11,7 +11,7 @@ use std::ptr;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
 use super::events::with_thread;
-use super::jni::{Jni, Local, Object};
+use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 
 const GET_VIRTUAL_THREAD: &CStr = c"com.sun.hotspot.functions.GetVirtualThread";
@@ -52,14 +52,14 @@ impl VirtualThreads {
         self,
         jni: Jni<'a>,
         carrier: Object<'_>,
-    ) -> Result<Option<Local<'a>>, JvmtiError> {
+    ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut thread: sys::jthread = ptr::null_mut();
         let answer: *mut sys::jthread = &mut thread;
         // SAFETY: the function takes the carrier and where the answer goes (its parameter list, as
         // GetExtensionFunctions describes it).
         let code = unsafe { (self.get_virtual_thread)(self.env.as_raw(), carrier.raw, answer) };
         checked("GetVirtualThread", code)?;
-        Ok(Local::new(jni, thread))
+        Ok(LocalRef::new(jni, thread))
     }
 
     /// Whether the thread is a virtual one.

@@ -34,7 +34,7 @@ pub struct Journal {
     tables: Arc<Tables>,
     writer: Writer,
     /// `None` unless a heap dump is being written.
-    held: Mutex<Option<Vec<Event>>>,
+    held: Mutex<Option<Vec<DeferredRecord>>>,
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
@@ -46,14 +46,14 @@ pub struct Journal {
 type Starting = HashMap<ThreadSerial, ThreadNames, FixedState>;
 
 /// Writes what happened.
-type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
+type DeferredRecord = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
 
 /// Events that a heap dump holds back at the most; about 200 bytes each.
 const HELD: usize = 64 * 1024;
 
 /// What CONTROL SETTINGS says of the run.
 #[derive(Clone, Copy)]
-pub struct Settings {
+pub struct ControlSettings {
     /// Whether allocations are tracked.
     pub allocations: bool,
     /// Whether CPU samples are taken.
@@ -89,7 +89,7 @@ struct Written {
 impl Journal {
     /// Opens the output with what every file starts with: the settings, and the trace that other records name before
     /// any real trace is known.
-    pub fn start(tables: Arc<Tables>, writer: Writer, settings: Settings) -> Self {
+    pub fn start(tables: Arc<Tables>, writer: Writer, settings: ControlSettings) -> Self {
         let journal = Self {
             tables,
             writer,
@@ -440,7 +440,7 @@ pub(crate) mod tests {
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
             Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
-        let settings = Settings {
+        let settings = ControlSettings {
             allocations: false,
             cpu_samples: false,
             depth: 4,

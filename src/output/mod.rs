@@ -12,7 +12,7 @@ mod writer;
 
 pub use file::FileSink;
 pub use gzip::GzipSink;
-pub use journal::{Entry, Journal, Settings, ThreadNames};
+pub use journal::{ControlSettings, Entry, Journal, ThreadNames};
 pub use open::FileError;
 pub use sink::Sink;
 pub use socket::SocketSink;

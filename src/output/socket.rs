@@ -75,13 +75,13 @@ impl Sink for SocketSink {
 
     /// A part of the piece may have gone out when this fails: then the collector sees the connection end.
     fn write(&mut self, mut piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
-        let mut waiting = Waiting::default();
+        let mut waiting = SendWait::default();
         while !piece.is_empty() {
             match self.stream.write(piece) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     piece = &piece[count..];
-                    waiting = Waiting::default();
+                    waiting = SendWait::default();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -100,12 +100,12 @@ impl Sink for SocketSink {
 
 /// How long a write has been waiting, and how long of that while the program was ending.
 #[derive(Default)]
-struct Waiting {
+struct SendWait {
     since: Option<Instant>,
     ending_since: Option<Instant>,
 }
 
-impl Waiting {
+impl SendWait {
     fn go_on(&mut self, patience: Patience, is_ending: bool) -> io::Result<()> {
         let now = Instant::now();
         // The first look comes after one wait.

@@ -52,7 +52,7 @@ pub(super) struct Listener {
 }
 
 /// What comes from the collector.
-struct Source {
+struct CommandStream {
     stream: TcpStream,
     listener: Arc<Listener>,
 }
@@ -81,7 +81,7 @@ impl Listener {
         // A stream without it would keep the thread for as long as the collector lives, which is no harm to anybody.
         let _ = stream.set_read_timeout(Some(LOOK));
         let listener = self.clone();
-        let source = Source {
+        let source = CommandStream {
             stream,
             listener: self.clone(),
         };
@@ -121,7 +121,7 @@ impl Listener {
     }
 }
 
-impl Read for Source {
+impl Read for CommandStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(buffer) {
@@ -151,7 +151,7 @@ impl Session {
         jni: Jni<'_>,
         listener: &Listener,
         command: Command,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         match command {
             Command::ForceGc => Ok(self.env.force_garbage_collection()?),
             Command::DumpHeap => self.report_objects(jni),
@@ -169,8 +169,12 @@ impl Session {
         }
     }
 
-    fn report_objects(&self, jni: Jni<'_>) -> Result<(), Refusal> {
-        let heap_dump = self.engines.heap_dump.as_ref().ok_or(Refusal::NoDumper)?;
+    fn report_objects(&self, jni: Jni<'_>) -> Result<(), CommandRefusal> {
+        let heap_dump = self
+            .engines
+            .heap_dump
+            .as_ref()
+            .ok_or(CommandRefusal::NoDumper)?;
         let _dumping = self.dumping.lock();
         if let Some(tracker) = &self.engines.allocations {
             tracker.settle_with(jni, Moment::Running, true);
@@ -180,7 +184,7 @@ impl Session {
     }
 
     /// A session that tracks nothing answers with a record of nothing: the collector may be waiting for one.
-    fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), Refusal> {
+    fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {
             cutoff: f64::from(cutoff),
@@ -189,7 +193,7 @@ impl Session {
         };
         let Some(tracker) = &self.engines.allocations else {
             allocations::report_no_sites(&self.journal, request);
-            return Err(Refusal::NotTracked);
+            return Err(CommandRefusal::NotTracked);
         };
         let collect = flags & COMMAND_SITES_FORCE_GC != 0;
         let collected = tracker.settle_with(jni, Moment::Running, collect);
@@ -197,7 +201,7 @@ impl Session {
         Ok(())
     }
 
-    fn report_heap(&self, jni: Jni<'_>) -> Result<(), Refusal> {
+    fn report_heap(&self, jni: Jni<'_>) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         match &self.engines.allocations {
             Some(tracker) => tracker.report_heap(jni, &self.journal)?,
@@ -206,7 +210,7 @@ impl Session {
         Ok(())
     }
 
-    fn report_samples(&self, cutoff: f32) -> Result<(), Refusal> {
+    fn report_samples(&self, cutoff: f32) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         match &self.engines.cpu_samples {
             Some(samples) => {
@@ -215,15 +219,15 @@ impl Session {
             }
             None => {
                 cpu_samples::report_nothing(&self.journal);
-                Err(Refusal::NotSampled)
+                Err(CommandRefusal::NotSampled)
             }
         }
     }
 
     /// On a thread of its own: VMDeath comes on the thread that exits, and waits for this event to end.
-    fn exit(&self, jni: Jni<'_>, listener: &Listener) -> Result<(), Refusal> {
+    fn exit(&self, jni: Jni<'_>, listener: &Listener) -> Result<(), CommandRefusal> {
         if !listener.may_exit {
-            return Err(Refusal::ExitForbidden);
+            return Err(CommandRefusal::ExitForbidden);
         }
         if listener.exiting.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -239,7 +243,7 @@ impl Session {
         Ok(self.agent_threads.run(self.env, jni, "HPROF exit", exit)?)
     }
 
-    fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), Refusal> {
+    fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), CommandRefusal> {
         match control {
             Control::StartAllocations => Ok(self.tracker()?.resume()?),
             Control::StopAllocations => Ok(self.tracker()?.pause()?),
@@ -262,33 +266,33 @@ impl Session {
         }
     }
 
-    fn tracker(&self) -> Result<&AllocationTracker, Refusal> {
+    fn tracker(&self) -> Result<&AllocationTracker, CommandRefusal> {
         self.engines
             .allocations
             .as_deref()
-            .ok_or(Refusal::NotTracked)
+            .ok_or(CommandRefusal::NotTracked)
     }
 
-    fn switch_samples(&self, threads: Threads, on: bool) -> Result<(), Refusal> {
+    fn switch_samples(&self, threads: Threads, on: bool) -> Result<(), CommandRefusal> {
         let samples = self.engines.cpu_samples.as_ref();
-        let samples = samples.ok_or(Refusal::NotSampled)?;
+        let samples = samples.ok_or(CommandRefusal::NotSampled)?;
         let thread = match threads {
             Threads::All => None,
             Threads::One(object) => {
                 let serial = self.tables.threads.with_object(ObjectId(object.0));
-                Some(serial.ok_or(Refusal::NoThread)?)
+                Some(serial.ok_or(CommandRefusal::NoThread)?)
             }
         };
         match samples.switch(thread, on) {
             true => Ok(()),
-            false => Err(Refusal::NoThread),
+            false => Err(CommandRefusal::NoThread),
         }
     }
 }
 
 /// Why a command is not carried out.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum CommandRefusal {
     #[error("this run cannot dump the heap")]
     NoDumper,
     #[error("this run does not track allocations; heap=sites does")]

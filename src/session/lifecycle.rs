@@ -26,9 +26,9 @@ pub(super) static GATE: Gate<Session> = Gate::new();
 
 /// What the running session holds of the VM. The lock is held while a session ends, so that VMDeath does not overtake a
 /// `stop`.
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
+static VM_HOLD: Mutex<Option<VmHold>> = Mutex::new(None);
 
-struct Held {
+struct VmHold {
     env: OwnEnv,
     agent_threads: Arc<AgentThreads>,
 }
@@ -67,14 +67,14 @@ pub(super) fn begin(
     parts: Parts,
     receiver: &'static dyn Events,
 ) -> Result<(), NotBegun> {
-    let mut held = HELD.lock();
+    let mut held = VM_HOLD.lock();
     let agent_threads = parts.agent_threads.clone();
     if held.is_some() || GATE.open(Session::new(parts)).is_err() {
         // It belongs to the session that runs.
         std::mem::forget(env);
         return Err(NotBegun::Running);
     }
-    let new = Held { env, agent_threads };
+    let new = VmHold { env, agent_threads };
     if let Err(error) = new.env.receive_events(receiver) {
         if let Some(closed) = GATE.close(PATIENCE) {
             new.give_back(closed);
@@ -112,7 +112,7 @@ pub fn status() -> Option<String> {
 /// Ends the session while the VM goes on, once no event is running, and gives back everything it had of the VM. Answers
 /// where the profile is, or that it is not whole; `None` where none runs.
 pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
-    let mut held = HELD.lock();
+    let mut held = VM_HOLD.lock();
     let closed = GATE.close(DUMP_PATIENCE)?;
     let answer = caught(|| {
         let session = closed.get();
@@ -138,7 +138,7 @@ pub struct Stopped {
 /// The VM ends, and with it the session.
 pub(super) fn vm_death(jni: Jni<'_>) {
     // A `stop` closes the gate at once, and writes for a while.
-    let _held = HELD.try_lock_for(STOP_PATIENCE);
+    let _held = VM_HOLD.try_lock_for(STOP_PATIENCE);
     if let Some(closed) = GATE.close(PATIENCE) {
         // A panic has been told of by its hook.
         let _ = caught(|| closed.get().vm_death(jni));
@@ -147,7 +147,7 @@ pub(super) fn vm_death(jni: Jni<'_>) {
     }
 }
 
-impl Held {
+impl VmHold {
     /// Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
     /// end in time.
     fn give_back(self, closed: Closed<Session>) {

@@ -24,7 +24,7 @@ use crate::stacks::Stacks;
 
 use collector::Listener;
 use lifecycle::Beginning;
-use threads::Threads;
+use threads::ThreadRegistry;
 
 pub use collector::Collector;
 pub use events::begin;
@@ -63,7 +63,7 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// Lock order: `dumping`, then what `output` locks. `Threads::registering` is held while a thread is announced to the
+/// Lock order: `dumping`, then what `output` locks. `ThreadRegistry::registering` is held while a thread is announced to the
 /// journal and to the engines. `beginning` is held alone.
 pub struct Session {
     env: Env,
@@ -72,7 +72,7 @@ pub struct Session {
     stacks: Arc<Stacks>,
     journal: Arc<Journal>,
     engines: Arc<Engines>,
-    threads: Threads,
+    threads: ThreadRegistry,
     dump_on_exit: bool,
     verbose: bool,
     status: Status,
@@ -87,7 +87,7 @@ impl Session {
     /// A session that has not begun.
     fn new(parts: Parts) -> Self {
         Self {
-            threads: Threads::new(&parts),
+            threads: ThreadRegistry::new(&parts),
             env: parts.env,
             agent_threads: parts.agent_threads,
             tables: parts.tables,

@@ -1,4 +1,4 @@
-//! Threads of the program come, get their serial numbers, and go.
+//! ThreadRegistry of the program come, get their serial numbers, and go.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 use super::Parts;
 use crate::engines::{Engines, ThreadSerials};
 use crate::jvmti::{
-    AgentThreads, Env, Jni, JvmtiError, Local, Object, RegisteredThreads, VirtualThreads,
+    AgentThreads, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads, VirtualThreads,
 };
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::output::{Journal, ThreadNames};
 
 /// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
-pub(super) struct Threads {
+pub(super) struct ThreadRegistry {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     agent_threads: Arc<AgentThreads>,
@@ -25,7 +25,7 @@ pub(super) struct Threads {
     registering: Mutex<()>,
 }
 
-impl Threads {
+impl ThreadRegistry {
     pub(super) fn new(parts: &Parts) -> Self {
         Self {
             env: parts.env,
@@ -48,7 +48,7 @@ impl Threads {
         }
     }
 
-    /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that were there before VMInit
+    /// Registers a platform thread, unless it is registered or is one of the agent's. ThreadRegistry that were there before VMInit
     /// are found by asking, and some of them send their ThreadStart event all the same. Answers the serial number of a thread
     /// that is new.
     pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
@@ -97,7 +97,7 @@ impl Threads {
     /// registered yet, and must not be any more; one that is being registered has to be waited for.
     fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        // Threads of the agent come here too, and do not mind.
+        // ThreadRegistry of the agent come here too, and do not mind.
         self.registered.end(jni, thread).map(ThreadSerial)
     }
 
@@ -132,7 +132,7 @@ impl Threads {
     fn group_names(
         &self,
         jni: Jni<'_>,
-        group: Option<Local<'_>>,
+        group: Option<LocalRef<'_>>,
     ) -> Result<(String, String), JvmtiError> {
         let Some(group) = group else {
             return Ok(Default::default());
@@ -146,7 +146,7 @@ impl Threads {
     }
 }
 
-impl ThreadSerials for Threads {
+impl ThreadSerials for ThreadRegistry {
     /// A virtual thread is registered here: most never have to do with a monitor that another thread wants, and need no
     /// serial number.
     fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {

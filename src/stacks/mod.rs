@@ -11,7 +11,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::jvmti::{Env, Frame, Jni, JvmtiError, Local, Method, Object, Weak};
+use crate::jvmti::{Env, Frame, Jni, JvmtiError, LocalRef, Method, Object, WeakRef};
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
@@ -67,9 +67,9 @@ pub struct Stacks {
 struct Names {
     frames: HashMap<Frame, FrameId, FixedState>,
     methods: HashMap<Method, frame::Method, FixedState>,
-    loaders: HashMap<i32, Vec<(Weak, LoaderId)>, FixedState>,
+    loaders: HashMap<i32, Vec<(WeakRef, LoaderId)>, FixedState>,
     /// Classes that have been named and not been unloaded since.
-    classes: HashMap<ClassId, Arc<Weak>, FixedState>,
+    classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
 }
 
 /// The frames of a thread's whole stack, at the most.
@@ -195,7 +195,7 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         class: Object<'_>,
-    ) -> Result<(ClassId, Option<Arc<Weak>>), JvmtiError> {
+    ) -> Result<(ClassId, Option<Arc<WeakRef>>), JvmtiError> {
         let mut names = self.names.lock();
         let id = self.name_class(jni, &mut names, class)?;
         Ok((id, names.classes.get(&id).cloned()))
@@ -336,7 +336,7 @@ impl Stacks {
         if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
             names
                 .classes
-                .extend(Weak::new(jni, class).map(|class| (id, Arc::new(class))));
+                .extend(WeakRef::new(jni, class).map(|class| (id, Arc::new(class))));
         }
         Ok(id)
     }
@@ -361,7 +361,7 @@ impl Stacks {
         class: Object<'_>,
     ) -> Result<LoaderId, JvmtiError> {
         let loader = self.env.class_loader(jni, class)?;
-        self.loader_id(jni, names, loader.as_ref().map(Local::object))
+        self.loader_id(jni, names, loader.as_ref().map(LocalRef::object))
     }
 
     fn loader_id(
@@ -381,7 +381,7 @@ impl Stacks {
             return Ok(*id);
         }
         let id = self.tables.loaders.add();
-        alike.extend(Weak::new(jni, loader).map(|loader| (loader, id)));
+        alike.extend(WeakRef::new(jni, loader).map(|loader| (loader, id)));
         Ok(id)
     }
 }

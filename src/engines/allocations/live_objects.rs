@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::sample_weight::Scale;
+use super::sample_weight::SampleWeight;
 use super::sites::{SiteId, Sites};
 use crate::engines::worker::Worker;
 use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
@@ -150,23 +150,23 @@ impl LiveObjects {
     }
 
     /// Looks at what is due since the last collection, if there was one.
-    pub(super) fn sweep(&self, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    pub(super) fn sweep(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         self.empty_nurseries(|is_abandoned| is_abandoned);
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
-            self.sweep_young(&mut old, jni, sites, scale);
+            self.sweep_young(&mut old, jni, sites, sample_weight);
             if old.objects.len() >= (2 * old.looked_at).max(PILE) {
-                self.sweep_old(&mut old, jni, sites, scale);
+                self.sweep_old(&mut old, jni, sites, sample_weight);
             }
         }
     }
 
     /// Looks at everything.
-    pub(super) fn sweep_all(&self, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    pub(super) fn sweep_all(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         let mut old = self.old.lock();
         self.empty_nurseries(|_| true);
-        self.sweep_old(&mut old, jni, sites, scale);
-        self.sweep_young(&mut old, jni, sites, scale);
+        self.sweep_old(&mut old, jni, sites, sample_weight);
+        self.sweep_young(&mut old, jni, sites, sample_weight);
     }
 
     /// Forgets all objects, and gives the references to them back.
@@ -196,7 +196,7 @@ impl LiveObjects {
     }
 
     /// Forgets all objects; the sites count from nothing. One that is being made right now may still be counted.
-    pub(super) fn clear(&self, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    pub(super) fn clear(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         let mut old = self.old.lock();
         self.empty_nurseries(|_| true);
         let young = std::mem::take(&mut *self.full.lock());
@@ -204,7 +204,7 @@ impl LiveObjects {
         self.piled.fetch_sub(piled, Ordering::Relaxed);
         let objects = std::mem::take(&mut old.objects).0;
         for tracked in young.into_iter().chain(objects).flatten() {
-            tracked.forget(jni, sites, scale);
+            tracked.forget(jni, sites, sample_weight);
         }
         old.looked_at = 0;
         for (_, site) in sites.iter() {
@@ -227,22 +227,22 @@ impl LiveObjects {
         });
     }
 
-    fn sweep_young(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    fn sweep_young(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         let young = std::mem::take(&mut *self.full.lock());
         for chunk in young {
             self.piled.fetch_sub(chunk.len(), Ordering::Relaxed);
             for tracked in chunk {
-                tracked.look(jni, sites, scale, &mut old.objects);
+                tracked.look(jni, sites, sample_weight, &mut old.objects);
             }
         }
         self.limit
             .store(old.objects.len().max(PILE), Ordering::Relaxed);
     }
 
-    fn sweep_old(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    fn sweep_old(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         for block in std::mem::take(&mut old.objects).0 {
             for tracked in block {
-                tracked.look(jni, sites, scale, &mut old.objects);
+                tracked.look(jni, sites, sample_weight, &mut old.objects);
             }
         }
         old.looked_at = old.objects.len();
@@ -251,19 +251,19 @@ impl LiveObjects {
 
 impl Tracked {
     /// Forgets the object if it has died, keeps it otherwise.
-    fn look(self, jni: Jni<'_>, sites: &Sites, scale: Scale, living: &mut Blocks) {
+    fn look(self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight, living: &mut Blocks) {
         if self.object.is_dead(jni) {
-            self.forget(jni, sites, scale);
+            self.forget(jni, sites, sample_weight);
         } else {
             living.push(self);
         }
     }
 
     /// Counts the object as dead.
-    fn forget(self, jni: Jni<'_>, sites: &Sites, scale: Scale) {
+    fn forget(self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
         sites
             .get(self.site)
-            .add_dead(scale.weight(u64::from(self.words) * 8));
+            .add_dead(sample_weight.weight(u64::from(self.words) * 8));
         self.object.delete(jni);
     }
 }

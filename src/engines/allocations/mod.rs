@@ -39,9 +39,9 @@ use crate::stacks::{Stacks, TopFrames, VmTopFrames};
 use late_attach::LateStart;
 use live_objects::LiveObjects;
 use report::HeapState;
-use sample_weight::Scale;
+use sample_weight::SampleWeight;
 use sites::{Amount, Sites};
-use thread_sites::{Cache, Local};
+use thread_sites::{SiteCache, ThreadSites};
 
 pub use report::SitesRequest;
 
@@ -55,7 +55,7 @@ const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
 pub struct AllocationTracker {
     agent_threads: Arc<AgentThreads>,
     sweeper: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<TrackerState>,
     plan: ReportPlan,
     /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
     settled_at_death: OnceLock<bool>,
@@ -78,21 +78,21 @@ struct ReportPlan {
 }
 
 /// What the events and the sweeper share.
-struct Shared {
+struct TrackerState {
     env: Env,
     registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     sites: Sites,
     stacks: Arc<Stacks>,
     top_frames: Box<dyn TopFrames>,
-    scale: Scale,
+    sample_weight: SampleWeight,
     live: LiveObjects,
     /// `Some` where the VM was up before the tracker.
     late: Option<LateStart>,
     /// Threads outlive sessions, and keep caches of an earlier one.
     session: SessionId,
     /// The caches of all threads; they go with their threads, or with the tracker.
-    caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
+    caches: Mutex<Vec<Weak<Mutex<SiteCache>>>>,
     /// Entries in them.
     cached: Arc<AtomicUsize>,
 }
@@ -149,14 +149,14 @@ impl AllocationTracker {
             ));
         }
         let sweeper = Worker::default();
-        let shared = Shared {
+        let shared = TrackerState {
             env,
             registered: context.registered.clone(),
             tables: context.tables.clone(),
             sites: Sites::default(),
             stacks: context.stacks.clone(),
             top_frames: Box::new(VmTopFrames(env)),
-            scale: Scale::of(interval),
+            sample_weight: SampleWeight::of(interval),
             live: LiveObjects::new(sweeper.clone()),
             late: (!env.is_loading()).then(LateStart::default),
             session: env.session(),
@@ -181,16 +181,16 @@ impl AllocationTracker {
 
     /// The current thread has made an object.
     pub fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
-        Local::with(&self.shared, |local| {
+        ThreadSites::with(&self.shared, |local| {
             local.allocated(&self.shared, jni, allocation)
         });
     }
 
     /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
     pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
-        Local::with(&self.shared, |local| local.set_muted(true));
+        ThreadSites::with(&self.shared, |local| local.set_muted(true));
         let answer = body();
-        Local::with(&self.shared, |local| local.set_muted(false));
+        ThreadSites::with(&self.shared, |local| local.set_muted(false));
         answer
     }
 
@@ -217,13 +217,13 @@ impl AllocationTracker {
 
     /// Counts from nothing: what is there belongs to no site any more.
     pub fn clear(&self, jni: Jni<'_>) {
-        let Shared {
+        let TrackerState {
             ref live,
             ref sites,
-            scale,
+            sample_weight,
             ..
         } = *self.shared;
-        live.clear(jni, sites, scale);
+        live.clear(jni, sites, sample_weight);
     }
 
     /// Looks which objects are alive, as `gc=` says. `false` where what is alive is only known as of the last collection.
@@ -254,18 +254,18 @@ impl AllocationTracker {
         moment: Moment,
         collect: bool,
     ) -> Result<bool, JvmtiError> {
-        let Shared {
+        let TrackerState {
             env,
             ref live,
             ref sites,
-            scale,
+            sample_weight,
             ..
         } = *self.shared;
         let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
         if collects {
             env.force_garbage_collection()?;
         }
-        live.sweep_all(jni, sites, scale);
+        live.sweep_all(jni, sites, sample_weight);
         Ok(collects)
     }
 
@@ -333,17 +333,17 @@ impl AllocationTracker {
     /// Calls `look` with each tracked object that is alive and the trace that allocated it; one that has died a moment ago
     /// stands for null. `look` makes no object and has nothing tracked.
     pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, TraceId)) {
-        let Shared { live, sites, .. } = &*self.shared;
+        let TrackerState { live, sites, .. } = &*self.shared;
         live.for_each(&mut |object, site| look(object, sites.key(site).trace));
     }
 
     /// What the site table cannot say: what is in the heap and was made before the agent could see it, by class.
     fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
-        match self.shared.scale {
-            Scale::Exact => self.shared.unseen(jni),
+        match self.shared.sample_weight {
+            SampleWeight::Exact => self.shared.unseen(jni),
             // An estimate cannot be told from what it leaves out.
-            Scale::Sampled(_) => Ok(Vec::new()),
+            SampleWeight::Sampled(_) => Ok(Vec::new()),
         }
     }
 }
@@ -368,7 +368,9 @@ pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiErr
 
 impl Engine for AllocationTracker {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        let Shared { env, scale, .. } = *self.shared;
+        let TrackerState {
+            env, sample_weight, ..
+        } = *self.shared;
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,
@@ -377,7 +379,7 @@ impl Engine for AllocationTracker {
             "HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
-        if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {
+        if let (Some(late), SampleWeight::Exact) = (&self.shared.late, sample_weight) {
             let is_concurrent = cannot_gc_at_vm_death(env);
             if !late.exact(env, jni, &self.agent_threads, is_concurrent)? {
                 console::line(format_args!(
@@ -399,7 +401,7 @@ impl Engine for AllocationTracker {
     }
 
     fn current_thread_started(&self, serial: ThreadSerial) {
-        Local::with(&self.shared, |local| local.set_serial(serial));
+        ThreadSites::with(&self.shared, |local| local.set_serial(serial));
     }
 
     fn section(&self) -> Option<&'static str> {
@@ -440,7 +442,7 @@ fn is_filler(class: &str) -> bool {
     )
 }
 
-impl Shared {
+impl TrackerState {
     /// What the sweeper does: objects after every collection, classes less often.
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_class_sweep = Instant::now() + SWEEP_INTERVAL;
@@ -459,7 +461,7 @@ impl Shared {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();
         }
-        self.live.sweep(jni, &self.sites, self.scale);
+        self.live.sweep(jni, &self.sites, self.sample_weight);
     }
 
     /// What the heap holds beyond what is tracked.

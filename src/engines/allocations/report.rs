@@ -39,27 +39,27 @@ pub struct HeapState<'a> {
 
 /// One site's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Row {
+struct SiteRow {
     live: Amount,
     allocated: Amount,
 }
 
 /// What a report has, and what it has not.
 struct Selection {
-    total: Row,
-    rows: Vec<(SiteKey, Row)>,
+    total: SiteRow,
+    rows: Vec<(SiteKey, SiteRow)>,
     left_out: LeftOut,
 }
 
 /// Rows below the cutoff.
 struct LeftOut {
     rows: usize,
-    sum: Row,
+    sum: SiteRow,
 }
 
 impl LeftOut {
     fn note(&self, cutoff: f64) -> Option<String> {
-        let Row { live, allocated } = self.sum;
+        let SiteRow { live, allocated } = self.sum;
         (self.rows > 0).then(|| {
             format!(
                 "left out below the cutoff of {cutoff}: {} rows of {} live and {} allocated bytes",
@@ -135,17 +135,17 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
     });
 }
 
-fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(SiteKey, Row)> {
-    let mut rows = HashMap::<SiteKey, Row, foldhash::fast::FixedState>::default();
+fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(SiteKey, SiteRow)> {
+    let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();
         if has_changed || !incremental {
-            let row = Row {
+            let row = SiteRow {
                 live: site.live(),
                 allocated: site.allocated(),
             };
             // A site of which everything was forgotten says nothing any more.
-            if row != Row::default() {
+            if row != SiteRow::default() {
                 rows.insert(key, row);
             }
         }
@@ -167,24 +167,24 @@ fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(
 /// The sum of all rows, and those that are not cut off, the largest first, but for those that come last. Ties go by the
 /// other amount, then by number, so that equal runs give equal files.
 fn select(
-    mut rows: Vec<(SiteKey, Row)>,
+    mut rows: Vec<(SiteKey, SiteRow)>,
     request: SitesRequest,
     is_last: impl Fn(SiteKey) -> bool,
 ) -> Selection {
-    let sum = |rows: &[(SiteKey, Row)]| {
+    let sum = |rows: &[(SiteKey, SiteRow)]| {
         let amounts = rows.iter().map(|&(_, row)| row);
-        amounts.fold(Row::default(), |sum, row| Row {
+        amounts.fold(SiteRow::default(), |sum, row| SiteRow {
             live: sum.live + row.live,
             allocated: sum.allocated + row.allocated,
         })
     };
-    let sizes = |row: &Row| match request.by_allocation {
+    let sizes = |row: &SiteRow| match request.by_allocation {
         true => (row.allocated.bytes, row.live.bytes),
         false => (row.live.bytes, row.allocated.bytes),
     };
     let total = sum(&rows);
     let least = request.cutoff * sizes(&total).0 as f64;
-    let is_cut = |row: &Row| (sizes(row).0 as f64) < least;
+    let is_cut = |row: &SiteRow| (sizes(row).0 as f64) < least;
     rows.sort_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
         let place = (is_cut(row), is_last(*key));
@@ -208,7 +208,7 @@ fn flags(request: SitesRequest, state: HeapState<'_>) -> u16 {
         | flag(state.collected, SITES_FORCED_GC)
 }
 
-fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: Row) -> AllocSite {
+fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: SiteRow) -> AllocSite {
     let class = entry.tables.classes.get(key.class);
     AllocSite {
         array_of: element_type(entry.tables.strings.get(class.name)),
@@ -274,7 +274,7 @@ mod tests {
         sites: &Sites,
         request: SitesRequest,
         unseen: &[(ClassId, Amount)],
-    ) -> (Row, Vec<SiteKey>) {
+    ) -> (SiteRow, Vec<SiteKey>) {
         let rows = rows(sites, request.incremental, unseen);
         let Selection { total, rows, .. } = select(rows, request, |_| false);
         (total, rows.into_iter().map(|(key, _)| key).collect())

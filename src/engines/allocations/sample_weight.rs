@@ -5,7 +5,7 @@ use crate::jvmti::Interval;
 
 /// How allocations count.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scale {
+pub(super) enum SampleWeight {
     /// Each for itself.
     Exact,
     /// Each for as many as the VM passed over: its bytes between two that it tells of are geometrically distributed, with
@@ -13,7 +13,7 @@ pub(super) enum Scale {
     Sampled(f64),
 }
 
-impl Scale {
+impl SampleWeight {
     pub(super) fn of(interval: Interval) -> Self {
         match interval {
             Interval::Every => Self::Exact,
@@ -45,25 +45,25 @@ mod tests {
 
     #[test]
     fn small_objects_stand_for_many_and_huge_ones_for_themselves() {
-        let scale = Scale::Sampled(524_288.0);
-        let small = scale.weight(16);
+        let sample_weight = SampleWeight::Sampled(524_288.0);
+        let small = sample_weight.weight(16);
         assert!((small.instances as f64 / Weight::ONE as f64 - 32_768.5).abs() < 0.1);
         assert!(small.bytes.abs_diff(524_296) <= 1);
         assert_eq!(
-            scale.weight(100 << 20),
+            sample_weight.weight(100 << 20),
             Weight {
                 instances: Weight::ONE,
                 bytes: 100 << 20
             }
         );
-        assert_eq!(Scale::Exact.weight(24), Weight::exact(24));
+        assert_eq!(SampleWeight::Exact.weight(24), Weight::exact(24));
     }
 
     /// The truth against the estimate, with marks thrown as the VM throws them.
     #[test]
     fn estimates_are_unbiased() {
         let (mean, size, objects) = (10_000.0_f64, 400_u64, 2_000_000_u64);
-        let scale = Scale::Sampled(mean);
+        let sample_weight = SampleWeight::Sampled(mean);
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next_gap = || {
             random ^= random << 13;
@@ -75,7 +75,7 @@ mod tests {
         for _ in 0..objects {
             left -= size as f64;
             if left < 0.0 {
-                estimate += scale.weight(size).bytes;
+                estimate += sample_weight.weight(size).bytes;
                 left = next_gap();
             }
         }

@@ -22,10 +22,10 @@ pub struct SiteKey {
 /// One site.
 #[derive(Default)]
 pub struct Site {
-    allocated: Tally,
-    dead: Tally,
+    allocated: SiteTally,
+    dead: SiteTally,
     /// What of `dead` was forgotten by [`Site::forget_dead`].
-    forgotten: Tally,
+    forgotten: SiteTally,
     /// Objects made and dead, added, at the last [`Site::take_change`].
     known: AtomicU64,
 }
@@ -61,7 +61,7 @@ impl std::ops::Add for Amount {
 }
 
 #[derive(Default)]
-struct Tally {
+struct SiteTally {
     instances: AtomicU64,
     bytes: AtomicU64,
 }
@@ -86,7 +86,7 @@ impl Weight {
     }
 }
 
-impl Tally {
+impl SiteTally {
     fn set(&self, weight: Weight) {
         self.instances.store(weight.instances, Ordering::Relaxed);
         self.bytes.store(weight.bytes, Ordering::Relaxed);
@@ -156,29 +156,29 @@ fn amount(weight: Weight) -> Amount {
 
 /// The site table.
 #[derive(Default)]
-pub struct Sites(Interner<Entry>);
+pub struct Sites(Interner<SiteEntry>);
 
-struct Entry {
+struct SiteEntry {
     key: SiteKey,
     site: Site,
 }
 
-impl PartialEq for Entry {
+impl PartialEq for SiteEntry {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Entry {}
+impl Eq for SiteEntry {}
 
-impl std::hash::Hash for Entry {
+impl std::hash::Hash for SiteEntry {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl hashbrown::Equivalent<Entry> for SiteKey {
-    fn equivalent(&self, entry: &Entry) -> bool {
+impl hashbrown::Equivalent<SiteEntry> for SiteKey {
+    fn equivalent(&self, entry: &SiteEntry) -> bool {
         *self == entry.key
     }
 }
@@ -186,7 +186,7 @@ impl hashbrown::Equivalent<Entry> for SiteKey {
 impl Sites {
     /// The id of a site.
     pub fn intern(&self, key: SiteKey) -> SiteId {
-        SiteId(self.0.intern(&key, || Entry {
+        SiteId(self.0.intern(&key, || SiteEntry {
             key,
             site: Site::default(),
         }))

@@ -9,10 +9,10 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::Shared;
+use super::TrackerState;
 use super::live_objects::Nursery;
 use crate::engines::allocations::sites::{SiteId, SiteKey};
-use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, Weak};
+use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::StackBuffer;
@@ -26,15 +26,15 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const CACHED: usize = 1_000_000;
 
 thread_local! {
-    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+    static LOCAL: RefCell<Option<ThreadSites>> = const { RefCell::new(None) };
 }
 
 /// The cache and the nursery of one thread of the system. A virtual thread uses those of whichever carries it.
-pub(super) struct Local {
+pub(super) struct ThreadSites {
     /// A thread may find what it kept for an earlier session, which is over.
     session: SessionId,
     stack: StackBuffer,
-    cache: Arc<Mutex<Cache>>,
+    cache: Arc<Mutex<SiteCache>>,
     nursery: Arc<Nursery>,
     serial: Option<ThreadSerial>,
     /// What the thread makes is the agent's.
@@ -43,7 +43,7 @@ pub(super) struct Local {
 
 /// What one thread knows of sites. Only that thread uses it while objects are tracked, so its lock is free; the lock is
 /// taken before those of `Stacks` and the tables.
-pub(super) struct Cache {
+pub(super) struct SiteCache {
     /// Sites by the hash of the frames above them. 64 bits tell the traces of a program apart: among a million of them
     /// two meet with a chance of one in ten million.
     sites: HashMap<u64, CachedSite, FixedState>,
@@ -53,43 +53,43 @@ pub(super) struct Cache {
 }
 
 struct CachedSite {
-    class: Arc<Weak>,
+    class: Arc<WeakRef>,
     site: SiteId,
 }
 
 /// Where a site is in the cache, or would be.
-enum Place {
+enum CacheSlot {
     Taken(SiteId),
     Free(u64),
     Crowded,
 }
 
-impl Drop for Cache {
+impl Drop for SiteCache {
     fn drop(&mut self) {
         self.forget();
     }
 }
 
-impl Local {
+impl ThreadSites {
     /// Runs `body` with what the current thread keeps. An allocation inside an allocation event, or on a thread that is
     /// being taken down, finds it taken, and gets something for the moment.
-    pub(super) fn with(shared: &Shared, body: impl FnOnce(&mut Local)) {
+    pub(super) fn with(shared: &TrackerState, body: impl FnOnce(&mut ThreadSites)) {
         let mut body = Some(body);
         let _ = LOCAL.try_with(|local| {
             if let Ok(mut local) = local.try_borrow_mut()
                 && let Some(body) = body.take()
             {
                 local.take_if(|local| local.session != shared.session);
-                body(local.get_or_insert_with(|| Local::new(shared)));
+                body(local.get_or_insert_with(|| ThreadSites::new(shared)));
             }
         });
         if let Some(body) = body {
-            body(&mut Local::new(shared));
+            body(&mut ThreadSites::new(shared));
         }
     }
 
-    fn new(shared: &Shared) -> Self {
-        let cache = Arc::new(Mutex::new(Cache {
+    fn new(shared: &TrackerState) -> Self {
+        let cache = Arc::new(Mutex::new(SiteCache {
             sites: HashMap::default(),
             cached_by_all: shared.cached.clone(),
             hasher: FixedState::default(),
@@ -113,7 +113,12 @@ impl Local {
         self.is_muted = is_muted;
     }
 
-    pub(super) fn allocated(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) {
+    pub(super) fn allocated(
+        &mut self,
+        shared: &TrackerState,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+    ) {
         if self.is_muted {
             return;
         }
@@ -124,11 +129,11 @@ impl Local {
         shared
             .sites
             .get(site)
-            .add_allocated(shared.scale.weight(allocation.size));
+            .add_allocated(shared.sample_weight.weight(allocation.size));
         shared.live.add(&self.nursery, jni, allocation, site);
     }
 
-    fn site(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) -> SiteId {
+    fn site(&mut self, shared: &TrackerState, jni: Jni<'_>, allocation: Allocation<'_>) -> SiteId {
         let class = allocation.class;
         let mut cache = self.cache.lock();
         let trace = cache.hasher.hash_one(self.stack.frames());
@@ -139,12 +144,12 @@ impl Local {
             CROWD
         };
         let mut place = cache.find(trace, crowd, jni, class);
-        if let Place::Crowded = place {
+        if let CacheSlot::Crowded = place {
             let identity = shared.env.identity_hash(class).unwrap_or(0);
             let start = cache.hasher.hash_one((trace, identity));
             place = cache.find(start, usize::MAX, jni, class);
         }
-        if let Place::Taken(site) = place {
+        if let CacheSlot::Taken(site) = place {
             return site;
         }
         let (site, class) = new_site(
@@ -154,25 +159,27 @@ impl Local {
             self.stack.frames(),
             &mut self.serial,
         );
-        if let (Place::Free(key), Some(class)) = (place, class) {
+        if let (CacheSlot::Free(key), Some(class)) = (place, class) {
             cache.remember(key, CachedSite { class, site });
         }
         site
     }
 }
 
-impl Cache {
+impl SiteCache {
     /// Looks for the class at `length` places from `start` on.
-    fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> Place {
+    fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> CacheSlot {
         let mut key = start;
         for _ in 0..length {
             match self.sites.get(&key) {
-                None => return Place::Free(key),
-                Some(cached) if cached.class.is(jni, class) => return Place::Taken(cached.site),
+                None => return CacheSlot::Free(key),
+                Some(cached) if cached.class.is(jni, class) => {
+                    return CacheSlot::Taken(cached.site);
+                }
                 Some(_) => key = key.wrapping_add(STEP),
             }
         }
-        Place::Crowded
+        CacheSlot::Crowded
     }
 
     fn remember(&mut self, key: u64, site: CachedSite) {
@@ -192,12 +199,12 @@ impl Cache {
 
 /// The site of an allocation that this thread has not seen yet, and a reference to its class.
 fn new_site(
-    shared: &Shared,
+    shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
     frames: &[Frame],
     own_serial: &mut Option<ThreadSerial>,
-) -> (SiteId, Option<Arc<Weak>>) {
+) -> (SiteId, Option<Arc<WeakRef>>) {
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
@@ -217,7 +224,7 @@ fn new_site(
 
 /// The serial number of the thread that allocates, which is the current one.
 fn current_serial(
-    shared: &Shared,
+    shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
 ) -> Option<ThreadSerial> {

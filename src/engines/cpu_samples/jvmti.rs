@@ -17,7 +17,7 @@ use super::account::Account;
 use super::counts::SampleCounts;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{AgentThreads, Env, Frame, Global, Jni, JvmtiError, Object, VirtualThreads};
+use crate::jvmti::{AgentThreads, Env, Frame, GlobalRef, Jni, JvmtiError, Object, VirtualThreads};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
@@ -29,24 +29,24 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct JvmtiSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<SamplerState>,
 }
 
 /// What the agent thread and the events share.
 ///
 /// Lock order: `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
 /// for it in its ThreadStart event is in native code, so it holds up no safepoint.
-struct Shared {
+struct SamplerState {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
-    threads: Mutex<Threads>,
+    threads: Mutex<WatchedThreads>,
 }
 
 /// The threads that are there.
-struct Threads {
+struct WatchedThreads {
     watched: HashMap<ThreadSerial, Watched, FixedState>,
     /// Whether a thread that comes is sampled.
     on: bool,
@@ -54,7 +54,7 @@ struct Threads {
 
 /// A thread that may be charged.
 struct Watched {
-    thread: Arc<Global>,
+    thread: Arc<GlobalRef>,
     account: Account,
     /// Whether it is sampled.
     on: bool,
@@ -62,7 +62,7 @@ struct Watched {
 
 /// A thread that has used up samples.
 struct Due {
-    thread: Arc<Global>,
+    thread: Arc<GlobalRef>,
     serial: ThreadSerial,
     samples: u64,
 }
@@ -70,11 +70,11 @@ struct Due {
 impl JvmtiSampler {
     /// A sampler that charges a sample for each `interval` of CPU time.
     pub(super) fn new(context: &Context<'_>, counts: Arc<SampleCounts>) -> Self {
-        let threads = Mutex::new(Threads {
+        let threads = Mutex::new(WatchedThreads {
             watched: HashMap::default(),
             on: true,
         });
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SamplerState {
             env: context.env,
             virtual_threads: context.virtual_threads,
             stacks: context.stacks.clone(),
@@ -107,7 +107,7 @@ impl Sampler for JvmtiSampler {
         let Ok(cpu_time) = self.shared.env.thread_cpu_time(thread) else {
             return;
         };
-        let Some(thread) = Global::new(jni, thread) else {
+        let Some(thread) = GlobalRef::new(jni, thread) else {
             return;
         };
         let account = Account::open(
@@ -169,7 +169,7 @@ impl Watched {
     }
 }
 
-impl Shared {
+impl SamplerState {
     fn nanos(&self) -> u64 {
         self.interval.as_nanos() as u64
     }

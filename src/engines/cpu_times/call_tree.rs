@@ -26,7 +26,7 @@ pub(super) const ROOT: u32 = 0;
 
 /// What a context has cost, in ticks. Its thread alone writes it, so plain loads and stores do; others read it.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct CallTally {
     calls: AtomicU64,
     gaps: AtomicU64,
     own: AtomicU64,
@@ -49,7 +49,7 @@ pub(super) struct Sums {
     pub total_gaps: u64,
 }
 
-type Block = [Tally; BLOCK];
+type TallyBlock = [CallTally; BLOCK];
 
 /// The contexts of one thread.
 pub(super) struct Tree {
@@ -71,11 +71,11 @@ pub(super) struct Published(Mutex<Contexts>);
 #[derive(Default)]
 struct Contexts {
     traces: Vec<TraceId>,
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<Arc<TallyBlock>>,
 }
 
 struct Node {
-    block: Arc<Block>,
+    block: Arc<TallyBlock>,
     slot: u32,
     trace: TraceId,
     /// The callee that was asked for last, and its context.
@@ -93,7 +93,7 @@ fn add(counter: &AtomicU64, amount: u64) {
     );
 }
 
-impl Tally {
+impl CallTally {
     fn sums(&self) -> Sums {
         Sums {
             calls: self.calls.load(Ordering::Relaxed),
@@ -130,7 +130,7 @@ impl Sums {
 
 impl Node {
     #[inline]
-    fn tally(&self) -> &Tally {
+    fn tally(&self) -> &CallTally {
         &self.block[self.slot as usize % BLOCK]
     }
 }
@@ -255,7 +255,7 @@ impl Tree {
             if index.is_multiple_of(BLOCK) {
                 contexts
                     .blocks
-                    .push(Arc::new(std::array::from_fn(|_| Tally::default())));
+                    .push(Arc::new(std::array::from_fn(|_| CallTally::default())));
             }
             contexts.traces.push(trace);
             contexts.blocks[index / BLOCK].clone()

@@ -1,8 +1,8 @@
 //! `cpu=times`, `cpu=old`: every call of every method counted and timed.
 //!
 //! `rewrite` puts calls of our hooks into every class, when it is loaded or, for those that were there before, at the start.
-//! `local` is what the hooks do: each thread has a stack of the calls it is in (`stack`), a tree of the contexts it has been
-//! in (`tree`) and a clock (`thread_clock`). `ledger` adds the threads up.
+//! `thread_calls` is what the hooks do: each thread has a shadow stack of the calls it is in (`shadow_stack`), a tree of the
+//! contexts it has been in (`call_tree`) and a clock (`thread_clock`). `ledger` adds the threads up.
 
 mod call_tree;
 mod cost;
@@ -24,8 +24,8 @@ use parking_lot::Mutex;
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
-    Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, RegisteredThreads,
-    TickClock, TickStart, VirtualThreads, define_hooks,
+    Capability, ClassFile, Env, Event, GlobalRef, Jni, JvmtiError, LocalRef, Object,
+    RegisteredThreads, TickClock, TickStart, VirtualThreads, define_hooks,
 };
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
@@ -35,9 +35,9 @@ use crate::stacks::TraceShape;
 use cost::TraceCost;
 use filter::ClassFilter;
 use ledger::Ledger;
-use rewrite::Rewriter;
+use rewrite::ClassRewriter;
 use thread_clock::Timing;
-use unmounted::Parked;
+use unmounted::UnmountedStacks;
 
 /// Classes that are defined anew together. The program stands still meanwhile.
 const BATCH: usize = 500;
@@ -59,8 +59,8 @@ pub struct MethodTimer {
     cutoff: f64,
     /// `cpu=old`: how callers and callees are written.
     old_prof: bool,
-    rewriter: Rewriter,
-    parked: Parked,
+    rewriter: ClassRewriter,
+    unmounted_stacks: UnmountedStacks,
     ticks: TickStart,
     ledger: Mutex<Option<Arc<Ledger>>>,
 }
@@ -87,7 +87,7 @@ impl MethodTimer {
         };
         let tables = context.tables.clone();
         let stacks = context.stacks.clone();
-        let rewriter = Rewriter::new(stacks, tables.clone(), filter, shape.line_numbers);
+        let rewriter = ClassRewriter::new(stacks, tables.clone(), filter, shape.line_numbers);
         Some(Self {
             env: context.env,
             // Where there is only one environment, its storage is that of threads that have a serial number.
@@ -104,7 +104,7 @@ impl MethodTimer {
             cutoff: options.cutoff,
             old_prof,
             rewriter,
-            parked: Parked::default(),
+            unmounted_stacks: UnmountedStacks::default(),
             ticks: TickClock::choose().begin(),
             ledger: Mutex::new(None),
         })
@@ -119,7 +119,7 @@ impl MethodTimer {
     pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
         let storage = self.unmounted_storage;
         let number = storage.thread_storage(Some(thread)).unwrap_or(0);
-        let calls = self.parked.take(number);
+        let calls = self.unmounted_stacks.take(number);
         if number != 0 {
             let _ = storage.set_thread_storage(thread, 0);
         }
@@ -128,12 +128,12 @@ impl MethodTimer {
 
     /// The current thread is about to carry the virtual thread no longer.
     pub fn virtual_thread_unmounted(&self, thread: Object<'_>) {
-        let calls = thread_calls::with(thread_calls::Local::unmount).unwrap_or_default();
+        let calls = thread_calls::with(thread_calls::ThreadCalls::unmount).unwrap_or_default();
         if !calls.is_empty() {
-            let number = self.parked.keep(calls);
+            let number = self.unmounted_stacks.keep(calls);
             let storage = self.unmounted_storage;
             if storage.set_thread_storage(thread, number).is_err() {
-                self.parked.take(number);
+                self.unmounted_stacks.take(number);
             }
         }
     }
@@ -191,8 +191,8 @@ impl MethodTimer {
         let costs = (0..ROUNDS).map(|_| {
             let start = timing.ticks.ticks();
             for _ in 0..CALLS {
-                (thread_calls::HOOKS.entered)(method, here);
-                (thread_calls::HOOKS.left)(method);
+                (thread_calls::HOOKS.entry)(method, here);
+                (thread_calls::HOOKS.exit)(method);
             }
             (timing.ticks.ticks() - start) / (2 * CALLS)
         });
@@ -208,20 +208,20 @@ impl MethodTimer {
         jni: Jni<'_>,
         is_chosen: impl Fn(&str, Object<'_>) -> bool,
     ) -> Result<(), JvmtiError> {
-        // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
-        let classes: Vec<Global> = {
+        // GlobalRef references: of local ones, which the calls that follow are made with, a thread is to have few.
+        let classes: Vec<GlobalRef> = {
             let loaded = self.env.loaded_classes(jni)?;
-            let wanted = loaded.iter().map(Local::object);
+            let wanted = loaded.iter().map(LocalRef::object);
             wanted
                 .filter(|&class| {
                     let signature = self.env.class_signature(class);
                     signature.is_ok_and(|signature| is_chosen(&signature, class))
                         && self.env.is_modifiable(class)
                 })
-                .filter_map(|class| Global::new(jni, class))
+                .filter_map(|class| GlobalRef::new(jni, class))
                 .collect()
         };
-        let classes: Vec<Object<'_>> = classes.iter().map(Global::object).collect();
+        let classes: Vec<Object<'_>> = classes.iter().map(GlobalRef::object).collect();
         let is_slow = self.env.vm_version().is_none_or(|version| version < 12);
         if !is_slow {
             for batch in classes.chunks(BATCH) {

@@ -9,7 +9,9 @@ use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument,
 use parking_lot::Mutex;
 
 use super::filter::ClassFilter;
-use crate::jvmti::{ClassFile, HOOK_CLASS, HOOK_ENTERED, HOOK_LEFT, HOOK_UNWOUND, Jni};
+use crate::jvmti::{
+    ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
+};
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
 use crate::names::frame::{self, Frame, Line};
@@ -20,9 +22,9 @@ use crate::stacks::Stacks;
 /// The class of the hooks.
 const TRACKER: Hooks<'static> = Hooks {
     tracker: HOOK_CLASS,
-    enter: HOOK_ENTERED,
-    exit: HOOK_LEFT,
-    unwind: HOOK_UNWOUND,
+    enter: HOOK_METHOD_ENTRY,
+    exit: HOOK_METHOD_EXIT,
+    unwind: HOOK_EXCEPTION_EXIT,
 };
 /// Where few methods are left out for a reason, they are named.
 const NAMED: usize = 10;
@@ -36,7 +38,7 @@ pub(super) fn tracker() -> Vec<u8> {
 ///
 /// A method's number is that of a frame, which names the method for good: when a class is rewritten again, its methods have
 /// the same numbers, and nothing is lost when it is unloaded.
-pub(super) struct Rewriter {
+pub(super) struct ClassRewriter {
     stacks: Arc<Stacks>,
     tables: Arc<Tables>,
     filter: ClassFilter,
@@ -56,8 +58,8 @@ struct Omissions {
 }
 
 /// A class file being rewritten, whose class is only named when it has a method to be timed.
-struct Naming<'a> {
-    rewriter: &'a Rewriter,
+struct MethodNaming<'a> {
+    rewriter: &'a ClassRewriter,
     jni: Jni<'a>,
     file: ClassFile<'a>,
     name: &'a str,
@@ -65,7 +67,7 @@ struct Naming<'a> {
     source_file: Option<StringId>,
 }
 
-impl Rewriter {
+impl ClassRewriter {
     pub(super) fn new(
         stacks: Arc<Stacks>,
         tables: Arc<Tables>,
@@ -107,7 +109,7 @@ impl Rewriter {
         if !self.filter.wants(&name) {
             return None;
         }
-        let mut naming = Naming {
+        let mut naming = MethodNaming {
             rewriter: self,
             jni,
             file,
@@ -206,9 +208,9 @@ impl Rewriter {
     }
 }
 
-impl Naming<'_> {
+impl MethodNaming<'_> {
     fn frame(&mut self, method: &Method<'_>) -> Option<u32> {
-        let Rewriter {
+        let ClassRewriter {
             ref tables,
             line_numbers,
             ..
@@ -233,7 +235,7 @@ impl Naming<'_> {
     /// The class, if its loader can still be asked for.
     fn class(&mut self) -> Option<ClassId> {
         if self.class.is_none() {
-            let Rewriter { stacks, tables, .. } = self.rewriter;
+            let ClassRewriter { stacks, tables, .. } = self.rewriter;
             let loader = self.file.loader;
             self.class = stacks.class_named(self.jni, loader, self.name).ok();
             self.source_file = hprof_instrument::source_file(self.file.bytes)

@@ -29,7 +29,7 @@ pub(super) struct Call {
 /// The calls of one thread that have not returned. Its thread alone writes it; others read it while it changes, and may
 /// see a frame half old and half new.
 pub(super) struct CallStack {
-    frames: Arc<[Frame]>,
+    frames: Arc<[CallFrame]>,
     depth: usize,
     clock: u64,
     gaps: u64,
@@ -39,14 +39,14 @@ pub(super) struct CallStack {
 /// What other threads see of a stack.
 #[derive(Default)]
 pub(super) struct PublishedStack {
-    frames: Mutex<Arc<[Frame]>>,
+    frames: Mutex<Arc<[CallFrame]>>,
     depth: AtomicUsize,
     clock: AtomicU64,
     gaps: AtomicU64,
 }
 
 #[derive(Default)]
-struct Frame {
+struct CallFrame {
     method: AtomicU32,
     context: AtomicU32,
     since: AtomicU64,
@@ -54,7 +54,7 @@ struct Frame {
     at: AtomicUsize,
 }
 
-impl Frame {
+impl CallFrame {
     #[inline]
     fn set(&self, call: Call) {
         let (since, gaps) = call.since.unwrap_or((NOT_COUNTED, 0));
@@ -77,8 +77,8 @@ impl Frame {
     }
 }
 
-fn room(frames: usize) -> Arc<[Frame]> {
-    (0..frames).map(|_| Frame::default()).collect()
+fn room(frames: usize) -> Arc<[CallFrame]> {
+    (0..frames).map(|_| CallFrame::default()).collect()
 }
 
 impl CallStack {
@@ -121,7 +121,9 @@ impl CallStack {
     /// The innermost call.
     #[inline]
     pub(super) fn top(&self) -> Option<Call> {
-        self.frames.get(self.depth.wrapping_sub(1)).map(Frame::get)
+        self.frames
+            .get(self.depth.wrapping_sub(1))
+            .map(CallFrame::get)
     }
 
     #[inline]
@@ -152,7 +154,7 @@ impl CallStack {
 
     /// The calls, outermost first.
     pub(super) fn calls(&self) -> impl Iterator<Item = Call> {
-        self.frames[..self.depth].iter().map(Frame::get)
+        self.frames[..self.depth].iter().map(CallFrame::get)
     }
 
     #[cold]
@@ -173,7 +175,7 @@ impl PublishedStack {
         let clock = self.clock.load(Ordering::Relaxed);
         let gaps = self.gaps.load(Ordering::Relaxed);
         let depth = self.depth.load(Ordering::Relaxed);
-        for call in frames.iter().take(depth).map(Frame::get) {
+        for call in frames.iter().take(depth).map(CallFrame::get) {
             if let Some((since, gaps_since)) = call.since {
                 visit(
                     call.context,

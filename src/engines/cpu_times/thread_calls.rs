@@ -16,7 +16,7 @@ use crate::jvmti::{CallHooks, own_stack};
 const NEAR_THE_END: usize = 256 * 1024;
 
 thread_local! {
-    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+    static LOCAL: RefCell<Option<ThreadCalls>> = const { RefCell::new(None) };
 }
 
 /// The run that the hooks work for, 0 for none. A thread's state from an earlier run is thrown away.
@@ -40,7 +40,7 @@ pub(super) fn end() {
 
 /// Runs `body` with the current thread's state. The hooks never nest: they call no Java.
 #[inline]
-pub(super) fn with<T>(body: impl FnOnce(&mut Local) -> T) -> Option<T> {
+pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
     let run = RUN.load(Ordering::Relaxed);
     if run == 0 {
         return None;
@@ -56,9 +56,9 @@ pub(super) fn with<T>(body: impl FnOnce(&mut Local) -> T) -> Option<T> {
 }
 
 #[cold]
-fn renew(local: &mut Option<Local>, run: u32) -> Option<&mut Local> {
+fn renew(local: &mut Option<ThreadCalls>, run: u32) -> Option<&mut ThreadCalls> {
     let ledger = LEDGER.read().clone()?;
-    Some(local.insert(Local::new(&ledger, run)))
+    Some(local.insert(ThreadCalls::new(&ledger, run)))
 }
 
 /// The current thread ends: what it has measured goes to the ledger.
@@ -68,17 +68,17 @@ pub(super) fn finish() {
 
 /// The hooks of the rewritten methods.
 pub(super) const HOOKS: CallHooks = CallHooks {
-    entered: |method, at| {
-        with(|local| local.entered(method, at));
+    entry: |method, at| {
+        with(|local| local.entry(method, at));
     },
-    left: |method| {
-        with(|local| local.left(method));
+    exit: |method| {
+        with(|local| local.exit(method));
     },
     panicked: || RUN.store(0, Ordering::Release),
 };
 
 /// The state of one thread.
-pub(super) struct Local {
+pub(super) struct ThreadCalls {
     run: u32,
     /// What the thread keeps for longer than the run must not keep the run's tables.
     ledger: Weak<Ledger>,
@@ -140,7 +140,7 @@ impl Overflow {
     }
 }
 
-impl Local {
+impl ThreadCalls {
     fn new(ledger: &Arc<Ledger>, run: u32) -> Self {
         let clock = ThreadClock::start(ledger.timing());
         let tree = ledger.new_tree();
@@ -176,7 +176,7 @@ impl Local {
     }
 
     #[inline]
-    fn entered(&mut self, method: u32, at: usize) {
+    fn entry(&mut self, method: u32, at: usize) {
         self.pass();
         if !self.overflow.is_usual(at) {
             self.look_for_overflow(at);
@@ -202,7 +202,7 @@ impl Local {
     }
 
     #[inline]
-    fn left(&mut self, method: u32) {
+    fn exit(&mut self, method: u32) {
         let gap = self.pass();
         if self.entered_last {
             self.entered_last = false;
@@ -324,7 +324,7 @@ impl Local {
     }
 }
 
-impl Drop for Local {
+impl Drop for ThreadCalls {
     fn drop(&mut self) {
         if let Some(ledger) = self.ledger.upgrade() {
             ledger.closed(&self.record);

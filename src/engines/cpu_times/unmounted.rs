@@ -4,12 +4,12 @@ use parking_lot::Mutex;
 
 use super::shadow_stack::Call;
 
-/// The mark of the first place; 0 is no mark.
-const FIRST_MARK: u32 = 1;
+/// The key of the first place; 0 is no key.
+const FIRST_KEY: u32 = 1;
 
-/// Keeps the calls of virtual threads that are not mounted. A virtual thread's mark says where its calls are.
+/// Keeps the calls of virtual threads that are not mounted. A virtual thread's key says where its calls are.
 #[derive(Default)]
-pub(super) struct Parked(Mutex<Slots>);
+pub(super) struct UnmountedStacks(Mutex<Slots>);
 
 #[derive(Default)]
 struct Slots {
@@ -17,8 +17,8 @@ struct Slots {
     free: Vec<usize>,
 }
 
-impl Parked {
-    /// Keeps calls; answers the mark for them.
+impl UnmountedStacks {
+    /// Keeps calls; answers the key for them.
     pub(super) fn keep(&self, calls: Vec<Call>) -> u32 {
         let mut slots = self.0.lock();
         let slot = match slots.free.pop() {
@@ -31,13 +31,13 @@ impl Parked {
                 slots.slots.len() - 1
             }
         };
-        FIRST_MARK + u32::try_from(slot).expect("4 G stacks do not fit in memory")
+        FIRST_KEY + u32::try_from(slot).expect("4 G stacks do not fit in memory")
     }
 
-    /// Gives back what was kept under a mark; nothing for a mark that is none of ours.
-    pub(super) fn take(&self, mark: u32) -> Vec<Call> {
+    /// Gives back what was kept under a key; nothing for a key that is none of ours.
+    pub(super) fn take(&self, key: u32) -> Vec<Call> {
         let mut slots = self.0.lock();
-        let Some(slot) = mark.checked_sub(FIRST_MARK) else {
+        let Some(slot) = key.checked_sub(FIRST_KEY) else {
             return Vec::new();
         };
         let Some(calls) = slots.slots.get_mut(slot as usize).map(std::mem::take) else {
@@ -63,13 +63,16 @@ mod tests {
 
     #[test]
     fn places_are_used_again() {
-        let parked = Parked::default();
-        let (first, second) = (parked.keep(calls(1)), parked.keep(calls(2)));
-        assert_eq!(parked.take(first), calls(1));
-        assert_eq!(parked.keep(calls(3)), first);
-        assert_eq!(parked.take(second), calls(2));
-        assert_eq!(parked.take(first), calls(3));
-        assert_eq!(parked.take(0), []);
-        assert_eq!(parked.take(FIRST_MARK + 99), []);
+        let unmounted_stacks = UnmountedStacks::default();
+        let (first, second) = (
+            unmounted_stacks.keep(calls(1)),
+            unmounted_stacks.keep(calls(2)),
+        );
+        assert_eq!(unmounted_stacks.take(first), calls(1));
+        assert_eq!(unmounted_stacks.keep(calls(3)), first);
+        assert_eq!(unmounted_stacks.take(second), calls(2));
+        assert_eq!(unmounted_stacks.take(first), calls(3));
+        assert_eq!(unmounted_stacks.take(0), []);
+        assert_eq!(unmounted_stacks.take(FIRST_KEY + 99), []);
     }
 }

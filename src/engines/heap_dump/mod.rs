@@ -18,7 +18,7 @@ use hprof_format::{ObjectId, StringId, TraceSerial};
 use super::allocations::AllocationTracker;
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, Jni, JvmtiError, Local, Object};
+use crate::jvmti::{Capability, Jni, JvmtiError, LocalRef, Object};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -226,7 +226,7 @@ impl TrackedObjects for Untracked {
 /// A thread that is alive, and where it is.
 pub struct LiveThread<'a> {
     /// The thread object.
-    pub object: Local<'a>,
+    pub object: LocalRef<'a>,
     /// Its number; [`ThreadSerial::UNKNOWN`] for the agent's own.
     pub serial: ThreadSerial,
     /// Its stack, whole: `depth=` is for the traces of allocations.

@@ -33,7 +33,7 @@ pub fn heap_dump(
     dump: impl FnOnce(&mut dyn DumpOutput) -> Result<Done, DumpError>,
 ) -> Result<Done, DumpError> {
     let _holding = journal.hold_events();
-    let mut output = Output {
+    let mut output = SegmentWriter {
         journal,
         spool,
         spooled: None,
@@ -58,7 +58,7 @@ pub fn heap_dump(
     answer
 }
 
-struct Output<'a> {
+struct SegmentWriter<'a> {
     journal: &'a Journal,
     /// Until totals are told.
     spool: Option<&'a Path>,
@@ -69,7 +69,7 @@ struct Output<'a> {
     segment: Vec<u8>,
 }
 
-impl DumpOutput for Output<'_> {
+impl DumpOutput for SegmentWriter<'_> {
     fn class(&mut self, class: ClassId, object: ObjectId) {
         self.journal.entry(|entry| entry.class_at(class, object));
     }
@@ -128,7 +128,7 @@ impl DumpOutput for Output<'_> {
     }
 }
 
-impl Output<'_> {
+impl SegmentWriter<'_> {
     fn finish(&mut self, done: Done) -> Result<Done, DumpError> {
         let rest = std::mem::take(&mut self.segment);
         let mut sound = rest.is_empty() || self.put(&rest);

@@ -34,30 +34,30 @@ pub struct Contended {
 
 /// The table of contention.
 #[derive(Default)]
-pub struct Contentions(Interner<Entry>);
+pub struct Contentions(Interner<ContentionEntry>);
 
-struct Entry {
+struct ContentionEntry {
     key: ContentionKey,
     count: AtomicU64,
     nanos: AtomicU64,
 }
 
-impl PartialEq for Entry {
+impl PartialEq for ContentionEntry {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Entry {}
+impl Eq for ContentionEntry {}
 
-impl Hash for Entry {
+impl Hash for ContentionEntry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl Equivalent<Entry> for ContentionKey {
-    fn equivalent(&self, entry: &Entry) -> bool {
+impl Equivalent<ContentionEntry> for ContentionKey {
+    fn equivalent(&self, entry: &ContentionEntry) -> bool {
         *self == entry.key
     }
 }
@@ -65,7 +65,7 @@ impl Equivalent<Entry> for ContentionKey {
 impl Contentions {
     /// The id of a place.
     pub fn intern(&self, key: ContentionKey) -> ContentionId {
-        ContentionId(self.0.intern(&key, || Entry {
+        ContentionId(self.0.intern(&key, || ContentionEntry {
             key,
             count: AtomicU64::new(0),
             nanos: AtomicU64::new(0),

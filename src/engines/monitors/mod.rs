@@ -1,7 +1,7 @@
 //! `monitor=y`: the time that threads lose because another has the monitor they want, and who has and wants what.
 //!
 //! The VM tells a thread's wish and its fulfilment on that thread. A virtual thread may change its carrier in between
-//! (from JDK 24 on it leaves it while it waits), so what has begun is kept by the number of the thread, not by that of
+//! (from JDK 24 on it leaves it while it waits), so what has pending_waits is kept by the number of the thread, not by that of
 //! the system's thread.
 
 mod contentions;
@@ -19,16 +19,16 @@ use parking_lot::Mutex;
 
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, Weak};
+use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::options::Options;
 use crate::output::Journal;
 use crate::stacks::{Stacks, VmTopFrames};
 
 use contentions::Contentions;
-use pending::Begun;
+use pending::PendingWaits;
 use places::Places;
-use virtual_threads::Known;
+use virtual_threads::KnownVirtualThreads;
 
 /// The beginnings before their ends, so that no end is missed: a beginning without its end would stay behind.
 const ENDS: [Event; 2] = [Event::MonitorEntered, Event::MonitorWaited];
@@ -48,8 +48,8 @@ pub struct MonitorWatch {
     cutoff: f64,
     contentions: Contentions,
     places: Places,
-    begun: Begun,
-    known: Known,
+    pending_waits: PendingWaits,
+    known: KnownVirtualThreads,
     /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
     hides_virtual_threads: bool,
     next_sweep: Mutex<Instant>,
@@ -83,8 +83,8 @@ impl MonitorWatch {
             cutoff: context.options.cutoff,
             contentions: Contentions::default(),
             places: Places::new(Box::new(VmTopFrames(env)), env.session()),
-            begun: Begun::default(),
-            known: Known::default(),
+            pending_waits: PendingWaits::default(),
+            known: KnownVirtualThreads::default(),
             hides_virtual_threads: env.vm_version().is_some_and(|version| version >= 23),
             next_sweep: Mutex::new(Instant::now() + SWEEP_INTERVAL),
         })
@@ -99,13 +99,13 @@ impl MonitorWatch {
             return;
         };
         // The clock is read last: what this function took is not the monitor's fault.
-        self.begun.entering(serial, place);
+        self.pending_waits.entering(serial, place);
     }
 
     /// The current thread has got the monitor.
     pub fn entered(&self, serial: ThreadSerial) {
         let now = Instant::now();
-        if let Some((place, since)) = self.begun.entered(serial) {
+        if let Some((place, since)) = self.pending_waits.entered(serial) {
             let nanos = now.saturating_duration_since(since).as_nanos();
             let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
             self.contentions.add(place, nanos);
@@ -120,7 +120,8 @@ impl MonitorWatch {
         report::waiting(&self.journal, signature, timeout, serial);
         if serial != ThreadSerial::UNKNOWN {
             // The time begins last: the thread may have waited for the disk.
-            self.begun.waiting(serial, Weak::new(jni, monitor));
+            self.pending_waits
+                .waiting(serial, WeakRef::new(jni, monitor));
         }
     }
 
@@ -128,7 +129,7 @@ impl MonitorWatch {
     pub fn waited(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>) {
         let now = Instant::now();
         // A wait that began before the agent did has no line for its beginning, and gets none for its end.
-        let Some(waiting) = self.begun.waited(serial) else {
+        let Some(waiting) = self.pending_waits.waited(serial) else {
             return;
         };
         if let Ok(signature) = self.signature(jni, monitor) {
@@ -175,7 +176,7 @@ impl Engine for MonitorWatch {
 
     fn current_thread_ended(&self, serial: Option<ThreadSerial>) {
         if let Some(serial) = serial {
-            self.begun.forget(serial);
+            self.pending_waits.forget(serial);
             self.known.forget(serial);
         }
     }
@@ -187,7 +188,7 @@ impl Engine for MonitorWatch {
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.stacks.sweep(jni);
         let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
-        match snapshot::survey(self, jni, &serial) {
+        match snapshot::snapshot(self, jni, &serial) {
             Ok(states) => report::monitor_dump(report.journal, &states),
             Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
         }
@@ -196,7 +197,7 @@ impl Engine for MonitorWatch {
     }
 
     fn give_back(&self, _jni: Jni<'_>) {
-        self.begun.clear();
+        self.pending_waits.clear();
         self.known.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! What threads have begun and not ended: to enter a monitor, to wait to be notified.
+//! What threads have pending_waits and not ended: to enter a monitor, to wait to be notified.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,14 +9,14 @@ use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
 use super::contentions::ContentionId;
-use crate::jvmti::Weak;
+use crate::jvmti::WeakRef;
 use crate::names::thread::ThreadSerial;
 
 /// Enough that two threads rarely meet in one.
 const SHARDS: usize = 64;
 
 /// Holds something for each thread that waits at this moment, and for no other.
-pub(super) struct Begun([Shard; SHARDS]);
+pub(super) struct PendingWaits([Shard; SHARDS]);
 
 /// A lock with a cache line (two, where the CPU fetches them in pairs) to itself.
 #[derive(Default)]
@@ -27,24 +27,24 @@ struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>>);
 #[derive(Default)]
 struct Waits {
     entering: Option<(ContentionId, Instant)>,
-    notified: Option<Waiting>,
+    notified: Option<PendingWait>,
 }
 
 /// A thread that waits to be notified.
-pub(super) struct Waiting {
+pub(super) struct PendingWait {
     /// Since when.
     pub(super) since: Instant,
     /// In which monitor; `None` when the VM was out of memory. From JDK 23 on it does not tell that any more.
-    pub(super) monitor: Option<Arc<Weak>>,
+    pub(super) monitor: Option<Arc<WeakRef>>,
 }
 
-impl Default for Begun {
+impl Default for PendingWaits {
     fn default() -> Self {
         Self(std::array::from_fn(|_| Shard::default()))
     }
 }
 
-impl Begun {
+impl PendingWaits {
     /// The thread wants a monitor from now on. What it wanted before it has got unnoticed.
     pub(super) fn entering(&self, thread: ThreadSerial, place: ContentionId) {
         let mut shard = self.shard(thread).lock();
@@ -57,7 +57,7 @@ impl Begun {
     }
 
     /// The thread waits to be notified from now on.
-    pub(super) fn waiting(&self, thread: ThreadSerial, monitor: Option<Weak>) {
+    pub(super) fn waiting(&self, thread: ThreadSerial, monitor: Option<WeakRef>) {
         let monitor = monitor.map(Arc::new);
         let mut shard = self.shard(thread).lock();
         let since = Instant::now();
@@ -65,19 +65,19 @@ impl Begun {
             .entry(thread)
             .or_default()
             .notified
-            .replace(Waiting { since, monitor });
+            .replace(PendingWait { since, monitor });
         // References are given back without a lock.
         drop(shard);
         drop(before);
     }
 
     /// The thread waits no more.
-    pub(super) fn waited(&self, thread: ThreadSerial) -> Option<Waiting> {
+    pub(super) fn waited(&self, thread: ThreadSerial) -> Option<PendingWait> {
         self.end(thread, |waits| waits.notified.take())
     }
 
     /// The monitors in which threads wait to be notified.
-    pub(super) fn waited_for(&self) -> Vec<(ThreadSerial, Arc<Weak>)> {
+    pub(super) fn waited_for(&self) -> Vec<(ThreadSerial, Arc<WeakRef>)> {
         let mut all = Vec::new();
         for shard in &self.0 {
             let shard = shard.0.lock();
@@ -149,32 +149,38 @@ mod tests {
         Contentions::default().intern(ContentionKey { trace, class })
     }
 
-    fn is_empty(begun: &Begun) -> bool {
-        begun.0.iter().all(|shard| shard.0.lock().is_empty())
+    fn is_empty(pending_waits: &PendingWaits) -> bool {
+        pending_waits
+            .0
+            .iter()
+            .all(|shard| shard.0.lock().is_empty())
     }
 
     #[test]
     fn what_has_ended_leaves_nothing_behind() {
-        let begun = Begun::default();
-        begun.waiting(THREAD, None);
-        begun.entering(THREAD, place());
-        begun.entering(OTHER, place());
-        assert!(begun.waited(THREAD).is_some() && begun.waited(THREAD).is_none());
-        assert!(begun.entered(THREAD).is_some() && begun.entered(THREAD).is_none());
-        assert!(begun.waited(OTHER).is_none(), "it has not begun that");
-        assert!(begun.entered(OTHER).is_some());
-        assert!(is_empty(&begun));
+        let pending_waits = PendingWaits::default();
+        pending_waits.waiting(THREAD, None);
+        pending_waits.entering(THREAD, place());
+        pending_waits.entering(OTHER, place());
+        assert!(pending_waits.waited(THREAD).is_some() && pending_waits.waited(THREAD).is_none());
+        assert!(pending_waits.entered(THREAD).is_some() && pending_waits.entered(THREAD).is_none());
+        assert!(
+            pending_waits.waited(OTHER).is_none(),
+            "it has not pending_waits that"
+        );
+        assert!(pending_waits.entered(OTHER).is_some());
+        assert!(is_empty(&pending_waits));
     }
 
     #[test]
     fn a_thread_that_is_gone_is_forgotten() {
-        let begun = Begun::default();
-        begun.waiting(THREAD, None);
-        begun.waiting(OTHER, None);
-        begun.forget(THREAD);
-        assert!(begun.waited(THREAD).is_none() && begun.waited(OTHER).is_some());
-        begun.waiting(THREAD, None);
-        begun.clear();
-        assert!(is_empty(&begun));
+        let pending_waits = PendingWaits::default();
+        pending_waits.waiting(THREAD, None);
+        pending_waits.waiting(OTHER, None);
+        pending_waits.forget(THREAD);
+        assert!(pending_waits.waited(THREAD).is_none() && pending_waits.waited(OTHER).is_some());
+        pending_waits.waiting(THREAD, None);
+        pending_waits.clear();
+        assert!(is_empty(&pending_waits));
     }
 }

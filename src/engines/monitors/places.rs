@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{Frame, Jni, Object, SessionId, Weak};
+use crate::jvmti::{Frame, Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, TopFrames};
@@ -19,7 +19,7 @@ use crate::stacks::{StackBuffer, TopFrames};
 const REMEMBERED: usize = 1_000;
 
 thread_local! {
-    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
+    static CACHE: RefCell<Option<PlaceCache>> = const { RefCell::new(None) };
 }
 
 /// What finds places.
@@ -30,7 +30,7 @@ pub(super) struct Places {
 }
 
 /// What one thread of the system has seen, whichever virtual threads it carried.
-struct Cache {
+struct PlaceCache {
     session: SessionId,
     stack: StackBuffer,
     /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
@@ -39,7 +39,7 @@ struct Cache {
 }
 
 struct Cached {
-    class: Arc<Weak>,
+    class: Arc<WeakRef>,
     place: ContentionId,
 }
 
@@ -71,7 +71,7 @@ impl MonitorWatch {
             .ok()
             .flatten()
             .filter(|cache| cache.session == self.places.session)
-            .unwrap_or_else(|| Cache::new(self.places.session));
+            .unwrap_or_else(|| PlaceCache::new(self.places.session));
         let place = cache.place(self, jni, serial, monitor);
         let _ = CACHE.try_with(|own| {
             if let Ok(mut own) = own.try_borrow_mut() {
@@ -87,7 +87,7 @@ impl MonitorWatch {
         serial: ThreadSerial,
         frames: &[Frame],
         class: Object<'_>,
-    ) -> (ContentionId, Option<Arc<Weak>>) {
+    ) -> (ContentionId, Option<Arc<WeakRef>>) {
         // Names come only here, so here is where those of unloaded classes go.
         self.sweep_if_due(jni);
         let trace = match frames {
@@ -115,7 +115,7 @@ impl MonitorWatch {
     }
 }
 
-impl Cache {
+impl PlaceCache {
     fn new(session: SessionId) -> Self {
         Self {
             session,

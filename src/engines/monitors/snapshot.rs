@@ -8,7 +8,9 @@ use hashbrown::HashMap;
 
 use super::MonitorWatch;
 use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
-use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadStack, ThreadState};
+use crate::jvmti::{
+    Frame, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack, ThreadStateFlags,
+};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::StackBuffer;
@@ -23,34 +25,34 @@ const LOOKS: usize = 5;
 type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
 
 /// What has been seen so far.
-struct Survey<'w, 'j, 'f> {
+struct SnapshotBuilder<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
     number: Number<'f>,
     threads: Vec<states::ThreadState>,
-    virtual_threads: Vec<(ThreadSerial, Local<'j>)>,
-    wanted: Vec<Wanted<'j>>,
+    virtual_threads: Vec<(ThreadSerial, LocalRef<'j>)>,
+    wanted: Vec<WantedMonitor<'j>>,
     /// Where monitors of one hash are in `wanted`.
     by_identity: HashMap<i32, Vec<usize>, FixedState>,
     /// What the virtual threads have, asked for when it is first needed.
-    owned: Option<Vec<(ThreadSerial, Vec<Local<'j>>)>>,
+    owned: Option<Vec<(ThreadSerial, Vec<LocalRef<'j>>)>>,
 }
 
 /// A monitor, and the virtual threads that want it or wait: the VM may leave these out.
-struct Wanted<'j> {
-    monitor: Local<'j>,
+struct WantedMonitor<'j> {
+    monitor: LocalRef<'j>,
     entering: Vec<ThreadSerial>,
     waiting: Vec<ThreadSerial>,
 }
 
 /// Looks at all threads first and at the monitors then. Each look shows one moment, the whole does not: a thread may have
 /// got its monitor in between.
-pub(super) fn survey(
+pub(super) fn snapshot(
     watch: &MonitorWatch,
     jni: Jni<'_>,
     number: Number<'_>,
 ) -> Result<MonitorStates, JvmtiError> {
-    let mut survey = Survey {
+    let mut snapshot = SnapshotBuilder {
         watch,
         jni,
         number,
@@ -60,29 +62,29 @@ pub(super) fn survey(
         by_identity: HashMap::default(),
         owned: None,
     };
-    survey.platform_threads()?;
-    survey.virtual_threads();
-    survey.waits();
-    survey.threads.sort_unstable_by_key(|state| state.thread);
+    snapshot.platform_threads()?;
+    snapshot.virtual_threads();
+    snapshot.waits();
+    snapshot.threads.sort_unstable_by_key(|state| state.thread);
     let mut monitors = Vec::new();
-    for wanted in std::mem::take(&mut survey.wanted) {
-        let state = survey.monitor(wanted)?;
+    for wanted in std::mem::take(&mut snapshot.wanted) {
+        let state = snapshot.monitor(wanted)?;
         // Nobody wants it any more.
         if !state.entering.is_empty() || !state.waiting.is_empty() {
             monitors.push(state);
         }
     }
     Ok(MonitorStates {
-        threads: survey.threads,
+        threads: snapshot.threads,
         monitors,
     })
 }
 
-impl<'j> Survey<'_, 'j, '_> {
+impl<'j> SnapshotBuilder<'_, 'j, '_> {
     fn platform_threads(&mut self) -> Result<(), JvmtiError> {
         let (env, jni) = (self.watch.env, self.jni);
         // Their numbers first: one that ends meanwhile could not be asked for it any more.
-        let threads: Vec<(ThreadSerial, Local<'j>)> = env
+        let threads: Vec<(ThreadSerial, LocalRef<'j>)> = env
             .all_threads(jni)?
             .into_iter()
             .filter_map(|thread| Some(((self.number)(thread.object())?, thread)))
@@ -145,7 +147,7 @@ impl<'j> Survey<'_, 'j, '_> {
         &mut self,
         serial: ThreadSerial,
         thread: Object<'_>,
-        state: ThreadState,
+        state: ThreadStateFlags,
         frames: &[Frame],
     ) {
         let trace = match frames {
@@ -169,7 +171,7 @@ impl<'j> Survey<'_, 'j, '_> {
     fn want(
         &mut self,
         thread: Object<'_>,
-        state: ThreadState,
+        state: ThreadStateFlags,
         virtual_thread: Option<ThreadSerial>,
     ) {
         if !state.is_entering() && !state.is_in_object_wait() {
@@ -189,7 +191,7 @@ impl<'j> Survey<'_, 'j, '_> {
     /// Adds the monitors in which threads wait to be notified, as far as they began under our eyes: a VM of JDK 23 or
     /// later does not tell.
     fn waits(&mut self) {
-        for (serial, monitor) in self.watch.begun.waited_for() {
+        for (serial, monitor) in self.watch.pending_waits.waited_for() {
             let Some(monitor) = monitor.get(self.jni) else {
                 continue;
             };
@@ -206,7 +208,7 @@ impl<'j> Survey<'_, 'j, '_> {
     }
 
     /// The entry of a monitor.
-    fn wanted(&mut self, monitor: Local<'j>) -> &mut Wanted<'j> {
+    fn wanted(&mut self, monitor: LocalRef<'j>) -> &mut WantedMonitor<'j> {
         let identity = self.watch.env.identity_hash(monitor.object()).unwrap_or(0);
         let alike = self.by_identity.entry(identity).or_default();
         let known = alike.iter().copied().find(|&index| {
@@ -215,7 +217,7 @@ impl<'j> Survey<'_, 'j, '_> {
         });
         let index = known.unwrap_or_else(|| {
             alike.push(self.wanted.len());
-            self.wanted.push(Wanted {
+            self.wanted.push(WantedMonitor {
                 monitor,
                 entering: Vec::new(),
                 waiting: Vec::new(),
@@ -225,7 +227,7 @@ impl<'j> Survey<'_, 'j, '_> {
         &mut self.wanted[index]
     }
 
-    fn monitor(&mut self, wanted: Wanted<'j>) -> Result<MonitorState, JvmtiError> {
+    fn monitor(&mut self, wanted: WantedMonitor<'j>) -> Result<MonitorState, JvmtiError> {
         let monitor = wanted.monitor.object();
         let usage = self.settled_usage(monitor)?;
         let mut waiting = self.serials(&usage.waiting);
@@ -268,7 +270,7 @@ impl<'j> Survey<'_, 'j, '_> {
         Ok(usage)
     }
 
-    fn serials(&self, threads: &[Local<'_>]) -> Vec<ThreadSerial> {
+    fn serials(&self, threads: &[LocalRef<'_>]) -> Vec<ThreadSerial> {
         threads
             .iter()
             .filter_map(|thread| (self.number)(thread.object()))
@@ -279,7 +281,7 @@ impl<'j> Survey<'_, 'j, '_> {
         let (env, jni) = (self.watch.env, self.jni);
         let virtual_threads = &self.virtual_threads;
         let owned = self.owned.get_or_insert_with(|| {
-            let owned = |&(serial, ref thread): &(ThreadSerial, Local<'j>)| {
+            let owned = |&(serial, ref thread): &(ThreadSerial, LocalRef<'j>)| {
                 (
                     serial,
                     env.owned_monitors(jni, thread.object()).unwrap_or_default(),
@@ -304,7 +306,7 @@ fn add_missing(serials: &mut Vec<ThreadSerial>, more: &[ThreadSerial]) {
     }
 }
 
-fn status(state: ThreadState) -> ThreadStatus {
+fn status(state: ThreadStateFlags) -> ThreadStatus {
     if !state.is_alive() {
         return match state.is_terminated() {
             true => ThreadStatus::Ended,

@@ -4,17 +4,17 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::jvmti::{Jni, Local, Object, Weak};
+use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
 use crate::names::thread::ThreadSerial;
 
 /// Knows them from the time they are given their number to their end.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<ThreadSerial, Weak, FixedState>>);
+pub(super) struct KnownVirtualThreads(Mutex<HashMap<ThreadSerial, WeakRef, FixedState>>);
 
-impl Known {
+impl KnownVirtualThreads {
     pub(super) fn add(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         // Without memory for the reference the thread is missing from dumps.
-        if let Some(thread) = Weak::new(jni, thread) {
+        if let Some(thread) = WeakRef::new(jni, thread) {
             self.0.lock().insert(serial, thread);
         }
     }
@@ -30,7 +30,7 @@ impl Known {
     }
 
     /// Those that are there, by their numbers; forgets those that were collected without having ended.
-    pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, Local<'a>)> {
+    pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, LocalRef<'a>)> {
         let mut known = self.0.lock();
         known.retain(|_, thread| !thread.is_dead(jni));
         let mut all: Vec<_> = known

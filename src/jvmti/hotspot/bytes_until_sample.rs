@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::flags::Field;
+use super::flags::VmField;
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
 use crate::jvmti::events::GcPause;
@@ -26,13 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Finds the numbers of all threads.
 #[derive(Clone, Copy)]
 pub struct BytesUntilSample {
-    threads: Threads,
+    threads: ThreadList,
     offset: usize,
 }
 
 /// How the VM lists its threads: where the list is, and the offsets of what it consists of.
 #[derive(Clone, Copy)]
-enum Threads {
+enum ThreadList {
     /// An array; JDK 17 on.
     Array {
         list: *const *const u8,
@@ -51,9 +51,9 @@ unsafe impl Sync for BytesUntilSample {}
 impl BytesUntilSample {
     /// Finds them, and tries on two short-lived threads whether it is them. The interval is [`Interval::Every`] afterwards.
     pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
-        let field = Field::find(env.vm(), c"Thread", c"_allocated_bytes")?;
+        let field = VmField::find(env.vm(), c"Thread", c"_allocated_bytes")?;
         let found = Self {
-            threads: Threads::find(env.vm())?,
+            threads: ThreadList::find(env.vm())?,
             offset: field.offset + size_of::<sys::jlong>(),
         };
         let drawn = |interval| {
@@ -93,7 +93,7 @@ impl BytesUntilSample {
         // SAFETY: while the VM stands still, it holds the lock of the list; the offsets are those of its own tables.
         unsafe {
             match self.threads {
-                Threads::Array {
+                ThreadList::Array {
                     list,
                     length,
                     elements,
@@ -103,7 +103,7 @@ impl BytesUntilSample {
                     let elements = list.add(elements).cast::<*const *mut u8>().read();
                     (0..length as usize).for_each(|index| clear(elements.add(index).read()));
                 }
-                Threads::Chain { first, next } => {
+                ThreadList::Chain { first, next } => {
                     let mut thread = *first;
                     while !thread.is_null() {
                         clear(thread);
@@ -115,9 +115,9 @@ impl BytesUntilSample {
     }
 }
 
-impl Threads {
+impl ThreadList {
     fn find(vm: Vm) -> Option<Self> {
-        let field = |type_name, name| Field::find(vm, type_name, name);
+        let field = |type_name, name| VmField::find(vm, type_name, name);
         if let Some(list) = field(c"ThreadsSMRSupport", c"_java_thread_list") {
             return Some(Self::Array {
                 list: list.not_null()?.cast(),
@@ -126,7 +126,7 @@ impl Threads {
             });
         }
         Some(Self::Chain {
-            first: field(c"Threads", c"_thread_list")?.not_null()?.cast(),
+            first: field(c"ThreadList", c"_thread_list")?.not_null()?.cast(),
             next: field(c"JavaThread", c"_next")?.offset,
         })
     }

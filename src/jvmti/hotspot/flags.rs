@@ -240,14 +240,14 @@ impl Env {
 }
 
 /// A field of one of the VM's own types, as the tables have it.
-pub(super) struct Field {
+pub(super) struct VmField {
     /// Where it is in the object, unless it is static.
     pub(super) offset: usize,
     /// Where it is, if it is static; null otherwise.
     address: *const c_void,
 }
 
-impl Field {
+impl VmField {
     /// Looks a field up; `None` where the VM does not export it.
     pub(super) fn find(vm: Vm, type_name: &CStr, name: &CStr) -> Option<Self> {
         // SAFETY: as in `VmFlags::find`.

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::flags::Library;
 use crate::jvmti::env::Env;
-use crate::jvmti::jni::{Jni, Local, Vm, jni};
+use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
 
 /// Versions of the table, and the place of `DumpHeap0` in it: JDK 11; 17; 21 and 25. A VM answers to its own version
@@ -73,15 +73,15 @@ impl VmDumper {
     }
 
     /// The name of a file, as [`VmDumper::dump`] takes it. It is an object in the Java heap.
-    pub fn path<'a>(self, jni: Jni<'a>, path: &CStr) -> Option<Local<'a>> {
+    pub fn path<'a>(self, jni: Jni<'a>, path: &CStr) -> Option<LocalRef<'a>> {
         // SAFETY: the path is NUL-terminated; the VM throws where it has no memory for the string.
         let raw = unsafe { jni!(jni, NewStringUTF, path.as_ptr()) };
         let thrown = jni.clear_exception();
-        Local::new(jni, raw).filter(|_| !thrown)
+        LocalRef::new(jni, raw).filter(|_| !thrown)
     }
 
     /// Writes everything that is in the heap, garbage included, to a new file. What the VM says where it cannot.
-    pub fn dump(self, jni: Jni<'_>, path: &Local<'_>) -> Result<(), String> {
+    pub fn dump(self, jni: Jni<'_>, path: &LocalRef<'_>) -> Result<(), String> {
         // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
         let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
         match take_message(jni) {
@@ -93,7 +93,7 @@ impl VmDumper {
 }
 
 /// What holds the characters of a `java.lang.String`.
-pub fn characters<'a>(jni: Jni<'a>, string: &Local<'_>) -> Option<Local<'a>> {
+pub fn characters<'a>(jni: Jni<'a>, string: &LocalRef<'_>) -> Option<LocalRef<'a>> {
     let class = jni.find_class(c"java/lang/String")?;
     // SAFETY: class and object are live, names are NUL-terminated, and the field is one of the object's class.
     let raw = unsafe {
@@ -109,7 +109,7 @@ pub fn characters<'a>(jni: Jni<'a>, string: &Local<'_>) -> Option<Local<'a>> {
         }
         jni!(jni, GetObjectField, string.raw, field)
     };
-    Local::new(jni, raw)
+    LocalRef::new(jni, raw)
 }
 
 /// Whether a function is one of the VM's.
@@ -127,14 +127,14 @@ fn is_in_library(vm: Vm, function: *const c_void) -> bool {
 /// Clears the exception that is pending, if there is one, and says what it says. Runs no Java code.
 fn take_message(jni: Jni<'_>) -> Option<String> {
     // SAFETY: may be called with an exception pending; the answer is a local reference or null.
-    let thrown = Local::new(jni, unsafe { jni!(jni, ExceptionOccurred) })?;
+    let thrown = LocalRef::new(jni, unsafe { jni!(jni, ExceptionOccurred) })?;
     jni.clear_exception();
     let message = message_of(jni, &thrown).unwrap_or_else(|| "no reason is given".to_owned());
     jni.clear_exception();
     Some(message)
 }
 
-fn message_of(jni: Jni<'_>, thrown: &Local<'_>) -> Option<String> {
+fn message_of(jni: Jni<'_>, thrown: &LocalRef<'_>) -> Option<String> {
     let class = jni.find_class(c"java/lang/Throwable")?;
     // SAFETY: class and object are live, names are NUL-terminated; the characters are given back below.
     unsafe {
@@ -148,7 +148,7 @@ fn message_of(jni: Jni<'_>, thrown: &Local<'_>) -> Option<String> {
         if field.is_null() {
             return None;
         }
-        let text = Local::new(jni, jni!(jni, GetObjectField, thrown.raw, field))?;
+        let text = LocalRef::new(jni, jni!(jni, GetObjectField, thrown.raw, field))?;
         let characters = jni!(jni, GetStringUTFChars, text.raw, ptr::null_mut());
         if characters.is_null() {
             return None;

@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::engines::heap_dump::DumpError;
 
 /// Records of the heap that were looked at together.
-pub(super) struct Block {
+pub(super) struct HeapBlock {
     pub(super) offset: u64,
     pub(super) length: usize,
     /// The lowest and the highest id of their objects.
@@ -18,7 +18,7 @@ pub(super) struct Block {
 /// it. Reads only the blocks that could have one.
 pub(super) fn look_up(
     source: &Source,
-    blocks: &[Block],
+    blocks: &[HeapBlock],
     sorted: &[u64],
     mut look: impl FnMut(HeapKind, &[u8], u64),
 ) -> Result<(), DumpError> {

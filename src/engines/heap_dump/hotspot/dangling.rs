@@ -9,8 +9,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::blocks::{id_of, look_up};
 use super::bytes::u8;
+use super::index::DumpIndex;
 use super::source::Source;
-use super::survey::Survey;
 use crate::engines::heap_dump::DumpError;
 
 type Set = HashSet<u64, FixedState>;
@@ -26,23 +26,23 @@ pub(super) struct Dangling {
 
 impl Dangling {
     /// Looks through the arrays that the VM holds, without those in `known`.
-    pub(super) fn find(source: &Source, survey: &Survey, known: &Set) -> Result<Self, DumpError> {
+    pub(super) fn find(source: &Source, index: &DumpIndex, known: &Set) -> Result<Self, DumpError> {
         let mut arrays = HashMap::<u64, Vec<u64>, FixedState>::default();
-        let held = survey.globals.iter().filter(|id| !known.contains(*id));
+        let held = index.globals.iter().filter(|id| !known.contains(*id));
         for &id in held {
-            if let Some(array) = survey.array(id).filter(|array| array.length <= LONGEST) {
+            if let Some(array) = index.array(id).filter(|array| array.length <= LONGEST) {
                 let elements = source.read_at(array.offset, array.length as usize * 8)?;
                 let elements = elements.chunks_exact(8).map(|id| u8(id, 0));
                 arrays.insert(id, elements.filter(|&id| id != 0).collect());
             }
         }
         let mut missing: Set = arrays.values().flatten().copied().collect();
-        for class in survey.classes.values() {
+        for class in index.classes.values() {
             missing.remove(&class.object);
         }
         let mut sorted: Vec<u64> = missing.iter().copied().collect();
         sorted.sort_unstable();
-        look_up(source, &survey.blocks, &sorted, |_, record, _| {
+        look_up(source, &index.blocks, &sorted, |_, record, _| {
             missing.remove(&id_of(record));
         })?;
         for elements in arrays.values_mut() {

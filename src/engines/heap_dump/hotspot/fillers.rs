@@ -13,8 +13,8 @@ use hprof_format::{
 };
 
 use super::bytes::u8;
+use super::index::DumpIndex;
 use super::source::{Progress, Source, Visitor};
-use super::survey::Survey;
 use crate::engines::heap_dump::DumpError;
 
 /// More than so many arrays that nobody saw being made are not looked at: 8 MB.
@@ -36,13 +36,13 @@ const HOLDERS: [&str; 4] = [
 /// Those of `suspects`, the ids of arrays, that nothing in the dump refers to; sorted. Leaves `source` at its end.
 pub(super) fn find(
     source: &mut Source,
-    survey: &Survey,
+    index: &DumpIndex,
     suspects: Vec<u64>,
 ) -> Result<Vec<u64>, DumpError> {
     if suspects.is_empty() || suspects.len() > MOST_SUSPECTS {
         return Ok(Vec::new());
     }
-    let mut search = Search::new(survey, suspects);
+    let mut search = Search::new(index, suspects);
     source.rewind()?;
     source.visit(&mut search)?;
     let mut fillers: Vec<u64> = search.suspects.into_iter().collect();
@@ -52,7 +52,7 @@ pub(super) fn find(
 
 /// Looks at all references.
 struct Search<'s> {
-    survey: &'s Survey,
+    index: &'s DumpIndex,
     suspects: HashSet<u64, FixedState>,
     /// A bit for each hash of a suspect, so that hardly any other id is looked up.
     filter: Box<[u64; FILTER_WORDS]>,
@@ -71,18 +71,18 @@ fn filter_bit(id: u64) -> (usize, u64) {
 }
 
 impl<'s> Search<'s> {
-    fn new(survey: &'s Survey, suspects: Vec<u64>) -> Self {
+    fn new(index: &'s DumpIndex, suspects: Vec<u64>) -> Self {
         let mut filter = Box::new([0; FILTER_WORDS]);
         for &id in &suspects {
             let (word, bit) = filter_bit(id);
             filter[word] |= bit;
         }
-        let classes = survey.classes.values();
+        let classes = index.classes.values();
         let holders = classes
-            .filter(|class| HOLDERS.contains(&&*survey.names.get(class.name)))
+            .filter(|class| HOLDERS.contains(&&*index.names.get(class.name)))
             .map(|class| class.object);
         Self {
-            survey,
+            index,
             suspects: suspects.into_iter().collect(),
             filter,
             holders: holders.collect(),
@@ -100,11 +100,11 @@ impl<'s> Search<'s> {
 
     fn instance(&mut self, record: &[u8]) {
         let class = u8(record, INSTANCE_CLASS);
-        let survey = self.survey;
+        let index = self.index;
         let references = self
             .references
             .entry(class)
-            .or_insert_with(|| references_of(survey, class));
+            .or_insert_with(|| references_of(index, class));
         let references = std::mem::take(references);
         let fields = &record[INSTANCE_FIELDS..];
         for &at in references.iter() {
@@ -178,10 +178,10 @@ impl Visitor for Search<'_> {
 }
 
 /// Where instances of a class have references: fields of the class first, then those of its superclass, and so on.
-fn references_of(survey: &Survey, class: u64) -> Box<[u32]> {
+fn references_of(index: &DumpIndex, class: u64) -> Box<[u32]> {
     let mut references = Vec::new();
     let mut at = 0;
-    let mut next = survey.layouts.get(&class);
+    let mut next = index.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
             if kind == BasicType::Object {
@@ -189,7 +189,7 @@ fn references_of(survey: &Survey, class: u64) -> Box<[u32]> {
             }
             at += kind.size(8) as u32;
         }
-        next = survey.layouts.get(&layout.super_class);
+        next = index.layouts.get(&layout.super_class);
     }
     references.into()
 }

@@ -3,7 +3,7 @@
 //! The VM knows nothing of where objects were allocated, and names them by addresses that we do not know. So before the
 //! dump all tracked objects are put into a list inside the heap. It is in the dump like everything else: its elements are
 //! the addresses of the objects, in our order. Threads and classes stand in the list too, behind the objects. Two passes
-//! over the VM's file (`source`) follow: the first (`survey`) finds the list and what else must be known before, the
+//! over the VM's file (`source`) follow: the first (`index`) finds the list and what else must be known before, the
 //! second (`rewrite`) puts the records out, with our numbers (`numbering`, `join`) and without what the agent itself has in
 //! the heap: this list, those of earlier dumps that have not been collected yet, the name of the file.
 
@@ -12,11 +12,11 @@ mod bytes;
 mod class_dump;
 mod dangling;
 mod fillers;
+mod index;
 mod join;
 mod numbering;
 mod rewrite;
 mod source;
-mod survey;
 mod temporary;
 
 use std::ffi::CStr;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
-use crate::jvmti::{Env, Jni, Local, ObjectList, OwnObjects, VmDumper, characters};
+use crate::jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
@@ -34,19 +34,19 @@ use crate::stacks::Stacks;
 
 use bytes::u8;
 use dangling::Dangling;
+use index::{Array, DumpIndex, ListReference};
 use join::Join;
-use numbering::{Known, Numbering};
-use rewrite::{LEFT_OUT, Rewriter};
+use numbering::{KnownIds, Numbering};
+use rewrite::{DumpRewriter, LEFT_OUT};
 use source::Source;
-use survey::{Array, Survey, Wanted};
-use temporary::{Folder, Place};
+use temporary::{Folder, TemporaryPlace};
 
 /// Dumps with the VM's own dumper.
 pub struct VmEngine {
     env: Env,
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
-    place: Place,
+    place: TemporaryPlace,
     own: OwnObjects,
 }
 
@@ -77,7 +77,7 @@ impl VmEngine {
             env,
             tables,
             stacks,
-            place: Place::beside(target),
+            place: TemporaryPlace::beside(target),
             own: OwnObjects::new(env),
         }
     }
@@ -138,7 +138,7 @@ impl VmEngine {
         jni: Jni<'a>,
         dumper: VmDumper,
         name: &CStr,
-    ) -> Result<Local<'a>, DumpError> {
+    ) -> Result<LocalRef<'a>, DumpError> {
         let name = dumper.path(jni, name).ok_or(DumpError::NoRoom)?;
         self.own.add(jni, name.object());
         if let Some(characters) = characters(jni, &name) {
@@ -148,11 +148,11 @@ impl VmEngine {
     }
 
     /// Has the VM dump, and finds the list in it. The file has no name any more when this returns.
-    fn dump_and_survey(
+    fn dump_and_index(
         &self,
         jni: Jni<'_>,
         subject: &Subject<'_>,
-    ) -> Result<(Source, Survey, Meaning, Duration), DumpError> {
+    ) -> Result<(Source, DumpIndex, Meaning, Duration), DumpError> {
         let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
             "this VM has no dumper that we know how to call",
         ))?;
@@ -160,7 +160,7 @@ impl VmEngine {
         let name = folder.name_for_the_vm()?;
         let name = self.name_in_the_heap(jni, dumper, &name)?;
         let List { list, meaning } = self.list(jni, dumper, subject)?;
-        let wanted = Wanted {
+        let wanted = ListReference {
             reference: list.reference(),
             lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
             primitive_arrays: subject.primitive_arrays,
@@ -171,9 +171,9 @@ impl VmEngine {
         drop((list, name));
         let mut source = Source::open(&folder.file())?;
         drop(folder);
-        let mut survey = Survey::new(wanted);
-        source.visit(&mut survey)?;
-        Ok((source, survey, meaning, pause))
+        let mut index = DumpIndex::new(wanted);
+        source.visit(&mut index)?;
+        Ok((source, index, meaning, pause))
     }
 }
 
@@ -184,38 +184,38 @@ impl HeapDumper for VmEngine {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError> {
-        let (mut source, mut survey, meaning, pause) = self.dump_and_survey(jni, subject)?;
-        let arrays = Arrays::find(&source, &survey)?;
-        let mut known = Known::default();
+        let (mut source, mut index, meaning, pause) = self.dump_and_index(jni, subject)?;
+        let arrays = Arrays::find(&source, &index)?;
+        let mut known = KnownIds::default();
         let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
-        survey.leave_out(&source, &own)?;
+        index.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
         // Classes get their ids in this dump before a trace names them: readers take the first that they see.
-        let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
+        let numbering = Numbering::new(&self.tables, line_numbers, &index, &known, output);
         let mut serials = Serials::default();
         let serial = |(id, trace)| (id, serials.get(trace, output));
         let made_at = made_at.into_iter().map(serial);
         let left_out = own.iter().map(|&id| (id, LEFT_OUT));
         let mut traces = Join::new(made_at.chain(left_out).collect());
-        let suspects = std::mem::take(&mut survey.ints).into_iter();
+        let suspects = std::mem::take(&mut index.ints).into_iter();
         let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
-        let fillers = fillers::find(&mut source, &survey, suspects)?;
-        survey.leave_out(&source, &fillers)?;
+        let fillers = fillers::find(&mut source, &index, suspects)?;
+        index.leave_out(&source, &fillers)?;
         traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
-        let totals = survey.totals();
+        let totals = index.totals();
         let dumped = Dumped {
             objects: totals.objects,
             bytes: totals.bytes,
             pause,
         };
         let left_out = own.into_iter().collect();
-        let dangling = Dangling::find(&source, &survey, &left_out)?;
+        let dangling = Dangling::find(&source, &index, &left_out)?;
         output.totals(dumped.objects, dumped.bytes);
         source.rewind()?;
         let no_trace = output.trace(TraceId::EMPTY).0;
-        source.visit(&mut Rewriter {
+        source.visit(&mut DumpRewriter {
             output,
-            survey: &survey,
+            index: &index,
             numbering,
             traces,
             no_trace,
@@ -243,18 +243,18 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn find(source: &Source, survey: &Survey) -> Result<Self, DumpError> {
+    fn find(source: &Source, index: &DumpIndex) -> Result<Self, DumpError> {
         let missing = DumpError::Content {
             offset: 0,
             what: "the list of tracked objects is not in it",
         };
-        let outer = survey.list.and_then(|outer| survey.array(outer));
+        let outer = index.list.and_then(|outer| index.array(outer));
         let array = outer.ok_or(missing)?;
         let ids = source.read_at(array.offset, array.length as usize * 8)?;
         let chunks = ids
             .chunks_exact(8)
             .map(|id| u8(id, 0))
-            .filter_map(|id| survey.array(id))
+            .filter_map(|id| index.array(id))
             .collect();
         Ok(Self { chunks })
     }
@@ -264,7 +264,7 @@ impl Arrays {
         &self,
         source: &Source,
         meaning: Meaning,
-        known: &mut Known,
+        known: &mut KnownIds,
     ) -> Result<Listed, DumpError> {
         let Meaning {
             own,

@@ -4,7 +4,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hprof_format::ObjectId;
 
-use super::survey::{Frame, Survey};
+use super::index::{DumpIndex, DumpedFrame};
 use crate::engines::heap_dump::DumpOutput;
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
@@ -12,24 +12,24 @@ use crate::names::frame::{self, FrameId, Line};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
 
-type Map<K, V> = HashMap<K, V, FixedState>;
+type IdMap<K, V> = HashMap<K, V, FixedState>;
 
 /// Whom the objects are that we know.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownIds {
     /// `java.lang.Class` objects.
-    pub(super) classes: Map<u64, ClassId>,
+    pub(super) classes: IdMap<u64, ClassId>,
     /// Thread objects.
-    pub(super) threads: Map<u64, ThreadSerial>,
+    pub(super) threads: IdMap<u64, ThreadSerial>,
 }
 
 /// Our numbers for the VM's.
 #[derive(Default)]
 pub(super) struct Numbering {
     /// Serial numbers of threads.
-    pub(super) threads: Map<u32, u32>,
+    pub(super) threads: IdMap<u32, u32>,
     /// Serial numbers of traces.
-    pub(super) traces: Map<u32, u32>,
+    pub(super) traces: IdMap<u32, u32>,
 }
 
 impl Numbering {
@@ -37,23 +37,23 @@ impl Numbering {
     pub(super) fn new(
         tables: &Tables,
         line_numbers: bool,
-        survey: &Survey,
-        known: &Known,
+        index: &DumpIndex,
+        known: &KnownIds,
         output: &mut dyn DumpOutput,
     ) -> Self {
-        let mut naming = Naming {
+        let mut naming = RecordNaming {
             tables,
             line_numbers,
-            survey,
+            index,
             known,
-            unlisted: Map::default(),
+            unlisted: IdMap::default(),
         };
-        for &serial in survey.classes.keys() {
+        for &serial in index.classes.keys() {
             let class = naming.class(serial);
-            output.class(class, ObjectId(survey.classes[&serial].object));
+            output.class(class, ObjectId(index.classes[&serial].object));
         }
         let mut numbering = Self::default();
-        for thread in &survey.threads {
+        for thread in &index.threads {
             let serial = match known.threads.get(&thread.object) {
                 Some(&serial) => serial,
                 None => output.virtual_thread(""),
@@ -66,20 +66,20 @@ impl Numbering {
     }
 }
 
-struct Naming<'a> {
+struct RecordNaming<'a> {
     tables: &'a Tables,
     line_numbers: bool,
-    survey: &'a Survey,
-    known: &'a Known,
+    index: &'a DumpIndex,
+    known: &'a KnownIds,
     /// Classes that were loaded after the list was made, by serial number.
-    unlisted: Map<u32, ClassId>,
+    unlisted: IdMap<u32, ClassId>,
 }
 
-impl Naming<'_> {
+impl RecordNaming<'_> {
     /// The agent's own threads have no stack that anybody wants to see.
     fn trace(&mut self, thread: ThreadSerial, serial: u32) -> TraceId {
-        let survey = self.survey;
-        let frames = survey
+        let index = self.index;
+        let frames = index
             .traces
             .get(&serial)
             .filter(|frames| !frames.is_empty());
@@ -88,7 +88,7 @@ impl Naming<'_> {
         };
         let frames: Vec<FrameId> = frames
             .iter()
-            .filter_map(|id| survey.frames.get(id))
+            .filter_map(|id| index.frames.get(id))
             .map(|frame| self.frame(frame))
             .collect();
         self.tables.traces.intern(TraceKey {
@@ -97,9 +97,9 @@ impl Naming<'_> {
         })
     }
 
-    fn frame(&mut self, frame: &Frame) -> FrameId {
+    fn frame(&mut self, frame: &DumpedFrame) -> FrameId {
         let class = self.class(frame.class);
-        let names = &self.survey.names;
+        let names = &self.index.names;
         let string = |id| self.tables.strings.intern(&names.get(id));
         let method = frame::Method {
             class,
@@ -117,12 +117,12 @@ impl Naming<'_> {
     }
 
     fn class(&mut self, serial: u32) -> ClassId {
-        let class = self.survey.classes.get(&serial);
+        let class = self.index.classes.get(&serial);
         let known = class.and_then(|class| self.known.classes.get(&class.object));
         if let Some(&id) = known {
             return id;
         }
-        let name = class.map_or(String::new(), |class| self.survey.names.get(class.name));
+        let name = class.map_or(String::new(), |class| self.index.names.get(class.name));
         let tables = self.tables;
         *self.unlisted.entry(serial).or_insert_with(|| {
             // Nobody knows its loader: it is a class of its own.

@@ -10,13 +10,13 @@ use hprof_format::{
 use super::bytes::{put_u4, u4, u8};
 use super::class_dump;
 use super::dangling::Dangling;
+use super::index::DumpIndex;
 use super::join::Join;
 use super::numbering::Numbering;
 use super::source::{Progress, Visitor};
-use super::survey::Survey;
 use crate::engines::heap_dump::{DumpError, DumpOutput};
 
-type Map<K, V> = HashMap<K, V, FixedState>;
+type IdMap<K, V> = HashMap<K, V, FixedState>;
 
 /// Stands for the trace of an object that is left out.
 pub(super) const LEFT_OUT: u32 = 0;
@@ -35,9 +35,9 @@ const LENGTH: usize = 13;
 const PRIMITIVE_ELEMENTS: usize = 18;
 
 /// Rewrites what the VM has dumped.
-pub(super) struct Rewriter<'a> {
+pub(super) struct DumpRewriter<'a> {
     pub(super) output: &'a mut dyn DumpOutput,
-    pub(super) survey: &'a Survey,
+    pub(super) index: &'a DumpIndex,
     pub(super) numbering: Numbering,
     /// The traces of tracked objects.
     pub(super) traces: Join,
@@ -54,10 +54,10 @@ pub(super) struct Rewriter<'a> {
     /// Whether an object has come, and whether the output knows.
     pub(super) has_objects: bool,
     pub(super) all_is_named: bool,
-    /// Names that have been put out.
-    pub(super) names: Map<u64, u64>,
+    /// StringTexts that have been put out.
+    pub(super) names: IdMap<u64, u64>,
     /// Where instances of a class hold primitive values.
-    pub(super) primitives: Map<u64, Box<[(u32, u32)]>>,
+    pub(super) primitives: IdMap<u64, Box<[(u32, u32)]>>,
 }
 
 /// What becomes of a record.
@@ -68,7 +68,7 @@ enum Fate {
     Cut(usize),
 }
 
-impl Visitor for Rewriter<'_> {
+impl Visitor for DumpRewriter<'_> {
     fn record(&mut self, _: u8, _: &[u8]) -> Result<(), DumpError> {
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Visitor for Rewriter<'_> {
     }
 }
 
-impl Rewriter<'_> {
+impl DumpRewriter<'_> {
     fn put(&mut self, records: &[u8]) -> Result<(), DumpError> {
         match records.is_empty() || self.output.records(records) {
             true => Ok(()),
@@ -126,7 +126,7 @@ impl Rewriter<'_> {
     /// Classes that are not linked have no objects, and the VM does not tell of their fields.
     fn describe_the_rest(&mut self) -> Result<(), DumpError> {
         let mut records = Vec::new();
-        for class in self.survey.undescribed() {
+        for class in self.index.undescribed() {
             let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
             let record = HeapRecord::Class(ClassDump {
                 class: ObjectId(class),
@@ -189,14 +189,14 @@ impl Rewriter<'_> {
     fn rewrite_class(&mut self, record: &mut [u8]) {
         let Self {
             output,
-            survey,
+            index,
             names,
             ..
         } = self;
         class_dump::rewrite(record, !self.primitive_fields, |name| {
             *names
                 .entry(name)
-                .or_insert_with(|| output.string(&survey.names.get(name)).0)
+                .or_insert_with(|| output.string(&index.names.get(name)).0)
         });
     }
 
@@ -229,11 +229,11 @@ impl Rewriter<'_> {
 
     fn zero_fields(&mut self, record: &mut [u8]) {
         let class = u8(record, INSTANCE_CLASS);
-        let survey = self.survey;
+        let index = self.index;
         let ranges = self
             .primitives
             .entry(class)
-            .or_insert_with(|| primitive_ranges(survey, class));
+            .or_insert_with(|| primitive_ranges(index, class));
         let fields = &mut record[INSTANCE_FIELDS..];
         for &(start, end) in ranges.iter() {
             if let Some(range) = fields.get_mut(start as usize..end as usize) {
@@ -244,10 +244,10 @@ impl Rewriter<'_> {
 }
 
 /// Where instances of a class hold primitive values: fields of the class first, then those of its superclass, and so on.
-fn primitive_ranges(survey: &Survey, class: u64) -> Box<[(u32, u32)]> {
+fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     let mut at = 0;
-    let mut next = survey.layouts.get(&class);
+    let mut next = index.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
             let end = at + kind.size(8) as u32;
@@ -258,7 +258,7 @@ fn primitive_ranges(survey: &Survey, class: u64) -> Box<[(u32, u32)]> {
             }
             at = end;
         }
-        next = survey.layouts.get(&layout.super_class);
+        next = index.layouts.get(&layout.super_class);
     }
     ranges.into()
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 /// Where temporary folders go.
-pub(super) struct Place {
+pub(super) struct TemporaryPlace {
     parent: PathBuf,
     /// What the names of the folders of all programs with this target begin with.
     prefix: String,
@@ -34,7 +34,7 @@ pub(super) struct Folder {
 /// The name of the VM's file.
 const FILE: &str = "heap";
 
-impl Place {
+impl TemporaryPlace {
     /// Beside `target`; where that is no file (a pipe, a device), where the system keeps temporary files.
     pub(super) fn beside(target: &Path) -> Self {
         let is_file = fs::metadata(target).is_ok_and(|metadata| metadata.is_file());
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_folder_is_the_users_alone_and_goes_with_all_in_it() {
         let (parent, target) = target("x.hprof");
-        let folder = Place::beside(&target).make().expect("room");
+        let folder = TemporaryPlace::beside(&target).make().expect("room");
         let mode = fs::metadata(&folder.path)
             .expect("there")
             .permissions()
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_left_behind_is_passed_over_and_what_nobody_drops_is_cleared() {
         let (parent, target) = target("x.hprof");
-        let place = Place::beside(&target);
+        let place = TemporaryPlace::beside(&target);
         fs::create_dir(parent.path().join(format!("{}.0", place.name))).expect("a folder");
         std::mem::forget(place.make().expect("room"));
         assert_eq!(files(parent.path()), 3);
@@ -229,7 +229,7 @@ mod tests {
             make(".y.hprof.4000000001.0"),
             make(".x.hprof.4000000001.old"),
         ];
-        drop(Place::beside(&target).make().expect("room"));
+        drop(TemporaryPlace::beside(&target).make().expect("room"));
         assert!(!killed.exists());
         assert!(in_use.exists() && alive.exists() && others.iter().all(|path| path.exists()));
     }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn the_vm_gets_a_name_in_ascii() {
         let (_parent, target) = target("h\u{e9}.hprof");
-        let folder = Place::beside(&target).make().expect("room");
+        let folder = TemporaryPlace::beside(&target).make().expect("room");
         let name = folder.name_for_the_vm().expect("no NUL");
         let name = Path::new(name.to_str().expect("ASCII"));
         assert!(name.as_os_str().is_ascii());

@@ -1,4 +1,4 @@
-//! Records on their way out, in pieces.
+//! Records on their way out, in chunks.
 
 use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, Value};
 
@@ -8,15 +8,15 @@ use crate::jvmti::Primitive;
 /// Bytes after which a piece is handed over.
 const PIECE: usize = 1024 * 1024;
 
-/// Gathers records into pieces.
-pub(super) struct Pieces<'o> {
+/// Gathers records into chunks.
+pub(super) struct ChunkWriter<'o> {
     pub(super) output: &'o mut dyn DumpOutput,
     buffer: Vec<u8>,
     counter: HeapCounter,
     failed: bool,
 }
 
-impl<'o> Pieces<'o> {
+impl<'o> ChunkWriter<'o> {
     pub(super) fn new(output: &'o mut dyn DumpOutput) -> Self {
         Self {
             output,

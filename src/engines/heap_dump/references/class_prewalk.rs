@@ -1,6 +1,6 @@
 //! What only a walk tells of a class: the objects in its constant pool, its signers, its protection domain.
 
-use super::classes::Classes;
+use super::classes::DumpClasses;
 use super::numbers::{Numbers, Special, Tag};
 use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
@@ -16,17 +16,17 @@ pub(super) struct Found {
 }
 
 /// A walk that goes no further than what classes refer to. What it finds stays in the VM as long as its class does.
-pub(super) struct Survey<'s> {
+pub(super) struct PreWalk<'s> {
     pub(super) numbers: &'s mut Numbers,
-    pub(super) classes: &'s Classes,
+    pub(super) classes: &'s DumpClasses,
     /// By the class's place.
     pub(super) found: Vec<Found>,
 }
 
-impl HeapVisitor for Survey<'_> {
+impl HeapVisitor for PreWalk<'_> {
     fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit {
         let tag = Tag(*referee.tag);
-        let is_class = matches!(self.numbers.special(tag), Some(Special::Class(_)));
+        let is_class = matches!(self.numbers.special(tag), Some(Special::DumpClass(_)));
         // Every class is held by a global reference.
         match is_class && root == RootReference::JniGlobal {
             true => Visit::Follow,
@@ -55,7 +55,7 @@ impl HeapVisitor for Survey<'_> {
     }
 }
 
-impl Survey<'_> {
+impl PreWalk<'_> {
     fn note(&mut self, place: usize, reference: Reference, referee: Referee<'_>) -> Visit {
         let found = &mut self.found[place];
         let (constant, single) = match reference {

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::layout::{Layout, declared};
+use super::layout::{RecordLayout, declared};
 use super::numbers::{Numbers, Special, Tag};
-use crate::jvmti::{ClassFields, ClassState, Env, Jni, JvmtiError, Local, Object, Primitive, Tags};
+use crate::jvmti::{
+    ClassFields, ClassState, Env, Jni, JvmtiError, LocalRef, Object, Primitive, Tags,
+};
 
 /// A class.
-pub(super) struct Class {
-    /// The tag of its `java.lang.Class` object.
+pub(super) struct DumpClass {
+    /// The tag of its `java.lang.DumpClass` object.
     pub(super) tag: Tag,
     /// Its superclass, by its place; for an interface or an array, that of `java.lang.Object`.
     pub(super) super_class: Option<usize>,
@@ -24,7 +26,7 @@ pub(super) struct Class {
 /// What its instances are.
 pub(super) enum Kind {
     /// Objects with fields.
-    Instances(Arc<Layout>),
+    Instances(Arc<RecordLayout>),
     /// Objects with fields that the VM does not tell of, because the class has not come far enough; those of the classes
     /// above take so many bytes.
     Unknown(u32),
@@ -47,13 +49,13 @@ impl Kind {
 
 /// All classes, each by its place.
 #[derive(Default)]
-pub(super) struct Classes {
-    all: Vec<Class>,
+pub(super) struct DumpClasses {
+    all: Vec<DumpClass>,
     /// Those that were described after the walk, by the numbers of their tags.
     late: HashMap<u64, usize, FixedState>,
     /// `java.lang.Object`.
     object: Option<usize>,
-    /// `java.lang.Class`.
+    /// `java.lang.DumpClass`.
     pub(super) class: Option<usize>,
     /// `java.lang.VirtualThread` and what else carries one.
     virtual_threads: Vec<usize>,
@@ -61,7 +63,7 @@ pub(super) struct Classes {
 
 /// A class of the program that is to be added.
 pub(super) struct Candidate<'a> {
-    pub(super) class: Local<'a>,
+    pub(super) class: LocalRef<'a>,
     pub(super) tag: Tag,
     /// As in Java source.
     pub(super) name: String,
@@ -75,8 +77,8 @@ struct Facts<'a> {
     fields: Option<ClassFields<'a>>,
 }
 
-impl Classes {
-    pub(super) fn get(&self, place: usize) -> &Class {
+impl DumpClasses {
+    pub(super) fn get(&self, place: usize) -> &DumpClass {
         &self.all[place]
     }
 
@@ -84,13 +86,13 @@ impl Classes {
         self.all.len()
     }
 
-    /// The class whose `java.lang.Class` object has the tag.
+    /// The class whose `java.lang.DumpClass` object has the tag.
     pub(super) fn place(&self, numbers: &Numbers, tag: Tag) -> Option<usize> {
         if let Some(&place) = self.late.get(&tag.number()) {
             return Some(place);
         }
         match numbers.special(tag) {
-            Some(Special::Class(place)) => Some(place),
+            Some(Special::DumpClass(place)) => Some(place),
             _ => None,
         }
     }
@@ -114,14 +116,14 @@ impl Classes {
             let place = first + index;
             match &*candidate.name {
                 "java.lang.Object" => self.object = Some(place),
-                "java.lang.Class" => self.class = Some(place),
+                "java.lang.DumpClass" => self.class = Some(place),
                 "java.lang.VirtualThread" | "java.lang.ThreadBuilders$BoundVirtualThread" => {
                     self.virtual_threads.push(place);
                 }
                 _ => {}
             }
             let special = numbers.special(candidate.tag);
-            if special != Some(Special::Class(place)) {
+            if special != Some(Special::DumpClass(place)) {
                 self.late.insert(candidate.tag.number(), place);
             }
         }
@@ -153,7 +155,7 @@ impl Classes {
                 ClassState::Array => array(&candidate.name),
                 _ => layout.map_or(Kind::Unknown(size), Kind::Instances),
             };
-            self.all.push(Class {
+            self.all.push(DumpClass {
                 tag: candidate.tag,
                 // The VM's own dumper says so of interfaces, where JNI has no superclass.
                 super_class: facts.super_class.or(self
@@ -205,16 +207,16 @@ impl<'a> Facts<'a> {
 
 /// Lays classes out, each after those above it.
 struct Layouts<'l, 'a> {
-    known: &'l Classes,
+    known: &'l DumpClasses,
     /// The place of the first of `facts`.
     first: usize,
     facts: &'l [Facts<'a>],
-    done: Vec<Option<Arc<Layout>>>,
+    done: Vec<Option<Arc<RecordLayout>>>,
 }
 
 impl Layouts<'_, '_> {
     /// The layout of a class; `None` where the VM does not tell.
-    fn lay_out(&mut self, place: usize) -> Option<Arc<Layout>> {
+    fn lay_out(&mut self, place: usize) -> Option<Arc<RecordLayout>> {
         let Some(index) = place.checked_sub(self.first) else {
             return match &self.known.get(place).kind {
                 Kind::Instances(layout) => Some(layout.clone()),
@@ -232,7 +234,7 @@ impl Layouts<'_, '_> {
         };
         let interfaces = self.all_interfaces(above.as_deref(), &facts.interfaces)?;
         let interface_fields = interfaces.iter().map(|&place| self.fields(place)).sum();
-        let layout = Arc::new(Layout::new(
+        let layout = Arc::new(RecordLayout::new(
             declared(fields),
             above.as_deref(),
             interfaces,
@@ -255,7 +257,11 @@ impl Layouts<'_, '_> {
         }
     }
 
-    fn all_interfaces(&mut self, above: Option<&Layout>, own: &[usize]) -> Option<Arc<[usize]>> {
+    fn all_interfaces(
+        &mut self,
+        above: Option<&RecordLayout>,
+        own: &[usize],
+    ) -> Option<Arc<[usize]>> {
         let inherited = above
             .map(|above| above.interfaces.clone())
             .unwrap_or_default();

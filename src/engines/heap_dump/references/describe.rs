@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use hprof_format::{ClassDump, HeapRecord, ObjectId, StringId, Value};
 
-use super::chunk_writer::{Pieces, value, write_at, write_bits};
+use super::chunk_writer::{ChunkWriter, value, write_at, write_bits};
 use super::class_prewalk::Found;
-use super::classes::{Candidate, Classes, Kind};
-use super::held::Held;
+use super::classes::{Candidate, DumpClasses, Kind};
+use super::held::HeldObjects;
 use super::layout::basic_type;
 use super::numbers::{Numbers, Tag};
 use crate::engines::heap_dump::DumpError;
@@ -22,23 +22,23 @@ pub(super) struct Describer<'d, 'a> {
     pub(super) jni: Jni<'a>,
     pub(super) tags: &'d Tags,
     pub(super) numbers: &'d mut Numbers,
-    pub(super) classes: &'d Classes,
+    pub(super) classes: &'d DumpClasses,
     /// `None` once the walk is over: what was not met then is left out.
-    pub(super) held: Option<&'d mut Held>,
-    /// The fields of `java.lang.Class` that a class's record has no place for, with names that no static field has.
+    pub(super) held: Option<&'d mut HeldObjects>,
+    /// The fields of `java.lang.DumpClass` that a class's record has no place for, with names that no static field has.
     pub(super) hidden: Vec<(usize, StringId)>,
     pub(super) primitive_fields: bool,
     /// Whether constants stand in the constant pool, and not among the static fields.
     pub(super) constant_entries: bool,
-    /// Objects of `java.lang.Class` that were referred to and are no class that was known.
+    /// Objects of `java.lang.DumpClass` that were referred to and are no class that was known.
     pub(super) unknown_classes: Vec<Tag>,
 }
 
 impl<'a> Describer<'_, 'a> {
-    /// Writes the record of one class. `of_class` are the fields of `java.lang.Class`.
+    /// Writes the record of one class. `of_class` are the fields of `java.lang.DumpClass`.
     pub(super) fn class(
         &mut self,
-        pieces: &mut Pieces<'_>,
+        chunks: &mut ChunkWriter<'_>,
         candidate: &Candidate<'_>,
         place: usize,
         fields: Option<&ClassFields<'_>>,
@@ -62,7 +62,7 @@ impl<'a> Describer<'_, 'a> {
             .iter()
             .flat_map(|fields| fields.as_slice().iter().enumerate())
         {
-            let name = pieces.output.string(&field.name);
+            let name = chunks.output.string(&field.name);
             if !field.is_static {
                 instance_fields.push((name, basic_type(field.kind)));
             } else if let Some(held) = fields.and_then(|fields| fields.value(self.jni, index, None))
@@ -78,7 +78,7 @@ impl<'a> Describer<'_, 'a> {
             for &(index, tag) in found.constants.iter().take(room) {
                 let name = format!("<constant pool entry {index}>");
                 let value = Value::Object(self.numbers.object(tag));
-                statics.push((pieces.output.string(&name), value));
+                statics.push((chunks.output.string(&name), value));
             }
         }
         let numbers = &*self.numbers;
@@ -88,7 +88,7 @@ impl<'a> Describer<'_, 'a> {
             true => found.constants.iter().map(constant).collect(),
             false => Cow::default(),
         };
-        pieces.put(&HeapRecord::Class(ClassDump {
+        chunks.put(&HeapRecord::Class(ClassDump {
             class: numbers.object(candidate.tag),
             trace: numbers.trace(candidate.tag),
             super_class,
@@ -106,7 +106,7 @@ impl<'a> Describer<'_, 'a> {
     /// Writes the record of a primitive type's class, which is an instance and has no record of a class.
     pub(super) fn primitive_type(
         &mut self,
-        pieces: &mut Pieces<'_>,
+        chunks: &mut ChunkWriter<'_>,
         mirror: Object<'_>,
         of_class: &ClassFields<'_>,
     ) -> Result<(), DumpError> {
@@ -135,7 +135,7 @@ impl<'a> Describer<'_, 'a> {
             offset += basic_type(field.kind).size(8) as u32;
         }
         let tag = Tag(self.tags.get(mirror)?);
-        pieces.put(&HeapRecord::Instance {
+        chunks.put(&HeapRecord::Instance {
             object: self.numbers.object(tag),
             trace: self.numbers.trace(tag),
             class: self.numbers.object(self.classes.get(place).tag),
@@ -144,7 +144,7 @@ impl<'a> Describer<'_, 'a> {
         Ok(())
     }
 
-    /// What only the fields of the `java.lang.Class` object hold. A walk does not go there, and a class's record has no
+    /// What only the fields of the `java.lang.DumpClass` object hold. A walk does not go there, and a class's record has no
     /// place for them but among the static fields.
     fn hidden_fields(
         &mut self,

@@ -4,16 +4,16 @@ use fixedbitset::FixedBitSet;
 
 use super::numbers::Tag;
 use crate::engines::heap_dump::DumpError;
-use crate::jvmti::{Global, Jni, Object};
+use crate::jvmti::{GlobalRef, Jni, Object};
 
 /// Holds objects, each by one global reference: those take no room in the Java heap.
 #[derive(Default)]
-pub(super) struct Held {
-    references: Vec<Global>,
+pub(super) struct HeldObjects {
+    references: Vec<GlobalRef>,
     numbers: FixedBitSet,
 }
 
-impl Held {
+impl HeldObjects {
     /// Holds an object, if it is not held yet.
     pub(super) fn hold(
         &mut self,
@@ -24,7 +24,7 @@ impl Held {
         let number = tag.number() as usize;
         self.numbers.grow(number + 1);
         if !self.numbers.put(number) {
-            let reference = Global::new(jni, object);
+            let reference = GlobalRef::new(jni, object);
             self.references
                 .push(reference.ok_or(DumpError::Walk("no room for references to it"))?);
         }

@@ -1,30 +1,30 @@
-//! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
+//! DumpClasses that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
 //! fields.
 
 use hprof_format::HeapRecord;
 
 use super::chunk_writer::{write_at, write_bits};
 use super::class_prewalk::Found;
-use super::classes::{Candidate, Classes, Kind};
+use super::classes::{Candidate, DumpClasses, Kind};
 use super::describe::Describer;
 use super::layout::basic_type;
 use super::numbers::Tag;
-use super::recorder::Stranger;
+use super::recorder::LateClass;
 use super::{Dump, DumpError};
 
 /// What the walk met and could not describe.
-pub(super) struct Strangers {
-    pub(super) objects: Vec<Stranger>,
-    /// The tags of `java.lang.Class` objects.
+pub(super) struct LateClasses {
+    pub(super) objects: Vec<LateClass>,
+    /// The tags of `java.lang.DumpClass` objects.
     pub(super) classes: Vec<Tag>,
 }
 
 impl<'a> Dump<'_, '_, 'a> {
     /// Describes the classes that were not, then the objects that waited for them.
-    pub(super) fn strangers(
+    pub(super) fn late_classes(
         &mut self,
-        classes: &mut Classes,
-        strangers: Strangers,
+        classes: &mut DumpClasses,
+        late_classes: LateClasses,
     ) -> Result<(), DumpError> {
         let candidates = self.undescribed(classes)?;
         let (env, jni) = (self.engine.env, self.jni);
@@ -45,19 +45,19 @@ impl<'a> Dump<'_, '_, 'a> {
         for (index, (candidate, fields)) in candidates.iter().zip(&fields).enumerate() {
             let (place, fields) = (first + index, fields.as_ref());
             let found = Found::default();
-            describer.class(&mut self.pieces, candidate, place, fields, None, &found)?;
+            describer.class(&mut self.chunks, candidate, place, fields, None, &found)?;
         }
-        for stranger in &strangers.objects {
-            self.stranger(classes, stranger);
+        for late_class in &late_classes.objects {
+            self.late_class(classes, late_class);
         }
-        for class in strangers.classes {
+        for class in late_classes.classes {
             self.dormant_class(classes, class);
         }
         Ok(())
     }
 
     /// The classes that have tags and no record.
-    fn undescribed(&mut self, classes: &Classes) -> Result<Vec<Candidate<'a>>, DumpError> {
+    fn undescribed(&mut self, classes: &DumpClasses) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::new();
         for class in self.engine.env.loaded_classes(self.jni)? {
             let tag = Tag(self.tags.get(class.object())?);
@@ -69,16 +69,16 @@ impl<'a> Dump<'_, '_, 'a> {
             }
             let (id, name) = self.name_class(class.object())?;
             if place.is_none() {
-                self.pieces.output.class(id, self.numbers.object(tag));
+                self.chunks.output.class(id, self.numbers.object(tag));
             }
             candidates.push(Candidate { class, tag, name });
         }
         Ok(candidates)
     }
 
-    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, has been replaced by
+    /// Writes a `java.lang.DumpClass` object whose class is in the VM's archive and has not been loaded, has been replaced by
     /// the VM while it was loaded, or has been unloaded since. Of others the classes are described.
-    fn dormant_class(&mut self, classes: &Classes, tag: Tag) {
+    fn dormant_class(&mut self, classes: &DumpClasses, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));
         let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {
             return;
@@ -86,7 +86,7 @@ impl<'a> Dump<'_, '_, 'a> {
         if classes.place(&self.numbers, tag).is_some() {
             return;
         }
-        self.pieces.put(&HeapRecord::Instance {
+        self.chunks.put(&HeapRecord::Instance {
             object: self.numbers.object(tag),
             trace: self.numbers.trace(tag),
             class: self.numbers.object(class.tag),
@@ -95,22 +95,22 @@ impl<'a> Dump<'_, '_, 'a> {
     }
 
     /// Writes the record of an object, unless its class is gone.
-    fn stranger(&mut self, classes: &Classes, stranger: &Stranger) {
-        let Some(place) = classes.place(&self.numbers, stranger.class) else {
+    fn late_class(&mut self, classes: &DumpClasses, late_class: &LateClass) {
+        let Some(place) = classes.place(&self.numbers, late_class.class) else {
             return;
         };
         let class = classes.get(place);
         let (object, trace) = (
-            self.numbers.object(stranger.tag),
-            self.numbers.trace(stranger.tag),
+            self.numbers.object(late_class.tag),
+            self.numbers.trace(late_class.tag),
         );
         let class_id = self.numbers.object(class.tag);
-        let length = stranger.tag.length() as usize;
+        let length = late_class.tag.length() as usize;
         let mut content;
         let record = match &class.kind {
             Kind::Instances(layout) => {
                 content = vec![0; layout.size as usize];
-                for &(number, bits) in &stranger.values {
+                for &(number, bits) in &late_class.values {
                     match layout.slot(number) {
                         Some(slot) => match slot.kind {
                             None => write_at(&mut content, slot.offset, &bits.to_be_bytes()),
@@ -138,7 +138,7 @@ impl<'a> Dump<'_, '_, 'a> {
             }
             Kind::ObjectArrays => {
                 content = vec![0; length * 8];
-                for &(index, id) in &stranger.values {
+                for &(index, id) in &late_class.values {
                     write_at(&mut content, index * 8, &id.to_be_bytes());
                 }
                 HeapRecord::ObjectArray {
@@ -156,6 +156,6 @@ impl<'a> Dump<'_, '_, 'a> {
                 elements: &[],
             },
         };
-        self.pieces.put(&record);
+        self.chunks.put(&record);
     }
 }

@@ -8,7 +8,7 @@ use crate::jvmti::{ClassFields, Primitive};
 
 /// How the instances of a class look.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct RecordLayout {
     /// All interfaces of the class, and of those above it, by their places; sorted.
     pub(super) interfaces: Arc<[usize]>,
     /// The number of the first field of `java.lang.Object`: as many fields have those interfaces.
@@ -34,7 +34,7 @@ impl Slot {
     }
 }
 
-impl Layout {
+impl RecordLayout {
     /// The layout of a class that declares `fields`, `None` for a static one; `above` is that of its superclass, and
     /// `interface_fields` the number of fields in all its interfaces. An instance's record begins with the fields of
     /// its class, and ends with those of `java.lang.Object`.
@@ -76,7 +76,7 @@ impl Layout {
     }
 }
 
-/// The fields of a class as [`Layout::new`] takes them.
+/// The fields of a class as [`RecordLayout::new`] takes them.
 pub(super) fn declared(
     fields: &ClassFields<'_>,
 ) -> impl Iterator<Item = Option<Option<Primitive>>> {
@@ -113,13 +113,13 @@ mod tests {
     #[test]
     fn fields_count_from_object_down_and_stand_from_the_class_up() {
         let no_interfaces: Arc<[usize]> = Arc::default();
-        let object = Layout::new([].into_iter(), None, no_interfaces.clone(), 0);
+        let object = RecordLayout::new([].into_iter(), None, no_interfaces.clone(), 0);
         let parent = [field(Primitive::Int), STATIC, REFERENCE];
-        let parent = Layout::new(parent.into_iter(), Some(&object), no_interfaces.clone(), 0);
+        let parent = RecordLayout::new(parent.into_iter(), Some(&object), no_interfaces.clone(), 0);
         let child = [field(Primitive::Byte), field(Primitive::Double)];
         // Its interfaces have two fields.
-        let child = Layout::new(child.into_iter(), Some(&parent), no_interfaces, 2);
-        let offset = |layout: &Layout, number| layout.slot(number).map(|slot| slot.offset);
+        let child = RecordLayout::new(child.into_iter(), Some(&parent), no_interfaces, 2);
+        let offset = |layout: &RecordLayout, number| layout.slot(number).map(|slot| slot.offset);
         assert_eq!((parent.size, child.size), (12, 21));
         assert_eq!(
             [0, 1, 2, 3].map(|n| offset(&parent, n)),

@@ -26,7 +26,7 @@ use hprof_format::{ObjectId, TraceSerial};
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
 use crate::engines::Moment;
 use crate::jvmti::{
-    ClassFields, ClassState, Env, FieldValue, Jni, Local, Object, Tags, WantedValues,
+    ClassFields, ClassState, Env, FieldValue, Jni, LocalRef, Object, Tags, WantedValues,
 };
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
@@ -34,15 +34,15 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use chunk_writer::Pieces;
-use class_prewalk::{Found, Survey};
-use classes::{Candidate, Classes, Kind};
+use chunk_writer::ChunkWriter;
+use class_prewalk::{Found, PreWalk};
+use classes::{Candidate, DumpClasses, Kind};
 use describe::Describer;
-use held::Held;
-use late_classes::Strangers;
+use held::HeldObjects;
+use late_classes::LateClasses;
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
-use roots::{KnownThread, Roots};
+use roots::{Roots, ThreadRoot};
 
 /// Dumps by a walk over the references.
 pub struct WalkEngine {
@@ -80,7 +80,7 @@ impl HeapDumper for WalkEngine {
             subject,
             tags: &tags,
             numbers: Numbers::new(base, tracked, unseen),
-            pieces: Pieces::new(output),
+            chunks: ChunkWriter::new(output),
             used: HashSet::default(),
         };
         let answer = dump.run();
@@ -117,8 +117,8 @@ struct Dump<'d, 'o, 'a> {
     subject: &'d Subject<'d>,
     tags: &'d Tags,
     numbers: Numbers,
-    pieces: Pieces<'o>,
-    /// Classes that have an object in this dump.
+    chunks: ChunkWriter<'o>,
+    /// DumpClasses that have an object in this dump.
     used: HashSet<ClassId, FixedState>,
 }
 
@@ -128,9 +128,9 @@ impl<'a> Dump<'_, '_, 'a> {
         self.link(&env.loaded_classes(jni)?);
         // Linking loads some, arrays above all.
         let loaded = env.loaded_classes(jni)?;
-        let mut held = Held::default();
+        let mut held = HeldObjects::default();
         let candidates = self.name_classes(loaded, &mut held)?;
-        let mut classes = Classes::default();
+        let mut classes = DumpClasses::default();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let primitive_types = self.primitive_types(of_class, &candidates, &fields)?;
@@ -139,7 +139,7 @@ impl<'a> Dump<'_, '_, 'a> {
         let own = own.map_or(Ok(0), |own| self.tags.get(own.object()))?;
 
         let mut pause = Duration::ZERO;
-        let found = self.survey(&classes, &mut pause)?;
+        let found = self.prewalk(&classes, &mut pause)?;
         let unknown_classes = self.describe(
             &classes,
             &candidates,
@@ -148,16 +148,16 @@ impl<'a> Dump<'_, '_, 'a> {
             &found,
             &mut held,
         )?;
-        // Local references are roots, and these are ours.
+        // LocalRef references are roots, and these are ours.
         drop((fields, primitive_types));
         drop(candidates);
 
-        self.pieces.flush();
-        self.pieces.output.all_is_named();
+        self.chunks.flush();
+        self.chunks.output.all_is_named();
         let mut recorder = Recorder::new(
             &mut self.numbers,
             &classes,
-            &mut self.pieces,
+            &mut self.chunks,
             Roots::new(&threads, Tag(own)),
             held.numbers(),
         );
@@ -171,7 +171,7 @@ impl<'a> Dump<'_, '_, 'a> {
         recorder.finish();
         pause += begin.elapsed();
         let Recorder {
-            strangers,
+            late_classes,
             strange_classes,
             failure,
             ..
@@ -180,17 +180,17 @@ impl<'a> Dump<'_, '_, 'a> {
         if let Some(failure) = failure {
             return Err(DumpError::Walk(failure));
         }
-        let strangers = Strangers {
-            objects: strangers,
+        let late_classes = LateClasses {
+            objects: late_classes,
             classes: strange_classes,
         };
-        self.strangers(&mut classes, strangers)?;
+        self.late_classes(&mut classes, late_classes)?;
         drop(held);
-        self.pieces.flush();
-        if self.pieces.has_failed() {
+        self.chunks.flush();
+        if self.chunks.has_failed() {
             return Err(DumpError::Output);
         }
-        let totals = self.pieces.totals();
+        let totals = self.chunks.totals();
         Ok(Dumped {
             objects: totals.objects,
             bytes: totals.bytes,
@@ -210,18 +210,18 @@ impl<'a> Dump<'_, '_, 'a> {
     /// Names classes, tags and announces them.
     fn name_classes(
         &mut self,
-        loaded: Vec<Local<'a>>,
-        held: &mut Held,
+        loaded: Vec<LocalRef<'a>>,
+        held: &mut HeldObjects,
     ) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::with_capacity(loaded.len());
         for (index, class) in loaded.into_iter().enumerate() {
             let (id, name) = self.name_class(class.object())?;
             let old = Tag(self.tags.get(class.object())?);
             let object = self.class_object(id);
-            let tag = self.special(Special::Class(index), old, |own| object.unwrap_or(own));
+            let tag = self.special(Special::DumpClass(index), old, |own| object.unwrap_or(own));
             self.tags.set(class.object(), tag.0)?;
             held.hold(self.jni, class.object(), tag)?;
-            self.pieces.output.class(id, self.numbers.object(tag));
+            self.chunks.output.class(id, self.numbers.object(tag));
             candidates.push(Candidate { class, tag, name });
         }
         Ok(candidates)
@@ -230,7 +230,7 @@ impl<'a> Dump<'_, '_, 'a> {
     /// Links the VM's own classes that were only loaded: the VM maps objects of some from its archive, and tells of the
     /// fields of linked classes alone. That changes nothing that a program could see. It is done for all, because what is
     /// named after the walk has begun stands between the dump's segments.
-    fn link(&self, loaded: &[Local<'_>]) {
+    fn link(&self, loaded: &[LocalRef<'_>]) {
         let env = self.engine.env;
         for class in loaded {
             let class = class.object();
@@ -253,14 +253,14 @@ impl<'a> Dump<'_, '_, 'a> {
         self.used.insert(id).then_some(ObjectId(object.0))
     }
 
-    /// Tags the `java.lang.Class` objects of the primitive types, which no list of classes has: arrays of them know them,
+    /// Tags the `java.lang.DumpClass` objects of the primitive types, which no list of classes has: arrays of them know them,
     /// all but `void`.
     fn primitive_types(
         &mut self,
         of_class: Option<&ClassFields<'_>>,
         candidates: &[Candidate<'_>],
         fields: &[Option<ClassFields<'_>>],
-    ) -> Result<Vec<Local<'a>>, DumpError> {
+    ) -> Result<Vec<LocalRef<'a>>, DumpError> {
         let mut types = Vec::new();
         for (candidate, fields) in candidates.iter().zip(fields) {
             let known = match &*candidate.name {
@@ -281,7 +281,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(types)
     }
 
-    fn threads(&mut self) -> Result<Vec<KnownThread>, DumpError> {
+    fn threads(&mut self) -> Result<Vec<ThreadRoot>, DumpError> {
         let mut threads = Vec::with_capacity(self.subject.threads.len());
         for (index, thread) in self.subject.threads.iter().enumerate() {
             let LiveThread {
@@ -295,10 +295,10 @@ impl<'a> Dump<'_, '_, 'a> {
                 named.map_or(own, |named| ObjectId(named.0))
             });
             self.tags.set(object.object(), tag.0)?;
-            threads.push(KnownThread {
+            threads.push(ThreadRoot {
                 serial: (*serial != ThreadSerial::UNKNOWN)
                     .then_some(hprof_format::ThreadSerial(serial.0)),
-                trace: self.pieces.output.trace(*trace),
+                trace: self.chunks.output.trace(*trace),
                 depth: self.engine.tables.traces.get(*trace).frames.len(),
             });
         }
@@ -306,27 +306,31 @@ impl<'a> Dump<'_, '_, 'a> {
     }
 
     /// Looks at the classes.
-    fn survey(&mut self, classes: &Classes, pause: &mut Duration) -> Result<Vec<Found>, DumpError> {
-        let mut survey = Survey {
+    fn prewalk(
+        &mut self,
+        classes: &DumpClasses,
+        pause: &mut Duration,
+    ) -> Result<Vec<Found>, DumpError> {
+        let mut prewalk = PreWalk {
             numbers: &mut self.numbers,
             classes,
             found: vec![Found::default(); classes.len()],
         };
         let begin = Instant::now();
-        self.tags.follow(WantedValues::default(), &mut survey)?;
+        self.tags.follow(WantedValues::default(), &mut prewalk)?;
         *pause += begin.elapsed();
-        Ok(survey.found)
+        Ok(prewalk.found)
     }
 
-    /// Writes the records of classes. Answers objects of `java.lang.Class` that they refer to and that are none of them.
+    /// Writes the records of classes. Answers objects of `java.lang.DumpClass` that they refer to and that are none of them.
     fn describe(
         &mut self,
-        classes: &Classes,
+        classes: &DumpClasses,
         candidates: &[Candidate<'_>],
         fields: &[Option<ClassFields<'_>>],
-        primitive_types: &[Local<'_>],
+        primitive_types: &[LocalRef<'_>],
         found: &[Found],
-        held: &mut Held,
+        held: &mut HeldObjects,
     ) -> Result<Vec<Tag>, DumpError> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let hidden = self.hidden(of_class);
@@ -349,17 +353,17 @@ impl<'a> Dump<'_, '_, 'a> {
                 continue;
             }
             let fields = fields.as_ref();
-            describer.class(&mut self.pieces, candidate, place, fields, of_class, found)?;
+            describer.class(&mut self.chunks, candidate, place, fields, of_class, found)?;
         }
         for class in primitive_types {
             if let Some(of_class) = of_class {
-                describer.primitive_type(&mut self.pieces, class.object(), of_class)?;
+                describer.primitive_type(&mut self.chunks, class.object(), of_class)?;
             }
         }
         Ok(describer.unknown_classes)
     }
 
-    /// The references in `java.lang.Class` objects that have no place in a class's record.
+    /// The references in `java.lang.DumpClass` objects that have no place in a class's record.
     fn hidden(
         &mut self,
         of_class: Option<&ClassFields<'_>>,
@@ -372,7 +376,7 @@ impl<'a> Dump<'_, '_, 'a> {
             })
             .map(|(index, field)| {
                 let name = format!("<{}>", field.name);
-                (index, self.pieces.output.string(&name))
+                (index, self.chunks.output.string(&name))
             })
             .collect()
     }
@@ -384,7 +388,7 @@ fn type_in<'a>(
     fields: Option<&ClassFields<'_>>,
     name: &str,
     object: Option<Object<'_>>,
-) -> Option<Local<'a>> {
+) -> Option<LocalRef<'a>> {
     let fields = fields?;
     let mut all = fields.as_slice().iter();
     let field = all.position(|field| field.is_static == object.is_none() && field.name == name)?;

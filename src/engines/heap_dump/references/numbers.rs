@@ -34,7 +34,7 @@ impl Tag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
     /// A class, by its place.
-    Class(usize),
+    DumpClass(usize),
     /// A primitive type's class.
     PrimitiveType,
     /// A thread, by its place.
@@ -149,7 +149,7 @@ mod tests {
         let tracked = vec![TraceSerial(300_001), TraceSerial(300_002)];
         let mut numbers = Numbers::new(1_000, tracked, UNSEEN);
         let named = |_| ObjectId(400_007);
-        let class = numbers.add_special(Special::Class(0), Tag::NONE, named);
+        let class = numbers.add_special(Special::DumpClass(0), Tag::NONE, named);
         let thread = numbers.add_special(Special::Thread(0), Tag::new(2, 0), |own| own);
         let other = numbers.add(5).expect("there are numbers left");
         assert_eq!(numbers.object(Tag::new(1, 3)), ObjectId(1_001));
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(numbers.special(Tag::new(2, 0)), None);
         assert_eq!(numbers.object(class), ObjectId(400_007));
         assert_eq!(numbers.trace(class), UNSEEN);
-        assert_eq!(numbers.special(class), Some(Special::Class(0)));
+        assert_eq!(numbers.special(class), Some(Special::DumpClass(0)));
         assert_eq!(numbers.object(thread), ObjectId(1_004));
         assert_eq!(numbers.trace(thread), TraceSerial(300_002));
         assert_eq!(numbers.object(other), ObjectId(1_005));

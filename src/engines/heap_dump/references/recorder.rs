@@ -5,9 +5,9 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use hprof_format::{HeapRecord, ObjectId};
 
-use super::chunk_writer::{Pieces, big_endian, write_at, write_bits};
-use super::classes::{Classes, Kind};
-use super::layout::{Layout, basic_type};
+use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
+use super::classes::{DumpClasses, Kind};
+use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
 use crate::jvmti::{
@@ -20,19 +20,19 @@ const MOST_BYTES: usize = u32::MAX as usize - 64;
 /// Makes records of what the walk tells.
 pub(super) struct Recorder<'r, 'o> {
     pub(super) numbers: &'r mut Numbers,
-    pub(super) classes: &'r Classes,
-    pub(super) pieces: &'r mut Pieces<'o>,
+    pub(super) classes: &'r DumpClasses,
+    pub(super) chunks: &'r mut ChunkWriter<'o>,
     pub(super) roots: Roots<'r>,
     current: Current<'r>,
     /// The values of the current object's fields or elements.
     content: Vec<u8>,
     /// Objects of classes that were not known when the walk began.
-    pub(super) strangers: Vec<Stranger>,
-    /// `java.lang.Class` objects that were not known.
+    pub(super) late_classes: Vec<LateClass>,
+    /// `java.lang.DumpClass` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
     /// Those of them that were tracked, and so had tags before they were met.
     tracked_strange_classes: HashSet<u64, FixedState>,
-    /// The number of the class `java.lang.Class`.
+    /// The number of the class `java.lang.DumpClass`.
     class_of_classes: Option<u64>,
     /// Objects that a global reference of ours holds.
     held: FixedBitSet,
@@ -41,7 +41,7 @@ pub(super) struct Recorder<'r, 'o> {
 
 /// An object of a class that was not known: only its class's fields tell what the values are.
 #[derive(Debug)]
-pub(super) struct Stranger {
+pub(super) struct LateClass {
     pub(super) tag: Tag,
     pub(super) class: Tag,
     /// By the number of the field or element: an id, or a primitive value's bits.
@@ -60,20 +60,20 @@ enum Shape<'r> {
     None,
     Instance {
         class: ObjectId,
-        layout: &'r Layout,
+        layout: &'r RecordLayout,
     },
     ObjectArray {
         class: ObjectId,
     },
     PrimitiveArray(Primitive),
-    Stranger,
+    LateClass,
 }
 
 impl<'r, 'o> Recorder<'r, 'o> {
     pub(super) fn new(
         numbers: &'r mut Numbers,
-        classes: &'r Classes,
-        pieces: &'r mut Pieces<'o>,
+        classes: &'r DumpClasses,
+        chunks: &'r mut ChunkWriter<'o>,
         roots: Roots<'r>,
         held: FixedBitSet,
     ) -> Self {
@@ -81,14 +81,14 @@ impl<'r, 'o> Recorder<'r, 'o> {
         Self {
             numbers,
             classes,
-            pieces,
+            chunks,
             roots,
             current: Current {
                 tag: Tag::NONE,
                 shape: Shape::None,
             },
             content: Vec::new(),
-            strangers: Vec::new(),
+            late_classes: Vec::new(),
             strange_classes: Vec::new(),
             tracked_strange_classes: HashSet::default(),
             class_of_classes,
@@ -124,30 +124,30 @@ impl<'r, 'o> Recorder<'r, 'o> {
 
     fn shape(&mut self, tag: Tag, class: Tag) -> Shape<'r> {
         let place = self.classes.place(self.numbers, class);
-        // Classes have been described.
+        // DumpClasses have been described.
         if place.is_some() && place == self.classes.class {
             return Shape::None;
         }
         let Some(place) = place else {
-            return self.stranger(tag);
+            return self.late_class(tag);
         };
-        let classes: &'r Classes = self.classes;
+        let classes: &'r DumpClasses = self.classes;
         let id = self.numbers.object(class);
         match &classes.get(place).kind {
             Kind::Instances(layout) => Shape::Instance { class: id, layout },
             Kind::ObjectArrays => Shape::ObjectArray { class: id },
             Kind::PrimitiveArrays(kind) => Shape::PrimitiveArray(*kind),
-            Kind::Unknown(_) => self.stranger(tag),
+            Kind::Unknown(_) => self.late_class(tag),
         }
     }
 
-    fn stranger(&mut self, tag: Tag) -> Shape<'r> {
-        self.strangers.push(Stranger {
+    fn late_class(&mut self, tag: Tag) -> Shape<'r> {
+        self.late_classes.push(LateClass {
             tag,
             class: Tag::NONE,
             values: Vec::new(),
         });
-        Shape::Stranger
+        Shape::LateClass
     }
 
     /// The current object has been told of.
@@ -155,7 +155,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         let tag = self.current.tag;
         let (object, trace) = (self.numbers.object(tag), self.numbers.trace(tag));
         let record = match self.current.shape {
-            Shape::None | Shape::Stranger => return,
+            Shape::None | Shape::LateClass => return,
             Shape::Instance { class, .. } => HeapRecord::Instance {
                 object,
                 trace,
@@ -175,7 +175,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
                 elements: &self.content,
             },
         };
-        self.pieces.put(&record);
+        self.chunks.put(&record);
         self.current.shape = Shape::None;
         self.content.shrink_to(1 << 20);
     }
@@ -205,13 +205,13 @@ impl<'r, 'o> Recorder<'r, 'o> {
         Some(tag)
     }
 
-    /// Whether the object is a `java.lang.Class`.
+    /// Whether the object is a `java.lang.DumpClass`.
     fn is_class(&self, referee: &Referee<'_>) -> bool {
         Some(Tag(referee.class).number()) == self.class_of_classes
     }
 
     fn go_on(&self) -> Visit {
-        match self.pieces.has_failed() {
+        match self.chunks.has_failed() {
             false => Visit::Follow,
             true => Visit::Stop,
         }
@@ -240,13 +240,13 @@ impl HeapVisitor for Recorder<'_, '_> {
         let place = self.classes.place(self.numbers, class);
         let is_virtual_thread = place.is_some_and(|place| self.classes.is_virtual_thread(place));
         let is_class = self.classes.place(self.numbers, tag).is_some();
-        let output = &mut *self.pieces.output;
+        let output = &mut *self.chunks.output;
         if let Some(root) =
             self.roots
                 .describe(self.numbers, output, root, tag, is_class, is_virtual_thread)
         {
             let object = self.numbers.object(tag);
-            self.pieces.put(&HeapRecord::Root { object, root });
+            self.chunks.put(&HeapRecord::Root { object, root });
         }
         self.go_on()
     }
@@ -278,13 +278,13 @@ impl HeapVisitor for Recorder<'_, '_> {
                     place.copy_from_slice(&id);
                 }
             }
-            (Shape::Stranger, reference) => {
+            (Shape::LateClass, reference) => {
                 let id = self.numbers.object(tag).0;
-                if let Some(stranger) = self.strangers.last_mut() {
+                if let Some(late_class) = self.late_classes.last_mut() {
                     match reference {
-                        Reference::Class => stranger.class = tag,
+                        Reference::Class => late_class.class = tag,
                         Reference::Field(number) | Reference::Element(number) => {
-                            stranger.values.push((number, id));
+                            late_class.values.push((number, id));
                         }
                         _ => {}
                     }
@@ -308,9 +308,9 @@ impl HeapVisitor for Recorder<'_, '_> {
                 }
                 _ => self.fail(UNKNOWN_FIELD),
             },
-            Shape::Stranger => {
-                if let Some(stranger) = self.strangers.last_mut() {
-                    stranger.values.push((field.index, field.bits));
+            Shape::LateClass => {
+                if let Some(late_class) = self.late_classes.last_mut() {
+                    late_class.values.push((field.index, field.bits));
                 }
                 Visit::Pass
             }

@@ -6,11 +6,11 @@ use hprof_format::{Root, ThreadSerial, TraceSerial};
 
 use super::numbers::{Numbers, Special, Tag};
 use crate::engines::heap_dump::DumpOutput;
-use crate::jvmti::{Place, RootReference};
+use crate::jvmti::{RootReference, StackPlace};
 
 /// A thread that was alive when the walk began.
 #[derive(Clone, Copy)]
-pub(super) struct KnownThread {
+pub(super) struct ThreadRoot {
     /// `None` for one of the agent's own.
     pub(super) serial: Option<ThreadSerial>,
     pub(super) trace: TraceSerial,
@@ -20,7 +20,7 @@ pub(super) struct KnownThread {
 
 /// Names roots.
 pub(super) struct Roots<'r> {
-    threads: &'r [KnownThread],
+    threads: &'r [ThreadRoot],
     /// The thread that dumps: its local references to threads are the agent's.
     own: Tag,
     /// Threads that began too late to be known, by the numbers of their tags.
@@ -34,7 +34,7 @@ pub(super) struct Roots<'r> {
 }
 
 impl<'r> Roots<'r> {
-    pub(super) fn new(threads: &'r [KnownThread], own: Tag) -> Self {
+    pub(super) fn new(threads: &'r [ThreadRoot], own: Tag) -> Self {
         Self {
             threads,
             own,
@@ -94,7 +94,7 @@ impl<'r> Roots<'r> {
             self.late.insert(tag.number());
             return Root::Unknown;
         };
-        let KnownThread { serial, trace, .. } = self.threads[index];
+        let ThreadRoot { serial, trace, .. } = self.threads[index];
         serial.map_or(Root::Unknown, |thread| Root::Thread { thread, trace })
     }
 
@@ -103,7 +103,7 @@ impl<'r> Roots<'r> {
         &mut self,
         numbers: &Numbers,
         output: &mut dyn DumpOutput,
-        place: Place,
+        place: StackPlace,
     ) -> Option<(ThreadSerial, i32)> {
         let tag = Tag(place.thread);
         if let Some(Special::Thread(index)) = numbers.special(tag) {

@@ -7,17 +7,17 @@ use hprof_format::{
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
 };
 
-use super::blocks::{Block, has_content, id_of, look_up};
+use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::bytes::{u4, u8};
 use super::class_dump;
 use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 
-type Map<K, V> = HashMap<K, V, FixedState>;
+type IdMap<K, V> = HashMap<K, V, FixedState>;
 
 /// What is looked for among the arrays.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ListReference {
     /// The JNI reference that holds the outer array.
     pub(super) reference: u64,
     /// The length of the outer array, and of those in it.
@@ -27,41 +27,41 @@ pub(super) struct Wanted {
 }
 
 /// What a dump holds.
-pub(super) struct Survey {
-    wanted: Wanted,
-    pub(super) names: Names,
+pub(super) struct DumpIndex {
+    wanted: ListReference,
+    pub(super) names: StringTexts,
     /// Classes by serial number.
-    pub(super) classes: Map<u32, Class>,
-    pub(super) frames: Map<u64, Frame>,
+    pub(super) classes: IdMap<u32, LoadedClass>,
+    pub(super) frames: IdMap<u64, DumpedFrame>,
     /// Traces by serial number: ids of frames.
-    pub(super) traces: Map<u32, Vec<u64>>,
+    pub(super) traces: IdMap<u32, Vec<u64>>,
     pub(super) threads: Vec<Thread>,
     /// The ids of classes that have a record in the dump.
     described: HashSet<u64, FixedState>,
     /// By class id.
-    pub(super) layouts: Map<u64, Layout>,
+    pub(super) layouts: IdMap<u64, ClassLayout>,
     /// The object that the reference holds.
     pub(super) list: Option<u64>,
     /// The objects that JNI references hold.
     pub(super) globals: Vec<u64>,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<HeapBlock>,
     /// Arrays of `int`: what fills gaps in the heap is one too.
     pub(super) ints: Vec<u64>,
     /// Arrays of references that may have to be looked at again.
-    arrays: Map<u64, Array>,
+    arrays: IdMap<u64, Array>,
     /// The lowest and the highest id of the objects in the block that is being looked at.
     ids: (u64, u64),
     counter: HeapCounter,
 }
 
 /// A LOAD CLASS record.
-pub(super) struct Class {
+pub(super) struct LoadedClass {
     pub(super) object: u64,
     pub(super) name: u64,
 }
 
 /// A FRAME record.
-pub(super) struct Frame {
+pub(super) struct DumpedFrame {
     pub(super) method: u64,
     pub(super) signature: u64,
     pub(super) source_file: u64,
@@ -77,7 +77,7 @@ pub(super) struct Thread {
 }
 
 /// Where the fields of an instance are.
-pub(super) struct Layout {
+pub(super) struct ClassLayout {
     pub(super) super_class: u64,
     /// The types of the fields that the class itself declares.
     pub(super) fields: Vec<BasicType>,
@@ -92,12 +92,12 @@ pub(super) struct Array {
 
 /// The texts of STRING records, one behind the other.
 #[derive(Default)]
-pub(super) struct Names {
-    places: Map<u64, (u32, u32)>,
+pub(super) struct StringTexts {
+    places: IdMap<u64, (u32, u32)>,
     texts: Vec<u8>,
 }
 
-impl Names {
+impl StringTexts {
     fn add(&mut self, id: u64, text: &[u8]) {
         // A VM with 4 GB of names has other worries; theirs are empty here.
         if let (Ok(start), Ok(length)) =
@@ -118,22 +118,22 @@ impl Names {
     }
 }
 
-impl Survey {
-    pub(super) fn new(wanted: Wanted) -> Self {
+impl DumpIndex {
+    pub(super) fn new(wanted: ListReference) -> Self {
         Self {
             wanted,
-            names: Names::default(),
-            classes: Map::default(),
-            frames: Map::default(),
-            traces: Map::default(),
+            names: StringTexts::default(),
+            classes: IdMap::default(),
+            frames: IdMap::default(),
+            traces: IdMap::default(),
             threads: Vec::new(),
             described: HashSet::default(),
-            layouts: Map::default(),
+            layouts: IdMap::default(),
             list: None,
             globals: Vec::new(),
             blocks: Vec::new(),
             ints: Vec::new(),
-            arrays: Map::default(),
+            arrays: IdMap::default(),
             ids: NO_IDS,
             counter: HeapCounter::new(IdSize::Eight),
         }
@@ -239,7 +239,7 @@ impl Survey {
         let record = record.bytes();
         match kind {
             HeapKind::Class => {
-                let layout = Layout {
+                let layout = ClassLayout {
                     super_class: u8(record, class_dump::SUPER_CLASS),
                     fields: class_dump::field_types(record),
                 };
@@ -280,19 +280,19 @@ fn list_head(object: ObjectId) -> HeapRecord<'static> {
     }
 }
 
-impl Visitor for Survey {
+impl Visitor for DumpIndex {
     fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
         match tag {
             0x01 if body.len() >= 8 => self.names.add(u8(body, 0), &body[8..]),
             0x02 if body.len() >= 24 => {
-                let class = Class {
+                let class = LoadedClass {
                     object: u8(body, 4),
                     name: u8(body, 16),
                 };
                 self.classes.insert(u4(body, 0), class);
             }
             0x04 if body.len() >= 40 => {
-                let frame = Frame {
+                let frame = DumpedFrame {
                     method: u8(body, 8),
                     signature: u8(body, 16),
                     source_file: u8(body, 24),
@@ -316,7 +316,7 @@ impl Visitor for Survey {
         if let Progress::Done(length) = progress
             && self.ids != NO_IDS
         {
-            self.blocks.push(Block {
+            self.blocks.push(HeapBlock {
                 offset,
                 length: length.min(block.len() as u64) as usize,
                 ids: self.ids,
@@ -326,7 +326,7 @@ impl Visitor for Survey {
     }
 }
 
-impl Survey {
+impl DumpIndex {
     fn look(&mut self, block: &[u8], offset: u64) -> Result<Progress, DumpError> {
         let mut records = HeapRecords::new(block, IdSize::Eight);
         loop {
