@@ -1,5 +1,9 @@
 //! `cpu=samples`: who is charged, where, and how the options shape it.
 
+use std::fs::File;
+
+use hprof_format::{Item, Line, Reader, Record};
+
 use crate::harness::{Program, any_jvm, jvms};
 use crate::profile::Profile;
 
@@ -160,21 +164,36 @@ fn the_cutoff_leaves_out_rows_but_not_their_samples() {
 }
 
 #[test]
-fn native_methods_say_so() {
+fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text() {
     for jvm in jvms() {
-        let run = Program::new(
-            jvm,
-            "cpu=samples,interval=1,depth=8,file=x.txt",
-            "ShortThreads",
-        )
-        .run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        let mut frames = profile.traces.values().flat_map(|trace| &trace.frames);
-        assert!(
-            frames.any(|frame| frame.ends_with(":Native method)")),
-            "{}",
-            jvm.feature
-        );
+        let options = "cpu=samples,interval=1,depth=8,format=b,file=x.hprof";
+        let run = Program::new(jvm, options, "ShortThreads").run_well();
+        let mut reader = Reader::new(File::open(run.path("x.hprof")).expect("it was written"))
+            .expect("a profile");
+        let mut native = false;
+        while let Some(entry) = reader.read().expect("a sound profile") {
+            native |= matches!(
+                entry.item,
+                Item::Record(Record::Frame {
+                    line: Line::Native,
+                    ..
+                })
+            );
+        }
+        assert!(native, "{}", jvm.feature);
+
+        let (_, text, _) = run.hprof("text", "x.hprof");
+        let profile = Profile::parse(&text);
+        let lines: Vec<&str> = profile
+            .traces
+            .values()
+            .flat_map(|trace| &trace.frames)
+            .filter_map(|frame| frame.strip_suffix(')')?.rsplit_once(':'))
+            .map(|(_, line)| line)
+            .collect();
+        assert!(lines.contains(&"Unknown line"), "{}", jvm.feature);
+        let known = |line: &&str| *line == "Unknown line" || line.parse::<u32>().is_ok();
+        assert!(lines.iter().all(known), "{}: {lines:?}", jvm.feature);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use hprof_format::{Occurrences, printable};
+
 use crate::failure::Failure;
 use crate::input;
 
@@ -15,6 +17,10 @@ use crate::input;
 /// is reported with its byte offset. A sound file gives one line for each kind
 /// of record, with the number of them; what is in heap dumps is indented.
 ///
+/// Two things that the JDK's own agent and old versions of jmap always did are
+/// counted as warnings: a record names a thread that was not started, or an
+/// array has an element that is not in the dump. With --strict they are faults.
+///
 /// Memory: two bits for every 8 bytes of the heap that was dumped, and some
 /// bytes for each string, class and stack. Dumps of the VM's own dumper are
 /// verified too, but for what HotSpot leaves out of them.
@@ -23,13 +29,30 @@ use crate::input;
 pub struct Arguments {
     /// The file; `-` is the standard input
     file: PathBuf,
+
+    /// Take what old tools always did for a fault too
+    #[arg(long)]
+    strict: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let source = input::open(&arguments.file)?;
-    let summary =
-        hprof_format::check(source).map_err(|fault| Failure::about(&arguments.file, fault))?;
+    let checked = if arguments.strict {
+        hprof_format::check(source)
+    } else {
+        hprof_format::check_tolerantly(source)
+    };
+    let summary = checked.map_err(|fault| Failure::about(&arguments.file, fault))?;
+    for (warning, Occurrences { count, first }) in &summary.warnings {
+        let file = arguments.file.display().to_string();
+        // A warning that nobody can read costs nothing else.
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: {}: warning: {warning} ({count} times, first at byte {first})",
+            printable(&file)
+        );
+    }
     let mut out = io::stdout().lock();
     write!(out, "{summary}")
         .and_then(|()| out.flush())

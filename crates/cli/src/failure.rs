@@ -9,12 +9,22 @@ pub enum Failure {
     ReaderGone,
     /// One line that says what is wrong.
     Message(String),
+    /// A condition of `hprof diff --fail-if` holds: one line that says which.
+    Gate(String),
 }
 
 impl Failure {
     /// `subject` is a file's name, or where the standard streams are meant, theirs.
     pub fn about(subject: &Path, what: impl std::fmt::Display) -> Failure {
         Failure::Message(format!("{}: {what}", subject.display()))
+    }
+
+    /// What is said of it.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Failure::ReaderGone => None,
+            Failure::Message(message) | Failure::Gate(message) => Some(message),
+        }
     }
 
     /// A write to `output` failed.

@@ -5,17 +5,31 @@
 
 mod attach;
 mod check;
+mod diff;
+mod export;
 mod failure;
+mod flame;
 mod input;
+mod merge;
+mod output;
+mod profile;
 mod recv;
+mod shell;
+mod table;
 mod text;
+mod top;
+mod tree;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hprof_format::printable;
 
 use crate::failure::Failure;
+
+/// The exit status of a comparison that fails.
+const GATE_FAILED: u8 = 3;
 
 #[derive(Parser)]
 #[command(
@@ -44,7 +58,8 @@ A program that was killed leaves a file that ends in the middle of a record.
 `hprof text` prints everything up to there.
 
 Exit status: 0 the file is sound, or the command was carried out; 1 it is not,
-could not be read or written, or was refused; 2 wrong usage."
+could not be read or written, or was refused; 2 wrong usage; 3 a condition of
+`hprof diff --fail-if` holds."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -55,6 +70,12 @@ struct Arguments {
 enum Command {
     Check(check::Arguments),
     Text(text::Arguments),
+    Top(top::Arguments),
+    Tree(tree::Arguments),
+    Flame(flame::Arguments),
+    Diff(diff::Arguments),
+    Merge(merge::Arguments),
+    Export(export::Arguments),
     List(attach::List),
     Attach(attach::Attach),
     /// Say whether a program is being profiled, since when, and into which file
@@ -64,25 +85,36 @@ enum Command {
     /// Write a profile and end it; nothing of it stays in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
+    Completions(shell::Completions),
+    #[command(hide = true)]
+    Manual(shell::Manual),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
+        Command::Tree(arguments) => tree::run(&arguments),
+        Command::Flame(arguments) => flame::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::List(arguments) => arguments.run(),
         Command::Attach(arguments) => arguments.run(),
         Command::Status(arguments) => arguments.status(),
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         Command::Recv(arguments) => recv::run(&arguments),
+        Command::Completions(arguments) => arguments.run(),
+        Command::Manual(arguments) => arguments.run(),
     };
-    match result {
-        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
-        Err(Failure::Message(message)) => {
-            // Nobody is left to tell where even this fails.
-            let _ = writeln!(io::stderr(), "hprof: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    let (message, status) = match result {
+        Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => (message, 1),
+        Err(Failure::Gate(message)) => (message, GATE_FAILED),
+    };
+    // Nobody is left to tell where even this fails.
+    let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
+    ExitCode::from(status)
 }

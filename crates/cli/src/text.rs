@@ -1,14 +1,13 @@
 //! `hprof text`: the file as `format=a` would have written it.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{Encoder, Item, ReadError, Reader, Record, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::output;
 
 /// Bytes of text that are gathered before they are written.
 const CHUNK: usize = 64 * 1024;
@@ -44,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reader = Reader::new(source).map_err(|error| Failure::about(&arguments.file, error))?;
     match &arguments.output {
         Some(path) => {
-            let file = create(path, &arguments.file)?;
+            let file = output::create(path, [arguments.file.as_path()])?;
             print(reader, &arguments.file, file, path)
         }
         None => print(
@@ -54,29 +53,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Path::new("standard output"),
         ),
     }
-}
-
-fn create(path: &Path, input: &Path) -> Result<File, Failure> {
-    if is_same(path, input) {
-        return Err(Failure::about(
-            path,
-            "is the file to be read, and would be lost",
-        ));
-    }
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| Failure::about(path, error))
-}
-
-fn is_same(path: &Path, input: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(input)) else {
-        return false;
-    };
-    !input::is_standard(input) && (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn print(

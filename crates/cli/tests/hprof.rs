@@ -164,7 +164,7 @@ fn check_counts_what_is_in_heap_dumps() {
 fn check_reports_a_fault_in_one_line() {
     let whole = profile();
     let mut content = whole.clone();
-    content.extend_from_slice(b"\x0b\0\0\0\0\0\0\0\x04\0\0\0\x07");
+    content.extend_from_slice(b"\x0b\0\0\0\0\0\0\0\x04\0\x03\x0d\x41");
     let path = file(&directory("check_fault"), &content);
     let output = run(hprof().arg("check").arg(&path));
     assert_eq!(output.status.code(), Some(1));
@@ -172,7 +172,45 @@ fn check_reports_a_fault_in_one_line() {
     let (path, offset) = (path.display(), whole.len());
     assert_eq!(
         complaint(&output),
-        format!("hprof: {path}: byte {offset}: END THREAD 7: that thread is not running here")
+        format!("hprof: {path}: byte {offset}: END THREAD 200001: that thread is not running here")
+    );
+}
+
+#[test]
+fn check_warns_of_what_old_tools_always_did_and_strict_refuses_it() {
+    let whole = profile();
+    let mut content = whole.clone();
+    for _ in 0..2 {
+        content.extend_from_slice(b"\x0b\0\0\0\0\0\0\0\x04\0\0\0\x07");
+    }
+    let path = file(&directory("check_warns"), &content);
+    let output = run(hprof().arg("check").arg(&path));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("         3 END THREAD\n"));
+    let (name, offset) = (path.display(), whole.len());
+    assert_eq!(
+        complaint(&output),
+        format!(
+            "hprof: {name}: warning: a record names a thread that no START THREAD before it starts (2 times, first at \
+             byte {offset})"
+        )
+    );
+    let output = run(hprof().args(["check", "--strict"]).arg(&path));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(
+        complaint(&output),
+        format!("hprof: {name}: byte {offset}: END THREAD 7: that thread is not running here")
+    );
+}
+
+#[test]
+fn a_files_name_cannot_command_the_terminal() {
+    let output = run(hprof().args(["check", "/nowhere/\u{1b}[31m\u{9b}\u{202e}x"]));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        complaint(&output),
+        "hprof: /nowhere/?[31m??x: No such file or directory (os error 2)"
     );
 }
 

@@ -2,6 +2,7 @@
 
 mod heap;
 mod ids;
+mod warnings;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,8 @@ use crate::{
     RecordKind, StringId, Subject, ThreadSerial, TraceSerial,
 };
 use heap::HeapDumps;
+use warnings::Tolerance;
+pub use warnings::{Occurrences, Warning};
 
 /// "Any thread", and the unknown thread: never started, yet traces may name them.
 const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
@@ -32,6 +35,8 @@ pub struct Summary {
     pub heap_dumps: u64,
     /// How many records of each kind stand in them, ordered by tag; kinds that they do not have are not in here.
     pub heap_records: BTreeMap<HeapKind, u64>,
+    /// What it does that [`check`] refuses and [`check_tolerantly`] lets pass; nothing after [`check`].
+    pub warnings: BTreeMap<Warning, Occurrences>,
     /// Bytes of the whole file.
     pub bytes: u64,
 }
@@ -73,6 +78,8 @@ impl fmt::Display for Summary {
 /// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
 /// much memory their instances take.
 ///
+/// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file.
+///
 /// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
 /// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where
 /// instances come before their classes.
@@ -80,6 +87,18 @@ impl fmt::Display for Summary {
 /// # Errors
 /// A [`Fault`] of the file: the first one, but those of a heap dump as a whole are found at its end.
 pub fn check<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
+    verify(source, Tolerance::new(true))
+}
+
+/// [`check`], but what old tools always did is no fault: it is counted in [`Summary::warnings`].
+///
+/// # Errors
+/// As [`check`].
+pub fn check_tolerantly<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
+    verify(source, Tolerance::new(false))
+}
+
+fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary, Fault> {
     let mut reader = Reader::new(source)?;
     let header = reader.header();
     let mut defined = Defined::default();
@@ -92,13 +111,17 @@ pub fn check<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
         }
         *records.entry(entry.item.kind()).or_default() += 1;
         match entry.item {
-            Item::Record(record) => defined.add(entry.offset, &record)?,
+            Item::Record(Record::String {
+                id: StringId::BROKE_OFF,
+                ref text,
+            }) => return Err(heap_dumps.broke_off(entry.offset, text)),
+            Item::Record(record) => defined.add(entry.offset, &record, &mut tolerance)?,
             Item::HeapDump { length, .. } => {
                 heap_dump_bytes += u64::from(length);
                 let (offset, kind) = (entry.offset, entry.item.kind());
-                heap_dumps.read(&mut reader, offset, kind, &defined)?;
+                heap_dumps.read(&mut reader, offset, kind, &defined, &mut tolerance)?;
             }
-            Item::HeapDumpEnd => heap_dumps.end(&mut reader, &defined)?,
+            Item::HeapDumpEnd => heap_dumps.end(&mut reader, &defined, &mut tolerance)?,
         }
     }
     heap_dumps.ended()?;
@@ -108,6 +131,7 @@ pub fn check<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
         heap_dump_bytes,
         heap_dumps: heap_dumps.complete,
         heap_records: heap_dumps.records,
+        warnings: tolerance.warnings,
         bytes: reader.position(),
     })
 }
@@ -161,15 +185,26 @@ struct Spanned {
 
 impl Defined {
     /// Verifies a record against what is defined, then adds what it defines.
-    fn add(&mut self, offset: u64, record: &Record<'_>) -> Result<(), Fault> {
+    fn add(
+        &mut self,
+        offset: u64,
+        record: &Record<'_>,
+        tolerance: &mut Tolerance,
+    ) -> Result<(), Fault> {
         let subject = Subject::of(record);
-        each_named(record, |named| match self.has(named, subject.kind) {
-            true => Ok(()),
-            false => Err(Fault::Undefined {
+        each_named(record, |named| {
+            let mut may_be_missing = || {
+                matches!(named, Named::Thread(_))
+                    && tolerance.allows(Warning::ThreadNotStarted, offset)
+            };
+            if self.has(named, subject.kind) || may_be_missing() {
+                return Ok(());
+            }
+            Err(Fault::Undefined {
                 offset,
                 subject,
                 named,
-            }),
+            })
         })?;
         let same = match *record {
             // No record names a note, and each is for its place.
@@ -224,8 +259,9 @@ impl Defined {
                 (object, trace, name, group, parent_group),
             ),
             Record::EndThread { serial } => {
-                let unwritten =
-                    self.writer == Writer::JdkAgent && !self.threads.contains_key(&serial);
+                let unwritten = !self.threads.contains_key(&serial)
+                    && (self.writer == Writer::JdkAgent
+                        || tolerance.allows(Warning::ThreadNotStarted, offset));
                 if !unwritten && !end(&mut self.threads, serial) {
                     return Err(Fault::NotRunning {
                         offset,

@@ -1,6 +1,6 @@
 //! Moments as C's `ctime` writes them: `Fri Nov 20 10:39:11 2026`.
 
-use chrono::{DateTime, Datelike, Local, TimeZone};
+use chrono::{DateTime, Datelike, Local, NaiveDateTime, TimeZone};
 
 use crate::{Micros, Millis};
 
@@ -26,9 +26,30 @@ where
     }
 }
 
+/// The moment that prints so in local time; of two that do, the earlier one.
+pub(crate) fn parse(text: &str) -> Option<Millis> {
+    let local = NaiveDateTime::parse_from_str(text.trim(), "%a %b %e %H:%M:%S %Y").ok()?;
+    let moment = Local.from_local_datetime(&local).earliest()?;
+    u64::try_from(moment.timestamp_millis()).ok().map(Millis)
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::{FixedOffset, Utc};
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let moment = Millis(1_795_171_151_000);
+        assert_eq!(parse(&ctime(moment, Micros(0))), Some(moment));
+        for none in [
+            "",
+            OUT_OF_RANGE,
+            "Fri Nov 20 10:39:11",
+            "Fri Nov 31 10:39:11 2026",
+        ] {
+            assert_eq!(parse(none), None, "{none}");
+        }
+    }
 
     use super::*;
 

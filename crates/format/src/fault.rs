@@ -75,6 +75,23 @@ pub enum Fault {
         /// Where its first segment starts.
         offset: u64,
     },
+    /// The writer could not finish a heap dump, and says so.
+    #[error("byte {at}: {what}: {reason}", at = start.unwrap_or(*offset), what = broke_off(*start))]
+    DumpBrokeOff {
+        /// Where its first record starts; `None` where none was written.
+        start: Option<u64>,
+        /// Where the record that says it starts.
+        offset: u64,
+        /// What happened, fit to be printed.
+        reason: String,
+    },
+}
+
+fn broke_off(start: Option<u64>) -> &'static str {
+    match start {
+        Some(_) => "the heap dump that starts here broke off",
+        None => "a heap dump broke off before its first record",
+    }
 }
 
 impl Fault {
@@ -90,6 +107,7 @@ impl Fault {
             | Fault::CpuTotal { offset, .. }
             | Fault::Heap { offset, .. }
             | Fault::DumpNotEnded { offset } => offset,
+            Fault::DumpBrokeOff { start, offset, .. } => start.unwrap_or(offset),
         }
     }
 

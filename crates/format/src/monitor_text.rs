@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use crate::ctime::ctime;
 use crate::monitor::UNKNOWN_THREAD;
-use crate::text::{TextEncoder, percent, printable};
+use crate::printable::printable;
+use crate::text::{TextEncoder, percent};
 use crate::{
     ContendedTime, Micros, MonitorRecord, MonitorState, ThreadSerial, ThreadState, ThreadStatus,
 };

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use foldhash::HashMap;
 
+use crate::printable::printable;
 use crate::timing::millis;
 use crate::{ClassSerial, Encoder, FrameId, Micros, Millis, Record, StringId, Timing};
 
@@ -49,8 +50,8 @@ impl Encoder for OldProfEncoder {
 
     fn record(&mut self, _time: Micros, record: &Record<'_>, _out: &mut Vec<u8>) {
         match *record {
-            Record::String { id, ref text } if id.0 < StringId::NOTE.0 => {
-                self.strings.insert(id, crate::text::printable(text));
+            Record::String { id, ref text } if id.0 < StringId::BROKE_OFF.0 => {
+                self.strings.insert(id, printable(text).into());
             }
             Record::LoadClass { serial, name, .. } => {
                 self.classes.insert(serial, name);

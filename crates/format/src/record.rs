@@ -46,6 +46,11 @@ impl StringId {
     /// estimates, say. No record names it, and it may come again with another text. The text format prints it in
     /// parentheses, on a line of its own.
     pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
+
+    /// A STRING under this id stands in place of HEAP DUMP END: the segments before it are a dump that broke off, for
+    /// the reason that the text gives in a few words. Without a segment before it, a dump broke off before it began.
+    /// The text format has `HEAP DUMP BROKE OFF (reason)` for it.
+    pub const BROKE_OFF: StringId = StringId(StringId::USED_ONCE - 2);
 }
 
 /// Where in its source file a frame stands.

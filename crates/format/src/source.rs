@@ -1,6 +1,9 @@
 //! Files that may be compressed.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::cell::RefCell;
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::mem;
+use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -8,6 +11,8 @@ use flate2::bufread::MultiGzDecoder;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Compressed bytes that are read at once.
 const PIECE: usize = 64 * 1024;
+/// Decompressed bytes that are kept behind each place: a reader goes back by as much as it has read ahead.
+const KEPT: usize = 128 * 1024;
 
 /// What can be read, and read again.
 pub trait Source: Read + Seek {}
@@ -15,6 +20,9 @@ pub trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
 /// The bytes of a file from where it stands, which come out as they were before where the file is compressed with gzip.
+///
+/// Who goes back in a compressed file to read a part of it again, and from there on never before that part, has it
+/// decompressed twice in all, however often this happens.
 ///
 /// # Errors
 /// Those of reading the first bytes.
@@ -26,53 +34,45 @@ pub fn decompressed<'a>(mut file: impl Source + 'a) -> io::Result<Box<dyn Source
         .read_to_end(&mut first)?;
     file.seek(SeekFrom::Start(start))?;
     if first == GZIP {
-        let file = BufReader::with_capacity(PIECE, file);
         return Ok(Box::new(Decompressed::new(file, start)));
     }
     Ok(Box::new(file))
 }
 
-/// What is in a gzip file. To go back in it is to read it from its start.
+/// What is in a gzip file, decompressed at two places: one is ahead of the other when a part is read again.
 struct Decompressed<R> {
-    /// `None` after a failure to go back.
-    decoder: Option<MultiGzDecoder<R>>,
+    file: Rc<RefCell<R>>,
     /// Where in the file it starts.
     start: u64,
+    /// The place that is read at.
+    here: Place<R>,
+    /// The place that was read at before.
+    there: Option<Place<R>>,
     position: u64,
 }
 
-impl<R: BufRead + Seek> Decompressed<R> {
+impl<R: Source> Decompressed<R> {
     fn new(file: R, start: u64) -> Self {
+        let file = Rc::new(RefCell::new(file));
         Self {
-            decoder: Some(MultiGzDecoder::new(file)),
+            here: Place::new(&file, start),
+            there: None,
+            file,
             start,
             position: 0,
         }
     }
-
-    fn restart(&mut self) -> io::Result<()> {
-        let mut file = self.decoder.take().ok_or_else(lost)?.into_inner();
-        file.seek(SeekFrom::Start(self.start))?;
-        *self = Self::new(file, self.start);
-        Ok(())
-    }
 }
 
-impl<R: BufRead + Seek> Read for Decompressed<R> {
+impl<R: Source> Read for Decompressed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let decoder = self.decoder.as_mut().ok_or_else(lost)?;
-        let count = decoder.read(buffer).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => io::Error::other(
-                "the compressed data ends before its end; the program was killed, or still runs",
-            ),
-            _ => error,
-        })?;
+        let count = self.here.read(self.position, buffer)?;
         self.position += count as u64;
         Ok(count)
     }
 }
 
-impl<R: BufRead + Seek> Seek for Decompressed<R> {
+impl<R: Source> Seek for Decompressed<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let position = match to {
             SeekFrom::Start(position) => Some(position),
@@ -81,22 +81,103 @@ impl<R: BufRead + Seek> Seek for Decompressed<R> {
             SeekFrom::End(_) => None,
         };
         let position = position.ok_or(ErrorKind::InvalidInput)?;
-        if position < self.position {
-            self.restart()?;
+        if !self.here.reaches(position) {
+            let there = self.there.take().filter(|there| there.reaches(position));
+            let there = there.unwrap_or_else(|| Place::new(&self.file, self.start));
+            self.there = Some(mem::replace(&mut self.here, there));
         }
-        let ahead = position - self.position;
-        io::copy(&mut self.by_ref().take(ahead), &mut io::sink())?;
+        self.position = self.here.go_to(position)?;
         Ok(self.position)
     }
 }
 
-fn lost() -> io::Error {
-    io::Error::other("the file could not be read again")
+/// A place in what is decompressed, which only goes on.
+struct Place<R> {
+    decoder: MultiGzDecoder<BufReader<Shared<R>>>,
+    /// What was decompressed last.
+    kept: Vec<u8>,
+    /// Where what is kept ends.
+    end: u64,
+}
+
+impl<R: Source> Place<R> {
+    fn new(file: &Rc<RefCell<R>>, start: u64) -> Self {
+        let shared = Shared {
+            file: Rc::clone(file),
+            position: start,
+        };
+        Self {
+            decoder: MultiGzDecoder::new(BufReader::with_capacity(PIECE, shared)),
+            kept: Vec::new(),
+            end: 0,
+        }
+    }
+
+    /// Whether `position` can be read without starting again.
+    fn reaches(&self, position: u64) -> bool {
+        position >= self.end - self.kept.len() as u64
+    }
+
+    /// Decompresses up to `position`, or the end; returns where that is.
+    fn go_to(&mut self, position: u64) -> io::Result<u64> {
+        while self.end < position && self.decompress()? {}
+        Ok(position.min(self.end))
+    }
+
+    /// Reads at a position that it reaches, up to the end of which it was asked to go.
+    fn read(&mut self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if position == self.end && !self.decompress()? {
+            return Ok(0);
+        }
+        let behind = (self.end - position) as usize;
+        let kept = &self.kept[self.kept.len() - behind..];
+        let count = kept.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&kept[..count]);
+        Ok(count)
+    }
+
+    /// Decompresses the next piece; returns whether there was more.
+    fn decompress(&mut self) -> io::Result<bool> {
+        if self.kept.len() >= 2 * KEPT {
+            self.kept.drain(..self.kept.len() - KEPT);
+        }
+        let length = self.kept.len();
+        self.kept.resize(length + PIECE, 0);
+        let read = self.decoder.read(&mut self.kept[length..]);
+        let count = *read.as_ref().unwrap_or(&0);
+        self.kept.truncate(length + count);
+        self.end += count as u64;
+        match read {
+            Ok(count) => Ok(count > 0),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(io::Error::other(
+                "the compressed data ends before its end; the program was killed, or still runs",
+            )),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A file that is read at several places.
+struct Shared<R> {
+    file: Rc<RefCell<R>>,
+    position: u64,
+}
+
+impl<R: Source> Read for Shared<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.borrow_mut();
+        file.seek(SeekFrom::Start(self.position))?;
+        let count = file.read(buffer)?;
+        self.position += count as u64;
+        Ok(count)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io::{Cursor, Write};
+    use std::iter;
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
@@ -126,6 +207,50 @@ mod tests {
                 assert_eq!(reached, place);
                 assert_eq!(rest(&mut source), content[place as usize..]);
             }
+        }
+    }
+
+    /// Counts the bytes that are read of it.
+    struct Counted<'a>(Cursor<&'a [u8]>, &'a Cell<usize>);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            self.1.set(self.1.get() + count);
+            Ok(count)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn parts_that_are_read_again_cost_one_more_pass_in_all() {
+        let mut number: u32 = 1;
+        let content: Vec<u8> = iter::repeat_with(|| {
+            number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (number >> 24) as u8
+        })
+        .take(8_000_000)
+        .collect();
+        for part in [100, 70_000, 1_000_000] {
+            let (file, count) = (compressed(&content), Cell::new(0));
+            let counted = Counted(Cursor::new(&file), &count);
+            let mut source = decompressed(counted).expect("it can be read");
+            let mut buffer = vec![0; part];
+            for (index, part) in content.chunks(part).enumerate().step_by(3) {
+                let start = (index * buffer.len()) as u64;
+                for _ in 0..2 {
+                    source.seek(SeekFrom::Start(start)).expect("it is there");
+                    let read = &mut buffer[..part.len()];
+                    source.read_exact(read).expect("it is there");
+                    assert_eq!(read, part);
+                }
+            }
+            assert!(count.get() <= 2 * file.len() + 4, "{} bytes", count.get());
         }
     }
 

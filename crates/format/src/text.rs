@@ -9,12 +9,14 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use crate::ctime::ctime;
+use crate::printable::printable;
 use crate::timing::millis;
 use crate::{
     AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
     Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
 };
-use heap::{HeapText, source_name};
+use heap::HeapText;
+pub use heap::source_name;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -89,8 +91,7 @@ This file is the profile of a Java program, written as a sequence of records:
 /// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is what
 /// an object takes in a heap with references of 4 bytes, the default below 32 GB, as far as its fields tell.
 ///
-/// Names print as they are where they are UTF-8, with U+FFFD for what is not; control characters print as `?`, so that
-/// no name can pass for a line of its own.
+/// Names print as [`printable`] gives them, so that no name can pass for a line of its own.
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
@@ -145,8 +146,12 @@ impl Encoder for TextEncoder {
             } => {
                 writeln!(out, "({})", printable(text)).expect("a Vec takes every write");
             }
+            Record::String {
+                id: StringId::BROKE_OFF,
+                ref text,
+            } => self.heap_broke_off(text, out),
             Record::String { id, ref text } => {
-                self.strings.insert(id, printable(text));
+                self.strings.insert(id, printable(text).into());
             }
             Record::LoadClass {
                 serial,
@@ -376,9 +381,8 @@ impl TextEncoder {
         text.push(':');
         match line {
             Line::Number(number) => text.push_str(&number.to_string()),
-            Line::Unknown => text.push_str("Unknown line"),
-            Line::Compiled => text.push_str("Compiled method"),
-            Line::Native => text.push_str("Native method"),
+            // Parsers know a number or this. The binary format tells native methods apart.
+            Line::Unknown | Line::Compiled | Line::Native => text.push_str("Unknown line"),
         }
         text.push(')');
         FrameText {
@@ -406,18 +410,6 @@ impl TextEncoder {
             _ => self.strings.get(&id).map_or(UNKNOWN, |text| text),
         }
     }
-}
-
-pub(crate) fn printable(text: &[u8]) -> Box<str> {
-    let text = String::from_utf8_lossy(text);
-    if !text.contains(is_control) {
-        return text.into();
-    }
-    text.replace(is_control, "?").into()
-}
-
-fn is_control(character: char) -> bool {
-    character.is_ascii_control()
 }
 
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {

@@ -31,11 +31,13 @@ impl<R: Read> Window<R> {
         self.position
     }
 
-    /// Reads until `wanted` bytes are at hand, or the source ends; returns how many of them are.
+    /// Reads until `wanted` bytes are at hand, or the source ends; returns how many of them are. At most 64 KB more are read.
     pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<usize> {
         while self.end - self.start < wanted {
             self.make_room(wanted);
-            match self.source.read(&mut self.buffer[self.end..]) {
+            // Sources keep no more than this for who goes back.
+            let ahead = self.buffer.len().min(self.start + wanted.max(INITIAL));
+            match self.source.read(&mut self.buffer[self.end..ahead]) {
                 Ok(0) => return Ok(self.end - self.start),
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -6,8 +6,10 @@ use std::io::{Read, Seek};
 use foldhash::HashSet;
 
 use super::ids::Ids;
+use super::warnings::{Tolerance, Warning};
 use super::{Defined, Writer};
 use crate::heap::{ClassIndex, Classes, each_name, id_at};
+use crate::printable::printable;
 use crate::{
     ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
     Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
@@ -32,11 +34,15 @@ impl HeapDumps {
         offset: u64,
         kind: RecordKind,
         defined: &Defined,
+        tolerance: &mut Tolerance,
     ) -> Result<(), Fault> {
         if kind == RecordKind::HeapDump {
             self.ended()?;
         }
-        let dump = self.open.get_or_insert_with(|| Dump::new(reader, offset));
+        let strict = tolerance.strict;
+        let dump = self
+            .open
+            .get_or_insert_with(|| Dump::new(reader, offset, strict));
         let mut counts = [0; 256];
         dump.read(reader, defined, |kind| counts[usize::from(kind.tag())] += 1)?;
         for kind in HeapKind::ALL {
@@ -46,7 +52,7 @@ impl HeapDumps {
             }
         }
         match kind {
-            RecordKind::HeapDump => self.end(reader, defined),
+            RecordKind::HeapDump => self.end(reader, defined, tolerance),
             _ => Ok(()),
         }
     }
@@ -56,6 +62,7 @@ impl HeapDumps {
         &mut self,
         reader: &mut Reader<R>,
         defined: &Defined,
+        tolerance: &mut Tolerance,
     ) -> Result<(), Fault> {
         let Some(mut dump) = self.open.take() else {
             return Ok(());
@@ -69,7 +76,17 @@ impl HeapDumps {
         if dump.postponed || !dump.ids.is_closed() {
             dump.read_again(reader, defined)?;
         }
+        tolerance.merge(dump.tolerance);
         Ok(())
+    }
+
+    /// The fault of the dump that the record at `offset` says broke off.
+    pub(super) fn broke_off(&self, offset: u64, reason: &[u8]) -> Fault {
+        Fault::DumpBrokeOff {
+            start: self.open.as_ref().map(|dump| dump.start),
+            offset,
+            reason: printable(reason).into_owned(),
+        }
     }
 
     /// Whether no dump is in the middle of its segments.
@@ -109,6 +126,8 @@ struct Dump {
     trace: Option<TraceSerial>,
     /// The long object whose pieces come next.
     long: Option<Long>,
+    /// What is let pass in it.
+    tolerance: Tolerance,
 }
 
 /// An object whose content comes in pieces.
@@ -131,7 +150,7 @@ enum Content {
 }
 
 impl Dump {
-    fn new<R: Read>(reader: &Reader<R>, start: u64) -> Dump {
+    fn new<R: Read>(reader: &Reader<R>, start: u64, strict: bool) -> Dump {
         Dump {
             start,
             id_size: reader.header().id_size,
@@ -142,6 +161,7 @@ impl Dump {
             held: HashSet::default(),
             trace: None,
             long: None,
+            tolerance: Tolerance::new(strict),
         }
     }
 
@@ -205,7 +225,7 @@ impl Dump {
                 class,
                 fields,
             } => {
-                self.object(object, trace, record.kind(), defined)?;
+                self.object(offset, object, trace, record.kind(), defined)?;
                 content = self.instance(class, fields, long)?;
                 object
             }
@@ -215,7 +235,7 @@ impl Dump {
                 class,
                 elements,
             } => {
-                self.object(object, trace, record.kind(), defined)?;
+                self.object(offset, object, trace, record.kind(), defined)?;
                 if self.classes.find(class).is_none() {
                     self.postpone(HeapFault::NoClass {
                         role: "class",
@@ -224,14 +244,14 @@ impl Dump {
                 }
                 // Where roots come last, the second pass finds it here.
                 if !self.held.contains(&object) {
-                    self.elements(elements)?;
+                    self.elements(offset, elements)?;
                     content = Content::Elements;
                 }
                 object
             }
             HeapRecord::PrimitiveArray { object, trace, .. }
             | HeapRecord::PrimitiveArrayWithoutData { object, trace, .. } => {
-                self.object(object, trace, record.kind(), defined)?;
+                self.object(offset, object, trace, record.kind(), defined)?;
                 object
             }
             HeapRecord::Class(ref class) => {
@@ -239,11 +259,11 @@ impl Dump {
                 class.class
             }
             HeapRecord::Root { object, root } => {
-                self.root(object, root, defined)?;
+                self.root(offset, object, root, defined)?;
                 object
             }
             HeapRecord::HeapInfo { name, .. } => {
-                self.named(Named::String(name), HeapKind::HeapInfo, defined)?;
+                self.named(offset, Named::String(name), HeapKind::HeapInfo, defined)?;
                 ObjectId(0)
             }
         };
@@ -259,6 +279,7 @@ impl Dump {
     #[inline]
     fn object(
         &mut self,
+        offset: u64,
         object: ObjectId,
         trace: TraceSerial,
         kind: HeapKind,
@@ -271,7 +292,7 @@ impl Dump {
             return Err(HeapFault::Duplicate);
         }
         if self.trace != Some(trace) {
-            self.named(Named::Trace(trace), kind, defined)?;
+            self.named(offset, Named::Trace(trace), kind, defined)?;
             self.trace = Some(trace);
         }
         Ok(())
@@ -319,11 +340,16 @@ impl Dump {
     }
 
     #[inline]
-    fn elements(&mut self, elements: &[u8]) -> Result<(), HeapFault> {
+    fn elements(&mut self, offset: u64, elements: &[u8]) -> Result<(), HeapFault> {
         let id_size = self.id_size;
-        elements
-            .chunks_exact(id_size.bytes() as usize)
-            .try_for_each(|id| refer(&mut self.ids, self.pass, "element", id_at(id, id_size)))
+        for id in elements.chunks_exact(id_size.bytes() as usize) {
+            if let Err(fault) = refer(&mut self.ids, self.pass, "element", id_at(id, id_size))
+                && !self.tolerance.allows(Warning::ElementNotDumped, offset)
+            {
+                return Err(fault);
+            }
+        }
+        Ok(())
     }
 
     fn piece(&mut self, bytes: &[u8], last: bool) -> Result<(), Fault> {
@@ -332,7 +358,7 @@ impl Dump {
         };
         let (kind, result) = match long.content {
             Content::Plain => return Ok(()),
-            Content::Elements => (HeapKind::ObjectArray, self.elements(bytes)),
+            Content::Elements => (HeapKind::ObjectArray, self.elements(long.offset, bytes)),
             Content::Fields(class, ref mut fields) => {
                 fields.extend_from_slice(bytes);
                 let result = if last {
@@ -356,7 +382,7 @@ impl Dump {
         class: &ClassDump<'_>,
         defined: &Defined,
     ) -> Result<(), HeapFault> {
-        self.object(class.class, class.trace, HeapKind::Class, defined)?;
+        self.object(offset, class.class, class.trace, HeapKind::Class, defined)?;
         for (role, id) in [
             ("superclass", class.super_class),
             ("class loader", class.loader),
@@ -377,7 +403,7 @@ impl Dump {
             return Ok(());
         }
         each_name(class, |name| {
-            self.named(Named::String(name), HeapKind::Class, defined)
+            self.named(offset, Named::String(name), HeapKind::Class, defined)
         })?;
         if !defined.is_class(class.class) {
             return Err(HeapFault::NotLoaded);
@@ -386,8 +412,15 @@ impl Dump {
         Ok(())
     }
 
-    fn root(&mut self, object: ObjectId, root: Root, defined: &Defined) -> Result<(), HeapFault> {
-        let thread = |thread: ThreadSerial| self.named(Named::Thread(thread), root.kind(), defined);
+    fn root(
+        &mut self,
+        offset: u64,
+        object: ObjectId,
+        root: Root,
+        defined: &Defined,
+    ) -> Result<(), HeapFault> {
+        let mut thread =
+            |thread: ThreadSerial| self.named(offset, Named::Thread(thread), root.kind(), defined);
         match root {
             Root::JniLocal { thread: serial, .. }
             | Root::JavaFrame { thread: serial, .. }
@@ -399,7 +432,7 @@ impl Dump {
                 trace,
             } => {
                 thread(serial)?;
-                self.named(Named::Trace(trace), root.kind(), defined)?;
+                self.named(offset, Named::Trace(trace), root.kind(), defined)?;
             }
             Root::JniGlobal { .. } if defined.writer == Writer::HeapDumper => {
                 self.held.insert(object);
@@ -409,8 +442,19 @@ impl Dump {
         refer(&mut self.ids, self.pass, "object", object.0)
     }
 
-    fn named(&self, named: Named, by: HeapKind, defined: &Defined) -> Result<(), HeapFault> {
+    fn named(
+        &mut self,
+        offset: u64,
+        named: Named,
+        by: HeapKind,
+        defined: &Defined,
+    ) -> Result<(), HeapFault> {
         if self.pass == Pass::Second || defined.has_for_heap(named, by) {
+            return Ok(());
+        }
+        if matches!(named, Named::Thread(_))
+            && self.tolerance.allows(Warning::ThreadNotStarted, offset)
+        {
             return Ok(());
         }
         Err(HeapFault::Undefined(named))

@@ -4,7 +4,8 @@ use std::io::{Read, Seek};
 
 use super::{ClassIndex, Classes};
 use crate::{
-    BasicType, HeapItem, HeapRecord, IdSize, Item, ObjectId, ReadError, Reader, RecordKind,
+    BasicType, HeapItem, HeapRecord, IdSize, Item, ObjectId, ReadError, Reader, Record, RecordKind,
+    StringId,
 };
 
 /// What a heap dump holds.
@@ -129,6 +130,10 @@ impl<R: Read + Seek> Reader<R> {
         while let Ok(Some(entry)) = self.read() {
             let kind = match entry.item {
                 Item::HeapDumpEnd => break,
+                Item::Record(Record::String {
+                    id: StringId::BROKE_OFF,
+                    ..
+                }) => break,
                 Item::HeapDump { .. } => entry.item.kind(),
                 Item::Record(_) => continue,
             };

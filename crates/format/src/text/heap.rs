@@ -9,6 +9,7 @@ use super::digits::{put_decimal, put_hex};
 use super::{TextEncoder, UNKNOWN};
 use crate::ctime::ctime;
 use crate::heap::{ClassIndex, Classes, array_size, class_of, id_at, instance_size};
+use crate::printable::printable;
 use crate::{
     BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
     Micros, ObjectId, Record, Root, StringId, TraceSerial, Value,
@@ -146,6 +147,13 @@ impl TextEncoder {
         if self.heap.open.take().is_some() {
             out.extend_from_slice(b"HEAP DUMP END\n");
         }
+    }
+
+    /// Ends a heap dump that is not complete.
+    pub(super) fn heap_broke_off(&mut self, reason: &[u8], out: &mut Vec<u8>) {
+        self.heap.open = None;
+        writeln!(out, "HEAP DUMP BROKE OFF ({})", printable(reason))
+            .expect("a Vec takes every write");
     }
 
     /// Appends the records of a segment that the agent made.
@@ -463,7 +471,8 @@ fn java_name(element: BasicType) -> &'static str {
 }
 
 /// A class's name as in Java source. The VM's own dumper writes it as in class files: `java/lang/String`, `[[I`.
-pub(super) fn source_name(name: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn source_name(name: &str) -> Cow<'_, str> {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
     if dimensions == 0 {

@@ -1,6 +1,7 @@
 //! The format as its users see it: encoders, reader and checker from outside the crate.
 
 mod binary;
+mod broke_off;
 mod check;
 mod command;
 mod common;
@@ -10,6 +11,8 @@ mod heap_reader;
 mod heap_readers;
 mod heap_text;
 mod monitor;
+mod old_tools;
 mod reader;
 mod round_trip;
 mod text;
+mod text_reader;

@@ -80,7 +80,7 @@ fn the_description_says_what_samples_mean_and_cannot_be_taken_for_records() {
 }
 
 #[test]
-fn lines_and_sources() {
+fn a_line_is_a_number_or_unknown() {
     let Record::Frame {
         id,
         method,
@@ -117,10 +117,10 @@ fn lines_and_sources() {
         "TRACE 300001:
 \tSpin.hot(Spin.java:4294967295)
 \tSpin.hot(Spin.java:Unknown line)
-\tSpin.hot(Spin.java:Native method)
-\tSpin.hot(Spin.java:Compiled method)
+\tSpin.hot(Spin.java:Unknown line)
+\tSpin.hot(Spin.java:Unknown line)
 \tSpin.hot(<Unknown Source>:Unknown line)
-\tSpin.hot(<Unknown Source>:Native method)
+\tSpin.hot(<Unknown Source>:Unknown line)
 "
     );
 }
@@ -215,6 +215,35 @@ fn a_name_cannot_forge_a_line() {
     let name = "a\"?THREAD END (id = 1)????[2J?\u{e9}\u{fffd}\u{2603}";
     let expected =
         format!("THREAD START (obj=1, id = 200001, name=\"{name}\", group=\"{name}\")\n");
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn what_a_terminal_obeys_stays_out_of_every_line() {
+    let body = body_of(&[
+        string(1, "A\u{1b}]0;\u{7}"),
+        string(2, "b\u{9b}31m"),
+        string(3, "()V"),
+        string(4, "C\u{202e}avaj.\u{2066}"),
+        string(5, "d\u{85}\u{2028}\u{2029}\u{200f}"),
+        Record::String {
+            id: StringId::NOTE,
+            text: Cow::Borrowed("n\u{9d}\u{61c}".as_bytes()),
+        },
+        load_class(100_001, 1),
+        frame(500_001, 2, Line::Unknown),
+        trace(300_001, 0, &[500_001]),
+        Record::StartThread {
+            serial: ThreadSerial(200_001),
+            object: ObjectId(1),
+            trace: TraceSerial(300_001),
+            name: StringId(5),
+            group: StringId(5),
+            parent_group: StringId(0),
+        },
+    ]);
+    let expected = "(n??)\nTRACE 300001:\n\tA?]0;?.b?31m(C?avaj.?:Unknown line)\n\
+                    THREAD START (obj=1, id = 200001, name=\"d????\", group=\"d????\")\n";
     assert_eq!(body, expected);
 }
 

@@ -72,7 +72,6 @@ impl Parser {
                     .map_or("<Unknown Source>", String::as_str);
                 let line = match line {
                     Line::Number(number) => number.to_string(),
-                    Line::Native => "Native method".to_owned(),
                     _ => "Unknown line".to_owned(),
                 };
                 let frame = format!("{class}.{method}({file}:{line})");

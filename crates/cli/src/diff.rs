@@ -1,0 +1,283 @@
+//! `hprof diff`: what has changed from one run to another.
+
+mod gate;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hprof_profile::{By, Change, Costs, Metric, Profile, changes, scaled};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::profile::{Opened, open};
+use crate::table::{Style, Table, number, signed, unit};
+use gate::Gate;
+
+/// Compare two profiles: what grew, what shrank, what appeared, what vanished
+///
+/// Changes are those of what was spent in a row itself, or with --total in it
+/// and in all that it called. With --normalise the base is scaled to the total
+/// of the new profile, for runs of different length. With --fail-if, the exit
+/// status is 3 where a total has changed as told:
+///   --fail-if 'alloc-bytes > 5%'     more than 5 % above the base
+///   --fail-if 'cpu < -100'           more than 100 below the base
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The profile to compare with; `-` is the standard input
+    base: PathBuf,
+
+    /// The profile that is compared; `-` is the standard input
+    new: PathBuf,
+
+    /// Which value, as in `hprof top`
+    #[arg(long)]
+    value: Option<Metric>,
+
+    /// What makes a row, as in `hprof top`
+    #[arg(long, default_value_t)]
+    by: By,
+
+    /// Compare what was spent in a row and all that it called
+    #[arg(long)]
+    total: bool,
+
+    /// Scale the base to the total of the new profile
+    #[arg(long)]
+    normalise: bool,
+
+    /// Fail where this holds: VALUE > N, VALUE > N%, or with <
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Gate>,
+
+    /// So many rows; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 20)]
+    number: usize,
+
+    /// Write JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+
+    /// Write a table for a pull request
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    value: &'a str,
+    unit: &'a str,
+    by: &'a str,
+    normalised: bool,
+    base_total: u64,
+    new_total: u64,
+    rows: Vec<Row<'a>>,
+    failed: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    base: Option<Sums>,
+    new: Option<Sums>,
+}
+
+#[derive(Serialize)]
+struct Sums {
+    #[serde(rename = "self")]
+    own: u64,
+    total: u64,
+}
+
+/// Two profiles and what is compared of them.
+struct Compared {
+    metric: Metric,
+    base: u64,
+    new: u64,
+    changes: Vec<Change>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let base = open(&arguments.base, None)?;
+    let new = open(&arguments.new, None)?;
+    let compared = arguments.compare(&base, &new)?;
+    let failed = arguments.failed(&base.profile, &new.profile)?;
+    let output = Output::open(None, &arguments.new)?;
+    output.write(|out| {
+        if arguments.json {
+            arguments.json(&compared, &failed, out)
+        } else if arguments.markdown {
+            arguments.markdown(&compared, out)
+        } else {
+            arguments.table(&compared, out)
+        }
+    })?;
+    base.finish()?;
+    new.finish()?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Gate(failed.join("; ")))
+}
+
+impl Arguments {
+    fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
+        let metric = new.metric(&self.new, self.value)?;
+        base.metric(&self.base, Some(metric))?;
+        let (base, new) = (&base.profile, &new.profile);
+        let (before, after) = (base.total(metric), new.total(metric));
+        let scale = if self.normalise {
+            (after, before)
+        } else {
+            (1, 1)
+        };
+        let mut changes = changes(base, new, metric, self.by, scale);
+        if self.total {
+            changes.sort_by_key(|change| {
+                std::cmp::Reverse(change.difference(|costs| costs.total).unsigned_abs())
+            });
+        }
+        changes.retain(|change| change.difference(self.cost()) != 0);
+        if self.number > 0 {
+            changes.truncate(self.number);
+        }
+        Ok(Compared {
+            metric,
+            base: scaled(before, scale),
+            new: after,
+            changes,
+        })
+    }
+
+    /// The gates that fail, in words.
+    fn failed(&self, base: &Profile, new: &Profile) -> Result<Vec<String>, Failure> {
+        let mut failed = Vec::new();
+        for gate in &self.fail_if {
+            for (path, profile) in [(&self.base, base), (&self.new, new)] {
+                if !profile.metrics().contains(&gate.metric) {
+                    let metric = gate.metric;
+                    let what = format_args!("has no value `{metric}`, which --fail-if names");
+                    return Err(Failure::about(path, what));
+                }
+            }
+            let (before, after) = (base.total(gate.metric), new.total(gate.metric));
+            if gate.holds(before, after) {
+                failed.push(format!("{gate}: from {before} to {after}"));
+            }
+        }
+        Ok(failed)
+    }
+
+    fn cost(&self) -> fn(&Costs) -> u64 {
+        match self.total {
+            true => |costs| costs.total,
+            false => |costs| costs.own,
+        }
+    }
+
+    fn table(&self, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", compared.summary())?;
+        let style = Style::of_output();
+        let mut table = Table::new(&["base", "new", "change", "%", "", self.by.name()]);
+        for change in &compared.changes {
+            let columns = compared.columns(change, self.cost());
+            table.row(columns.to_vec(), change.name.clone());
+        }
+        table.write(&style, out)
+    }
+
+    fn markdown(&self, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}\n", compared.summary())?;
+        writeln!(out, "| base | new | change | % | | {} |", self.by)?;
+        writeln!(out, "|---:|---:|---:|---:|---|---|")?;
+        for change in &compared.changes {
+            let columns = compared.columns(change, self.cost()).join(" | ");
+            writeln!(out, "| {columns} | {} |", markdown_text(&change.name))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, compared: &Compared, failed: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let sums = |costs: Costs| Sums {
+            own: costs.own,
+            total: costs.total,
+        };
+        let document = Document {
+            format: "hprof-diff",
+            version: 1,
+            value: compared.metric.name(),
+            unit: compared.metric.unit().name(),
+            by: self.by.name(),
+            normalised: self.normalise,
+            base_total: compared.base,
+            new_total: compared.new,
+            rows: compared
+                .changes
+                .iter()
+                .map(|change| Row {
+                    name: &change.name,
+                    base: change.base.map(sums),
+                    new: change.new.map(sums),
+                })
+                .collect(),
+            failed: failed.to_vec(),
+        };
+        serde_json::to_writer(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+impl Compared {
+    fn summary(&self) -> String {
+        let kind = self.metric.unit();
+        let change = i128::from(self.new) - i128::from(self.base);
+        format!(
+            "{}: from {} to {}{}, {} ({})",
+            self.metric,
+            number(self.base, kind),
+            number(self.new, kind),
+            unit(kind),
+            signed(change, kind),
+            relative(self.base, self.new),
+        )
+    }
+
+    fn columns(&self, change: &Change, cost: fn(&Costs) -> u64) -> [String; 5] {
+        let kind = self.metric.unit();
+        let value = |costs: Option<Costs>| costs.map_or(0, |costs| cost(&costs));
+        let (base, new) = (value(change.base), value(change.new));
+        let seen = match (change.base, change.new) {
+            (None, _) => "appeared",
+            (_, None) => "vanished",
+            _ => "",
+        };
+        [
+            number(base, kind),
+            number(new, kind),
+            signed(change.difference(cost), kind),
+            relative(base, new),
+            seen.to_owned(),
+        ]
+    }
+}
+
+fn relative(base: u64, new: u64) -> String {
+    match base {
+        0 if new == 0 => "0.00%".to_owned(),
+        0 => "new".to_owned(),
+        _ => format!("{:+.2}%", (new as f64 - base as f64) * 100.0 / base as f64),
+    }
+}
+
+/// A name in a Markdown table: as code, so that nothing in it is markup.
+fn markdown_text(name: &str) -> String {
+    let name = name.replace('\n', " ← ");
+    let name = hprof_format::printable(&name)
+        .replace('`', "'")
+        .replace('|', "\\|");
+    format!("`{name}`")
+}

@@ -1,0 +1,131 @@
+//! `hprof flame`: a flame graph.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use hprof_format::printable;
+use hprof_profile::export::{Folding, folded};
+use hprof_profile::{Metric, Unit};
+use inferno::flamegraph::{Direction, Options, from_lines};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::profile::{Choice, open};
+
+/// Draw a flame graph as SVG
+///
+/// Every box is a method, as wide as its share of the value; what it calls
+/// stands on it. The file needs nothing else: a browser opens it, zooms on a
+/// click and searches with Ctrl-F. With --diff, boxes are as wide as in FILE;
+/// red ones have grown against BASE, blue ones have shrunk. A stack that FILE
+/// no longer has is not drawn; `hprof diff` shows those.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+
+    /// The file to write, created for its owner's eyes alone: NAME.svg
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Which value, as in `hprof top`
+    #[arg(long)]
+    value: Option<Metric>,
+
+    /// Start at the innermost frames, with their callers below them
+    #[arg(long)]
+    inverted: bool,
+
+    /// Keep threads apart
+    #[arg(long)]
+    by_thread: bool,
+
+    /// Colour by the change since this profile
+    #[arg(long, value_name = "BASE")]
+    diff: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    if arguments.output.extension().is_none_or(|e| e != "svg") {
+        return Err(Failure::about(
+            &arguments.output,
+            "the name of a flame graph ends in .svg",
+        ));
+    }
+    let opened = arguments.choice.open()?;
+    let metric = opened.metric(file, arguments.value)?;
+    let folding = Folding {
+        inverted: arguments.inverted,
+        by_thread: arguments.by_thread,
+    };
+    let mut lines: Vec<String> = Vec::new();
+    let stacks = folded(&opened.profile, metric, folding);
+    match &arguments.diff {
+        None => lines.extend(
+            stacks
+                .iter()
+                .map(|(stack, value)| format!("{stack} {value}")),
+        ),
+        Some(base_path) => {
+            let base = open(base_path, None)?;
+            base.metric(base_path, Some(metric))?;
+            lines = both(folded(&base.profile, metric, folding), stacks);
+            base.finish()?;
+        }
+    }
+    if lines.is_empty() {
+        return Err(Failure::about(file, format_args!("has no {metric}")));
+    }
+    let title = format!("{metric} of {}", file.display());
+    let mut options = Options::default();
+    options.title = printable(&title).into_owned();
+    options.count_name = match metric.unit() {
+        Unit::Count => metric.name().to_owned(),
+        unit => unit.name().to_owned(),
+    };
+    if arguments.inverted {
+        options.direction = Direction::Inverted;
+    }
+    let output = Output::open(Some(&arguments.output), file)?;
+    output.write(|out| draw(&mut options, &lines, out))?;
+    opened.finish()
+}
+
+fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+    let lines = lines.iter().map(String::as_str);
+    from_lines(options, lines, out).map_err(io::Error::other)
+}
+
+/// Stacks with their value in the base and in the new profile; both lists are sorted by stack.
+fn both(base: Vec<(String, u64)>, new: Vec<(String, u64)>) -> Vec<String> {
+    let mut base = base.into_iter().peekable();
+    let mut lines = Vec::new();
+    for (stack, value) in new {
+        while base.next_if(|(other, _)| *other < stack).is_some() {}
+        let before = base.next_if(|(other, _)| *other == stack);
+        let before = before.map_or(0, |(_, value)| value);
+        lines.push(format!("{stack} {before} {value}"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_stand_beside_each_other() {
+        let list = |stacks: &[(&str, u64)]| {
+            let stacks = stacks
+                .iter()
+                .map(|&(stack, value)| (stack.to_owned(), value));
+            stacks.collect::<Vec<_>>()
+        };
+        let base = list(&[("a", 1), ("b", 2), ("d", 4)]);
+        let new = list(&[("b", 3), ("c", 5), ("d", 6)]);
+        assert_eq!(both(base, new), ["b 2 3", "c 0 5", "d 4 6"]);
+    }
+}

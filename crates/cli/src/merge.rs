@@ -1,0 +1,101 @@
+//! `hprof merge`: the sum of several profiles.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+use hprof_profile::{Added, Form, Merger, WriteError, write};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::profile::open;
+
+/// Add profiles up, by stack, class and thread name
+///
+/// The last dump of each file counts. The sum is exact, whatever the order of
+/// the files. It is written in the binary form; call times and monitors exist in
+/// text alone, so a sum with these is written in the text form, where times are
+/// rounded. Heap dumps are left out.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The files, binary or text, compressed or not; `-` is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The file to write, created for its owner's eyes alone
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Mark what comes from these files: host=NAME, or file for their names
+    #[arg(long, value_name = "LABEL")]
+    label: Vec<Label>,
+}
+
+/// What is marked.
+#[derive(Clone, Debug)]
+enum Label {
+    Host(String),
+    File,
+}
+
+/// What is no label.
+#[derive(Debug, thiserror::Error)]
+#[error("a label is `host=NAME` or `file`")]
+struct NoLabel;
+
+impl std::str::FromStr for Label {
+    type Err = NoLabel;
+
+    fn from_str(text: &str) -> Result<Label, NoLabel> {
+        match text.split_once('=') {
+            None if text == "file" => Ok(Label::File),
+            Some(("host", host)) if !host.is_empty() => Ok(Label::Host(host.to_owned())),
+            _ => Err(NoLabel),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut merger = Merger::default();
+    let show = io::stderr().is_terminal();
+    for (number, path) in (1..).zip(&arguments.files) {
+        if show {
+            let _ = write!(io::stderr(), "\r{number} of {}", arguments.files.len());
+        }
+        let opened = open(path, None)?;
+        merger.add(&opened.profile, &arguments.added(path));
+        // Half a file would make a wrong sum.
+        opened.finish()?;
+    }
+    if show {
+        let _ = writeln!(io::stderr());
+    }
+    let sum = merger.finish();
+    let failed = |error| match error {
+        WriteError::Io(error) => Failure::writing(&arguments.output, &error),
+        error @ WriteError::Mixed => Failure::about(&arguments.output, error),
+    };
+    if Form::of(&sum).is_none() {
+        return Err(failed(WriteError::Mixed));
+    }
+    let inputs = arguments.files.iter().map(PathBuf::as_path);
+    let file = output::create(&arguments.output, inputs)?;
+    let mut file = BufWriter::new(file);
+    write(&sum, &mut file).map_err(failed)?;
+    file.flush()
+        .map_err(|error| Failure::writing(&arguments.output, &error))
+}
+
+impl Arguments {
+    fn added(&self, path: &std::path::Path) -> Added {
+        let mut added = Added::default();
+        for label in &self.label {
+            match label {
+                Label::Host(host) => added.host = Some(host.clone()),
+                Label::File => added.file = Some(path.display().to_string()),
+            }
+        }
+        added
+    }
+}

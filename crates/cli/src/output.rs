@@ -1,0 +1,66 @@
+//! Where a command writes to.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::input;
+
+/// Creates a file for its owner's eyes alone; none of `inputs` may be lost by it.
+pub fn create<'a>(
+    path: &Path,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<File, Failure> {
+    if inputs.into_iter().any(|input| is_same(path, input)) {
+        return Err(Failure::about(
+            path,
+            "is the file to be read, and would be lost",
+        ));
+    }
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Failure::about(path, error))
+}
+
+fn is_same(path: &Path, input: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(input)) else {
+        return false;
+    };
+    !input::is_standard(input) && (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// A file, or the standard output where there is none, buffered.
+pub struct Output {
+    /// How failures name it.
+    pub name: PathBuf,
+    writer: BufWriter<Box<dyn Write>>,
+}
+
+impl Output {
+    /// Creates the file.
+    pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
+        let (name, writer): (_, Box<dyn Write>) = match path {
+            Some(path) if !input::is_standard(path) => (path, Box::new(create(path, [input])?)),
+            _ => (Path::new("standard output"), Box::new(io::stdout().lock())),
+        };
+        Ok(Output {
+            name: name.to_owned(),
+            writer: BufWriter::with_capacity(1 << 16, writer),
+        })
+    }
+
+    /// Writes with `write`, and all that is buffered after it.
+    pub fn write(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let written = write(&mut self.writer).and_then(|()| self.writer.flush());
+        written.map_err(|error| Failure::writing(&self.name, &error))
+    }
+}

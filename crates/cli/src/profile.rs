@@ -1,0 +1,76 @@
+//! What the commands that show profiles have in common: the file, the dump of the run, the value.
+
+use std::path::{Path, PathBuf};
+
+use hprof_profile::{Metric, Profile, Wanted, load};
+
+use crate::failure::Failure;
+use crate::input;
+
+/// Which profile.
+#[derive(clap::Args)]
+pub struct Choice {
+    /// The file, binary or text, compressed or not; `-` is the standard input
+    pub file: PathBuf,
+
+    /// Which dump of the run, from 1 on [default: the last]
+    #[arg(long, value_name = "N")]
+    section: Option<u32>,
+}
+
+/// A profile, and what kept its file from being read to the end.
+pub struct Opened {
+    pub profile: Profile,
+    fault: Option<Failure>,
+}
+
+impl Choice {
+    /// Reads the file.
+    pub fn open(&self) -> Result<Opened, Failure> {
+        open(&self.file, self.section)
+    }
+}
+
+/// Reads a file.
+pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
+    let wanted = section.map_or(Wanted::Last, Wanted::Number);
+    let about = |error| Failure::about(path, error);
+    let loaded = load(input::open(path)?, wanted).map_err(about)?;
+    Ok(Opened {
+        profile: loaded.profile,
+        fault: loaded.fault.map(about),
+    })
+}
+
+impl Opened {
+    /// The wanted value, or the first that the file has.
+    pub fn metric(&self, path: &Path, wanted: Option<Metric>) -> Result<Metric, Failure> {
+        let metrics = self.profile.metrics();
+        let Some(&first) = metrics.first() else {
+            // A file that breaks off before its first cost is told as such.
+            let fault = self.fault.as_ref().and_then(Failure::message);
+            let what = "holds no samples, call times, allocation sites or contended monitors";
+            return Err(fault.map_or_else(
+                || Failure::about(path, what),
+                |fault| Failure::Message(fault.to_owned()),
+            ));
+        };
+        match wanted {
+            None => Ok(first),
+            Some(wanted) if metrics.contains(&wanted) => Ok(wanted),
+            Some(wanted) => {
+                let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+                let names = names.join(", ");
+                Err(Failure::about(
+                    path,
+                    format_args!("has no value `{wanted}`, only {names}"),
+                ))
+            }
+        }
+    }
+
+    /// What is said after everything that could be read has been shown.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.fault.map_or(Ok(()), Err)
+    }
+}

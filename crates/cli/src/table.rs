@@ -1,0 +1,232 @@
+//! Tables that fit the terminal.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+
+use hprof_format::printable;
+use hprof_profile::Unit;
+use rustix::termios::tcgetwinsize;
+
+/// Columns of a bar.
+const BAR: usize = 10;
+/// Parts of a block, from an eighth on.
+const BLOCKS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// Columns that a name gets at least.
+const NARROWEST: usize = 20;
+
+/// How the standard output looks.
+pub struct Style {
+    /// Columns; `None` where it is no terminal.
+    width: Option<usize>,
+    colours: bool,
+}
+
+impl Style {
+    /// That of the standard output. `NO_COLOR` turns colours off.
+    pub fn of_output() -> Style {
+        let terminal = io::stdout().is_terminal();
+        let size = terminal.then(|| tcgetwinsize(io::stdout()));
+        let width = size.and_then(Result::ok).map(|size| size.ws_col.into());
+        let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style {
+            width: width.filter(|&width| width > 0),
+            colours: terminal && !no_colour,
+        }
+    }
+
+    /// A name as it may be printed behind `used` columns.
+    pub fn name(&self, name: &str, used: usize) -> String {
+        let name = printable(name);
+        let Some(width) = self.width else {
+            return name.into_owned();
+        };
+        let room = width.saturating_sub(used).max(NARROWEST);
+        let letters = name.chars().count();
+        if letters <= room {
+            return name.into_owned();
+        }
+        // The end says more: it has the method.
+        let kept = name.chars().skip(letters + 1 - room);
+        std::iter::once('…').chain(kept).collect()
+    }
+
+    /// A bar as long as `part` is of `whole`.
+    pub fn bar(&self, part: u64, whole: u64) -> String {
+        let eighths = match whole {
+            0 => 0,
+            _ => (u128::from(part) * (BAR as u128 * 8) / u128::from(whole)) as usize,
+        };
+        let eighths = eighths.min(BAR * 8);
+        let mut bar = "█".repeat(eighths / 8);
+        bar.extend(
+            eighths
+                .checked_rem(8)
+                .filter(|&rest| rest > 0)
+                .map(|rest| BLOCKS[rest - 1]),
+        );
+        let padding = " ".repeat(BAR - bar.chars().count());
+        if !self.colours {
+            return bar + &padding;
+        }
+        let colour = match eighths {
+            40.. => 31,
+            8.. => 33,
+            _ => 32,
+        };
+        format!("\x1b[{colour}m{bar}\x1b[0m{padding}")
+    }
+
+    /// Text that stands out.
+    pub fn bold(&self, text: &str) -> String {
+        if self.colours {
+            return format!("\x1b[1m{text}\x1b[0m");
+        }
+        text.to_owned()
+    }
+}
+
+/// A number in a unit that people read: milliseconds for times.
+pub fn number(value: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Count | Unit::Bytes => value.to_string(),
+        Unit::Nanoseconds => format!("{}.{:06}", value / 1_000_000, value % 1_000_000),
+    }
+}
+
+/// A difference, with its sign.
+pub fn signed(value: i128, unit: Unit) -> String {
+    let size = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
+    let sign = match value {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    format!("{sign}{}", number(size, unit))
+}
+
+/// What [`number`] writes a unit's numbers in.
+pub fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "",
+        Unit::Bytes => " bytes",
+        Unit::Nanoseconds => " ms",
+    }
+}
+
+/// A share in percent.
+pub fn percent(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        _ => part as f64 * 100.0 / whole as f64,
+    }
+}
+
+/// Rows of numbers with a name at the end, as wide as the widest.
+pub struct Table {
+    heads: Vec<String>,
+    rows: Vec<(Vec<String>, String)>,
+}
+
+impl Table {
+    /// A table with these columns, the name's last.
+    pub fn new(heads: &[&str]) -> Table {
+        Table {
+            heads: heads.iter().map(|&head| head.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row. A name of several lines goes on below itself.
+    pub fn row(&mut self, numbers: Vec<String>, name: String) {
+        self.rows.push((numbers, name));
+    }
+
+    /// Writes it.
+    pub fn write(&self, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+        let Some((name_head, heads)) = self.heads.split_last() else {
+            return Ok(());
+        };
+        let mut widths: Vec<usize> = heads.iter().map(String::len).collect();
+        for (numbers, _) in &self.rows {
+            for (width, number) in widths.iter_mut().zip(numbers) {
+                *width = (*width).max(visible(number));
+            }
+        }
+        let used: usize = widths.iter().map(|width| width + 2).sum();
+        let pad = |text: &str, width: usize| " ".repeat(width - visible(text)) + text;
+        let mut line: String = heads
+            .iter()
+            .zip(&widths)
+            .map(|(head, &width)| pad(head, width) + "  ")
+            .collect();
+        line.push_str(name_head);
+        writeln!(out, "{}", style.bold(line.trim_end()))?;
+        for (numbers, name) in &self.rows {
+            let columns = numbers.iter().zip(&widths);
+            let columns: String = columns
+                .map(|(number, &width)| pad(number, width) + "  ")
+                .collect();
+            let mut names = name.lines();
+            let first = style.name(names.next().unwrap_or_default(), used);
+            writeln!(out, "{columns}{first}")?;
+            for name in names {
+                writeln!(out, "{}  {}", " ".repeat(used), style.name(name, used + 2))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Columns of a text whose colours take none.
+fn visible(text: &str) -> usize {
+    let mut count = 0;
+    let mut escaped = false;
+    for character in text.chars() {
+        match character {
+            '\x1b' => escaped = true,
+            'm' if escaped => escaped = false,
+            _ if escaped => {}
+            _ => count += 1,
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Style = Style {
+        width: None,
+        colours: false,
+    };
+
+    #[test]
+    fn bars_are_as_long_as_shares() {
+        assert_eq!(PLAIN.bar(1, 1), "██████████");
+        assert_eq!(PLAIN.bar(1, 2), "█████     ");
+        assert_eq!(PLAIN.bar(1, 80), "▏         ");
+        assert_eq!(PLAIN.bar(0, 0), "          ");
+        assert_eq!(PLAIN.bar(u64::MAX, 1), "██████████");
+    }
+
+    #[test]
+    fn long_names_keep_their_end_on_a_terminal() {
+        let narrow = Style {
+            width: Some(40),
+            colours: false,
+        };
+        assert_eq!(
+            narrow.name("com.example.Foo.method", 30),
+            "…m.example.Foo.metho"
+        );
+        assert_eq!(PLAIN.name("a\x1b[31mb", 0), "a?[31mb");
+    }
+
+    #[test]
+    fn times_are_milliseconds() {
+        assert_eq!(number(1_234_567, Unit::Nanoseconds), "1.234567");
+        assert_eq!(signed(-5, Unit::Bytes), "-5");
+        assert_eq!(signed(5, Unit::Count), "+5");
+    }
+}

@@ -1,0 +1,172 @@
+//! `hprof top`: what costs most.
+
+use std::io::{self, Write};
+
+use hprof_profile::{By, Cost, Metric, Profile, costs};
+use regex::Regex;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::profile::Choice;
+use crate::table::{Style, Table, number, percent, unit};
+
+/// Show what costs most: methods, lines, classes, packages, threads or stacks
+///
+/// `self` is what was spent in a row itself, `total` what was spent in it and in
+/// all that it called; a method that calls itself counts once in its total.
+/// Times are milliseconds. What the file counts in its totals and lists nowhere,
+/// because it fell below the cutoff, is the row `<not listed>`.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+
+    /// What makes a row: method, line, class, package, thread, trace, or type (the class that was allocated, or whose
+    /// monitor was wanted)
+    #[arg(long, default_value_t)]
+    by: By,
+
+    /// Which value: cpu, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, contention
+    /// or contentions [default: the first of these that the file has]
+    #[arg(long)]
+    value: Option<Metric>,
+
+    /// Order by what was spent in the row itself (the default)
+    #[arg(long = "self", conflicts_with = "total")]
+    own: bool,
+
+    /// Order by what was spent in the row and all that it called
+    #[arg(long)]
+    total: bool,
+
+    /// Only rows whose name this regular expression finds
+    #[arg(long, value_name = "REGEX")]
+    filter: Option<Regex>,
+
+    /// So many rows; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 20)]
+    number: usize,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    value: &'a str,
+    unit: &'a str,
+    by: &'a str,
+    section: u32,
+    sections: u32,
+    total: u64,
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    #[serde(rename = "self")]
+    own: u64,
+    total: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    let opened = arguments.choice.open()?;
+    let metric = opened.metric(file, arguments.value)?;
+    let rows = arguments.rows(&opened.profile, metric);
+    let output = Output::open(None, file)?;
+    output.write(|out| match arguments.json {
+        true => arguments.json(&opened.profile, metric, &rows, out),
+        false => arguments.table(&opened.profile, metric, &rows, out),
+    })?;
+    opened.finish()
+}
+
+impl Arguments {
+    fn rows(&self, profile: &Profile, metric: Metric) -> Vec<Cost> {
+        let mut rows = costs(profile, metric, self.by);
+        if let Some(filter) = &self.filter {
+            rows.retain(|row| filter.is_match(&row.name));
+        }
+        if self.total {
+            rows.sort_by_key(|row| std::cmp::Reverse((row.total, row.own)));
+        }
+        if self.number > 0 {
+            rows.truncate(self.number);
+        }
+        rows
+    }
+
+    fn table(
+        &self,
+        profile: &Profile,
+        metric: Metric,
+        rows: &[Cost],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let all = profile.total(metric);
+        heading(profile, metric, all, out)?;
+        let style = Style::of_output();
+        let mut table = Table::new(&["self", "%", "total", "%", "", self.by.name()]);
+        for row in rows {
+            let shown = if self.total { row.total } else { row.own };
+            let numbers = vec![
+                number(row.own, metric.unit()),
+                format!("{:.2}", percent(row.own, all)),
+                number(row.total, metric.unit()),
+                format!("{:.2}", percent(row.total, all)),
+                style.bar(shown, all),
+            ];
+            table.row(numbers, row.name.clone());
+        }
+        table.write(&style, out)
+    }
+
+    fn json(
+        &self,
+        profile: &Profile,
+        metric: Metric,
+        rows: &[Cost],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let document = Document {
+            format: "hprof-top",
+            version: 1,
+            value: metric.name(),
+            unit: metric.unit().name(),
+            by: self.by.name(),
+            section: profile.section,
+            sections: profile.sections,
+            total: profile.total(metric),
+            rows: rows.iter().map(row).collect(),
+        };
+        serde_json::to_writer(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+fn row(cost: &Cost) -> Row<'_> {
+    Row {
+        name: &cost.name,
+        own: cost.own,
+        total: cost.total,
+    }
+}
+
+/// What is shown, and of which dump.
+pub fn heading(profile: &Profile, metric: Metric, all: u64, out: &mut dyn Write) -> io::Result<()> {
+    let total = number(all, metric.unit()) + unit(metric.unit());
+    match (profile.section, profile.sections) {
+        (section, sections @ 2..) => {
+            writeln!(out, "{metric}: {total} (section {section} of {sections})")
+        }
+        _ => writeln!(out, "{metric}: {total}"),
+    }
+}

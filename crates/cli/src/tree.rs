@@ -1,0 +1,200 @@
+//! `hprof tree`: who calls a method, and what it calls.
+
+use std::io::{self, Write};
+
+use hprof_profile::{By, Direction, Metric, Profile, Tree};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::profile::Choice;
+use crate::table::{Style, Table, number, percent};
+use crate::top::heading;
+
+/// Show stacks as a tree, with the share of every branch
+///
+/// Without --callers and --callees the tree has all stacks from their outermost
+/// frames on. METHOD is `Class.method`, or `method` alone. A stack in which the
+/// method stands several times counts once.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+
+    /// Which value, as in `hprof top`
+    #[arg(long)]
+    value: Option<Metric>,
+
+    /// What makes a node: method, line, class or package
+    #[arg(long, default_value_t)]
+    by: By,
+
+    /// Who calls this method
+    #[arg(long, value_name = "METHOD", conflicts_with = "callees")]
+    callers: Option<String>,
+
+    /// What this method calls
+    #[arg(long, value_name = "METHOD")]
+    callees: Option<String>,
+
+    /// Leave out branches with a smaller share of everything, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    min: f64,
+
+    /// So many levels
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+    depth: usize,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    value: &'a str,
+    unit: &'a str,
+    direction: &'a str,
+    section: u32,
+    sections: u32,
+    total: u64,
+    nodes: Vec<Row<'a>>,
+}
+
+/// A node, right behind its parent or a sibling's last descendant.
+#[derive(Serialize)]
+struct Row<'a> {
+    depth: usize,
+    name: &'a str,
+    #[serde(rename = "self")]
+    own: u64,
+    total: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    if matches!(arguments.by, By::Thread | By::Type | By::Trace) {
+        let by = arguments.by;
+        return Err(Failure::Message(format!(
+            "--by {by}: a tree has method, line, class or package"
+        )));
+    }
+    let opened = arguments.choice.open()?;
+    let metric = opened.metric(file, arguments.value)?;
+    let tree = arguments.tree(&opened.profile, metric);
+    let method = arguments.callers.as_ref().or(arguments.callees.as_ref());
+    if let (Some(method), [_]) = (method, tree.nodes.as_slice()) {
+        return Err(Failure::about(
+            file,
+            format_args!("no stack with {metric} has a method `{method}`"),
+        ));
+    }
+    let rows = arguments.rows(&tree);
+    let output = Output::open(None, file)?;
+    output.write(|out| match arguments.json {
+        true => arguments.json(&opened.profile, metric, rows, out),
+        false => table(&opened.profile, metric, &rows, out),
+    })?;
+    opened.finish()
+}
+
+impl Arguments {
+    fn tree(&self, profile: &Profile, metric: Metric) -> Tree {
+        let build = |direction, method: Option<&String>| match method {
+            Some(method) => {
+                let from = |name: &str| is_method(name, method);
+                Tree::new(profile, metric, self.by, direction, Some(&from))
+            }
+            None => Tree::new(profile, metric, self.by, direction, None),
+        };
+        match &self.callers {
+            Some(method) => build(Direction::Callers, Some(method)),
+            None => build(Direction::Callees, self.callees.as_ref()),
+        }
+    }
+
+    /// The nodes that are shown, in the order in which they are.
+    fn rows<'a>(&self, tree: &'a Tree) -> Vec<Row<'a>> {
+        let Some(root) = tree.nodes.first() else {
+            return Vec::new();
+        };
+        let mut rows = Vec::new();
+        let mut open: Vec<(usize, u32)> = root.children.iter().rev().map(|&c| (0, c)).collect();
+        while let Some((depth, index)) = open.pop() {
+            let node = &tree.nodes[index as usize];
+            if depth >= self.depth || percent(node.total, root.total) < self.min {
+                continue;
+            }
+            rows.push(Row {
+                depth,
+                name: tree.name(node),
+                own: node.own,
+                total: node.total,
+            });
+            open.extend(node.children.iter().rev().map(|&child| (depth + 1, child)));
+        }
+        rows
+    }
+
+    fn json(
+        &self,
+        profile: &Profile,
+        metric: Metric,
+        nodes: Vec<Row<'_>>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let document = Document {
+            format: "hprof-tree",
+            version: 1,
+            value: metric.name(),
+            unit: metric.unit().name(),
+            direction: match self.callers {
+                Some(_) => "callers",
+                None => "callees",
+            },
+            section: profile.section,
+            sections: profile.sections,
+            total: profile.total(metric),
+            nodes,
+        };
+        serde_json::to_writer(&mut *out, &document)?;
+        writeln!(out)
+    }
+}
+
+fn table(
+    profile: &Profile,
+    metric: Metric,
+    rows: &[Row<'_>],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let all = profile.total(metric);
+    heading(profile, metric, all, out)?;
+    let style = Style::of_output();
+    let mut table = Table::new(&["total", "%", "self", "stack"]);
+    for row in rows {
+        let numbers = vec![
+            number(row.total, metric.unit()),
+            format!("{:.2}", percent(row.total, all)),
+            number(row.own, metric.unit()),
+        ];
+        table.row(numbers, "  ".repeat(row.depth) + row.name);
+    }
+    table.write(&style, out)
+}
+
+/// Whether a group, `Class.method` or that with a line, is the method that was asked for.
+fn is_method(name: &str, method: &str) -> bool {
+    let name = match name.find('(') {
+        Some(place) if !method.contains('(') => &name[..place],
+        _ => name,
+    };
+    match name.strip_suffix(method) {
+        Some(class) => class.is_empty() || class.ends_with('.'),
+        None => false,
+    }
+}

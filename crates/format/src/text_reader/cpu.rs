@@ -1,0 +1,98 @@
+//! `CPU SAMPLES` and `CPU TIME`.
+
+use std::io::Read;
+
+use super::head::Head;
+use super::lines::Lines;
+use super::{TextError, TextItem, row, shares};
+use crate::{CpuSample, Micros, Record, Timing, TraceSerial, TraceTime};
+
+const FORM: &str =
+    "`CPU SAMPLES BEGIN (total = N)` or `CPU TIME (ms) BEGIN (total = N)` and a date";
+const ROW_FORM: &str = "a row: rank, self, accum, count, trace, method";
+const COLUMNS: &str = "rank ";
+const MILLISECOND: u64 = 1_000_000;
+
+pub(super) fn read<R: Read>(
+    lines: &mut Lines<R>,
+    head: &Head,
+) -> Result<(Micros, TextItem), TextError> {
+    let line = lines.text();
+    if let Some((total, date)) = row::total(line, "CPU SAMPLES BEGIN (total = ", ")") {
+        let (time, Ok(total)) = (head.since(date), u32::try_from(total)) else {
+            return Err(lines.unexpected("a total below 2^32"));
+        };
+        let record = samples(lines, total)?;
+        return Ok((time, TextItem::Record(record)));
+    }
+    if let Some((total, date)) = row::total(line, "CPU TIME (ms) BEGIN (total = ", ")") {
+        let time = head.since(date);
+        let timing = times(lines, total)?;
+        return Ok((time, TextItem::Timing(timing)));
+    }
+    Err(lines.unexpected(FORM))
+}
+
+fn samples<R: Read>(lines: &mut Lines<R>, total: u32) -> Result<Record<'static>, TextError> {
+    let start = lines.number();
+    let mut rows = Vec::new();
+    loop {
+        let line = lines.within("CPU SAMPLES", start)?;
+        if line == "CPU SAMPLES END" {
+            break;
+        }
+        if line.trim_start().starts_with(COLUMNS) {
+            continue;
+        }
+        let sample = row::ranked(line).and_then(|row| {
+            Some(CpuSample {
+                count: row.count.try_into().ok()?,
+                trace: TraceSerial(row.trace),
+            })
+        });
+        rows.push(sample.ok_or_else(|| lines.unexpected(ROW_FORM))?);
+    }
+    Ok(Record::CpuSamples {
+        total,
+        rows: rows.into(),
+    })
+}
+
+fn times<R: Read>(lines: &mut Lines<R>, millis: u64) -> Result<Timing<'static>, TextError> {
+    let start = lines.number();
+    let mut rows = Vec::new();
+    let mut printed = Vec::new();
+    loop {
+        let line = lines.within("CPU TIME", start)?;
+        if line == "CPU TIME (ms) END" {
+            break;
+        }
+        if line.trim_start().starts_with(COLUMNS) {
+            continue;
+        }
+        let line = lines.text();
+        let row = row::ranked(line).ok_or_else(|| lines.unexpected(ROW_FORM))?;
+        printed.push((row.own, row.accumulated));
+        rows.push(TraceTime {
+            calls: row.count,
+            own: 0,
+            trace: TraceSerial(row.trace),
+        });
+    }
+    let total = nanos(millis, &printed, MILLISECOND / 2 - 1);
+    for (row, own) in rows.iter_mut().zip(shares::parts(total, &printed)) {
+        row.own = own;
+    }
+    Ok(Timing::Traces {
+        total,
+        rows: rows.into(),
+    })
+}
+
+/// A total of whole milliseconds as nanoseconds; of 0 ms that have shares, the longest time that prints so.
+pub(super) fn nanos(millis: u64, printed: &[(u64, u64)], below_one: u64) -> u64 {
+    match millis {
+        0 if printed.iter().any(|&(own, _)| own > 0) => below_one,
+        _ => millis.saturating_mul(MILLISECOND),
+    }
+}

@@ -1,0 +1,75 @@
+//! What a file starts with, and the dates of its sections.
+
+use std::io::Read;
+
+use super::lines::Lines;
+use super::{TextError, old_prof};
+use crate::{Micros, Millis, ctime};
+
+/// What every text profile starts with.
+pub(super) const MAGIC: &str = "JAVA PROFILE 1.0";
+/// The line between the description and the records.
+const DASHES: &str = "--------";
+
+/// What is known before the first record.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) created: Millis,
+    pub(super) old_prof: bool,
+}
+
+pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
+    let first = lines.next()?.unwrap_or_default();
+    if first == old_prof::HEAD {
+        return Ok(Head {
+            created: Millis(0),
+            old_prof: true,
+        });
+    }
+    if !first.starts_with(MAGIC) {
+        return Err(lines.unexpected("`JAVA PROFILE 1.0.1, created` and a date"));
+    }
+    let date = first.split_once(", created ").map(|(_, date)| date);
+    let created = date.and_then(ctime::parse).unwrap_or_default();
+    loop {
+        let line = lines.within("the description of its records", 1)?;
+        if line == DASHES {
+            break;
+        }
+        // An excerpt.
+        if begins_record(line) {
+            lines.put_back();
+            break;
+        }
+    }
+    Ok(Head {
+        created,
+        old_prof: false,
+    })
+}
+
+/// Whether a line can only be the first of a record, and none of a description.
+fn begins_record(line: &str) -> bool {
+    const FIRST: [&str; 7] = [
+        "THREAD START (",
+        "THREAD END (",
+        "SITES BEGIN (",
+        "CPU SAMPLES BEGIN (",
+        "CPU TIME (ms) BEGIN (",
+        "MONITOR TIME BEGIN (",
+        "HEAP DUMP BEGIN (",
+    ];
+    let trace = line.strip_prefix("TRACE ").is_some_and(|rest| {
+        let serial = rest.split(':').next().unwrap_or_default();
+        serial.len() < rest.len() && serial.parse::<u32>().is_ok()
+    });
+    trace || FIRST.iter().any(|first| line.starts_with(first))
+}
+
+impl Head {
+    /// The moment of a date in a section's first line.
+    pub(super) fn since(&self, date: &str) -> Micros {
+        let time = ctime::parse(date).unwrap_or(self.created);
+        Micros(time.0.saturating_sub(self.created.0).saturating_mul(1_000))
+    }
+}

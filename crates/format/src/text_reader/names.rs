@@ -1,0 +1,111 @@
+//! Ids for what the text names, and the records that give them.
+
+use foldhash::HashMap;
+
+use crate::{ClassSerial, FrameId, Line, ObjectId, Record, StringId, TraceSerial};
+
+/// The trace of a class that was loaded nobody knows where.
+const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
+/// Where serials and ids start, as the agent's do.
+const FIRST_CLASS: u32 = 100_001;
+const FIRST_FRAME: u64 = 500_000;
+/// Names a frame of which the writer knew nothing.
+pub(super) const UNKNOWN_FRAME: FrameId = FrameId(u64::MAX);
+
+/// A method and a place in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) class: &'a str,
+    pub(super) method: &'a str,
+    /// Empty where it is not told.
+    pub(super) signature: &'a str,
+    /// Empty where it is not told.
+    pub(super) source_file: &'a str,
+    pub(super) line: Line,
+}
+
+/// Gives the same id to the same name, and the record for it at the first time.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    strings: HashMap<Box<str>, StringId>,
+    classes: HashMap<StringId, ClassSerial>,
+    frames: HashMap<Box<str>, FrameId>,
+    /// Names of threads so far.
+    used_once: u64,
+    records: Vec<Record<'static>>,
+}
+
+impl Names {
+    /// The records since the last call.
+    pub(super) fn take(&mut self) -> Vec<Record<'static>> {
+        std::mem::take(&mut self.records)
+    }
+
+    pub(super) fn string(&mut self, text: &str) -> StringId {
+        if text.is_empty() {
+            return StringId(0);
+        }
+        if let Some(&id) = self.strings.get(text) {
+            return id;
+        }
+        let id = StringId(self.strings.len() as u64 + 1);
+        self.strings.insert(text.into(), id);
+        self.announce(id, text);
+        id
+    }
+
+    /// A string that no other record names.
+    pub(super) fn string_once(&mut self, text: &str) -> StringId {
+        let id = StringId(StringId::USED_ONCE + self.used_once);
+        self.used_once += 1;
+        self.announce(id, text);
+        id
+    }
+
+    fn announce(&mut self, id: StringId, text: &str) {
+        self.records.push(Record::String {
+            id,
+            text: text.as_bytes().to_vec().into(),
+        });
+    }
+
+    pub(super) fn class(&mut self, name: &str) -> ClassSerial {
+        let name = self.string(name);
+        if let Some(&serial) = self.classes.get(&name) {
+            return serial;
+        }
+        let serial = ClassSerial(FIRST_CLASS + self.classes.len() as u32);
+        self.classes.insert(name, serial);
+        self.records.push(Record::LoadClass {
+            serial,
+            class_object: ObjectId(0),
+            trace: SYSTEM_TRACE,
+            name,
+        });
+        serial
+    }
+
+    /// The frame of a text that is known.
+    pub(super) fn known_frame(&self, text: &str) -> Option<FrameId> {
+        self.frames.get(text).copied()
+    }
+
+    /// The frame that `text` stands for, which is not known yet.
+    pub(super) fn frame(&mut self, text: &str, place: Place<'_>) -> FrameId {
+        let class = self.class(place.class);
+        let method = self.string(place.method);
+        let signature = self.string(place.signature);
+        let source_file = self.string(place.source_file);
+        let id = FrameId(FIRST_FRAME + self.frames.len() as u64);
+        self.frames.insert(text.into(), id);
+        self.records.push(Record::Frame {
+            id,
+            method,
+            signature,
+            source_file,
+            class,
+            line: place.line,
+        });
+        id
+    }
+}

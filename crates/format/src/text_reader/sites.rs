@@ -1,0 +1,110 @@
+//! `SITES`.
+
+use std::io::Read;
+
+use super::head::Head;
+use super::lines::Lines;
+use super::names::Names;
+use super::{TextError, row, shares};
+use crate::{AllocSite, BasicType, Micros, Record, SITES_BY_ALLOCATION, TraceSerial};
+
+const FORM: &str = "`SITES BEGIN (ordered by live bytes)` or `(ordered by allocated bytes)`";
+const ROW_FORM: &str =
+    "a row: rank, self, accum, live bytes and objects, allocated bytes and objects, trace, class";
+
+pub(super) fn read<R: Read>(
+    lines: &mut Lines<R>,
+    names: &mut Names,
+    head: &Head,
+) -> Result<(Micros, Record<'static>), TextError> {
+    let start = lines.number();
+    let (flags, date) = begin(lines.text()).ok_or_else(|| lines.unexpected(FORM))?;
+    let time = head.since(date);
+    let mut sites = Vec::new();
+    let mut parts = Vec::new();
+    loop {
+        let line = lines.within("SITES", start)?;
+        if line == "SITES END" {
+            break;
+        }
+        let word = line.split_whitespace().next();
+        if matches!(word, Some("percent" | "rank")) {
+            continue;
+        }
+        let (site, part) = site(line, names).ok_or_else(|| lines.unexpected(ROW_FORM))?;
+        sites.push(site);
+        parts.push(part);
+    }
+    let sum = |value: fn(&AllocSite) -> u64| {
+        let values = sites.iter().map(value);
+        values.fold(0, u64::saturating_add)
+    };
+    let record = Record::AllocSites {
+        flags,
+        cutoff: 0.0,
+        live_bytes: shares::whole(&parts),
+        live_instances: sum(|site| site.live_instances),
+        allocated_bytes: sum(|site| site.allocated_bytes),
+        allocated_instances: sum(|site| site.allocated_instances),
+        sites: sites.into(),
+    };
+    Ok((time, record))
+}
+
+fn begin(line: &str) -> Option<(u16, &str)> {
+    let (order, date) = line
+        .strip_prefix("SITES BEGIN (ordered by ")?
+        .split_once(" bytes)")?;
+    let flags = match order {
+        "live" => 0,
+        "allocated" => SITES_BY_ALLOCATION,
+        _ => return None,
+    };
+    Some((flags, date.trim_start()))
+}
+
+fn site(line: &str, names: &mut Names) -> Option<(AllocSite, shares::Part)> {
+    let ([rank, own, accumulated, numbers @ .., trace], name) = row::words::<8>(line)?;
+    rank.parse::<u64>().ok()?;
+    let mut values = [0; 4];
+    for (value, number) in values.iter_mut().zip(numbers) {
+        *value = number.parse().ok()?;
+    }
+    let [
+        live_bytes,
+        live_instances,
+        allocated_bytes,
+        allocated_instances,
+    ] = values;
+    let name = name.trim_start();
+    let site = AllocSite {
+        array_of: array_of(name),
+        class: names.class(name),
+        trace: TraceSerial(trace.parse().ok()?),
+        live_bytes,
+        live_instances,
+        allocated_bytes,
+        allocated_instances,
+    };
+    let part = shares::Part {
+        amount: live_bytes,
+        own: row::share(own)?,
+        accumulated: row::share(accumulated)?,
+    };
+    Some((site, part))
+}
+
+fn array_of(class: &str) -> Option<BasicType> {
+    let element = class.strip_suffix("[]")?;
+    Some(match element {
+        "boolean" => BasicType::Boolean,
+        "char" => BasicType::Char,
+        "float" => BasicType::Float,
+        "double" => BasicType::Double,
+        "byte" => BasicType::Byte,
+        "short" => BasicType::Short,
+        "int" => BasicType::Int,
+        "long" => BasicType::Long,
+        _ => BasicType::Object,
+    })
+}

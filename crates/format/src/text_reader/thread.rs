@@ -1,0 +1,53 @@
+//! `THREAD START` and `THREAD END`.
+
+use std::io::Read;
+
+use super::TextError;
+use super::lines::Lines;
+use super::names::Names;
+use crate::{ObjectId, Record, StringId, ThreadSerial, TraceSerial};
+
+const FORM: &str =
+    "`THREAD START (obj=HEX, id = N, name=\"...\", group=\"...\")` or `THREAD END (id = N)`";
+/// A thread that was started nobody knows where.
+const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
+
+pub(super) fn read<R: Read>(
+    lines: &Lines<R>,
+    names: &mut Names,
+) -> Result<Record<'static>, TextError> {
+    let line = lines.text();
+    end(line)
+        .or_else(|| start(line, names))
+        .ok_or_else(|| lines.unexpected(FORM))
+}
+
+fn end(line: &str) -> Option<Record<'static>> {
+    let id = line
+        .strip_prefix("THREAD END (id = ")?
+        .strip_suffix(')')?
+        .parse()
+        .ok()?;
+    Some(Record::EndThread {
+        serial: ThreadSerial(id),
+    })
+}
+
+fn start(line: &str, names: &mut Names) -> Option<Record<'static>> {
+    let rest = line.strip_prefix("THREAD START (obj=")?;
+    let (object, rest) = rest.split_once(", id = ")?;
+    let (id, rest) = rest.split_once(", name=\"")?;
+    // A name may hold anything; the group is the last.
+    let (name, group) = rest.strip_suffix("\")")?.rsplit_once("\", group=\"")?;
+    let object = object.trim_start_matches("0x");
+    let object = ObjectId(u64::from_str_radix(object, 16).ok()?);
+    let serial = ThreadSerial(id.parse().ok()?);
+    Some(Record::StartThread {
+        serial,
+        object,
+        trace: SYSTEM_TRACE,
+        name: names.string_once(name),
+        group: names.string(group),
+        parent_group: StringId(0),
+    })
+}

@@ -1,0 +1,108 @@
+//! What old tools always did is a warning, and a fault only for whoever asks for it.
+
+use std::io::Cursor;
+
+use hprof_format::*;
+
+use crate::common::{binary, profile, trace};
+use crate::heap_check::{before, file_of, sound};
+
+/// What `check_tolerantly` warns of, and the offset of what `check` refuses.
+fn judged(file: &[u8]) -> (Vec<(Warning, u64, u64)>, u64) {
+    let summary = check_tolerantly(Cursor::new(file)).expect("nothing else is wrong");
+    let warnings = summary.warnings.into_iter();
+    let fault = check(Cursor::new(file)).expect_err("the strict rules are broken");
+    (
+        warnings
+            .map(|(warning, Occurrences { count, first })| (warning, count, first))
+            .collect(),
+        fault.offset(),
+    )
+}
+
+#[test]
+fn a_thread_that_was_never_started_is_a_warning() {
+    let sound: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
+    let ended = Record::EndThread {
+        serial: ThreadSerial(200_009),
+    };
+    for bad in [trace(300_009, 200_009, &[]), ended] {
+        let first = binary(&sound).len() as u64;
+        let file = binary(&[&sound[..], &[bad.clone(), bad][..]].concat());
+        let warnings = vec![(Warning::ThreadNotStarted, 2, first)];
+        assert_eq!(judged(&file), (warnings, first));
+    }
+}
+
+#[test]
+fn a_root_of_a_thread_that_was_never_started_is_a_warning() {
+    let mut dump = sound();
+    let root = |thread| HeapRecord::Root {
+        object: ObjectId(0x7_0000_1000),
+        root: Root::Thread {
+            thread: ThreadSerial(thread),
+            trace: TraceSerial(300_001),
+        },
+    };
+    dump.extend([root(200_009), root(200_010)]);
+    let (file, offsets) = file_of(&before(), &dump);
+    let first = offsets[dump.len() - 2];
+    let warnings = vec![(Warning::ThreadNotStarted, 2, first)];
+    assert_eq!(judged(&file), (warnings, first));
+}
+
+#[test]
+fn an_element_that_is_not_dumped_is_a_warning() {
+    // Arrays longer than this come in pieces.
+    for length in [8, 64 * 1024] {
+        let mut elements = vec![0; length];
+        elements[7] = 1;
+        elements[length - 1] = 2;
+        let mut dump = sound();
+        dump.push(HeapRecord::ObjectArray {
+            object: ObjectId(0x7_0000_4000),
+            trace: TraceSerial(300_001),
+            class: ObjectId(0x7_0000_0200),
+            elements: &elements,
+        });
+        let (file, offsets) = file_of(&before(), &dump);
+        let first = offsets[dump.len() - 1];
+        let count = if length == 8 { 1 } else { 2 };
+        let warnings = vec![(Warning::ElementNotDumped, count, first)];
+        assert_eq!(judged(&file), (warnings, first));
+    }
+}
+
+#[test]
+fn other_faults_are_faults_for_everybody() {
+    let sound_records: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
+    let twice = Record::EndThread {
+        serial: ThreadSerial(200_001),
+    };
+    let ended_twice = binary(&[&sound_records[..], &[twice][..]].concat());
+    let no_frame = binary(&[&sound_records[..], &[trace(300_009, 0, &[9])][..]].concat());
+    let mut dump = sound();
+    dump.push(HeapRecord::Instance {
+        object: ObjectId(0x7_0000_4000),
+        trace: TraceSerial(300_001),
+        class: ObjectId(0x7_0000_0100),
+        fields: b"\0\0\0\x01\0\0\0\0\0\0\x01\x23",
+    });
+    let (no_field, _) = file_of(&before(), &dump);
+    for file in [ended_twice, no_frame, no_field] {
+        let strict = check(Cursor::new(&file)).expect_err("it is a fault");
+        let tolerant = check_tolerantly(Cursor::new(&file)).expect_err("it is a fault");
+        assert_eq!(tolerant.to_string(), strict.to_string());
+    }
+}
+
+#[test]
+fn a_sound_file_has_no_warning() {
+    let (file, _) = file_of(&before(), &sound());
+    let summary = check_tolerantly(Cursor::new(&file)).expect("the dump is sound");
+    assert_eq!(summary.warnings.len(), 0);
+    assert_eq!(
+        summary,
+        check(Cursor::new(&file)).expect("the dump is sound")
+    );
+}

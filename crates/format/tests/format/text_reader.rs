@@ -1,0 +1,251 @@
+//! Text profiles read back: into the records that print them.
+
+use std::fs;
+use std::path::Path;
+
+use hprof_format::*;
+
+/// The file as it prints again, from its first record on.
+fn printed_again(text: &[u8]) -> Result<String, TextError> {
+    let mut reader = TextReader::new(text)?;
+    let mut encoder: Box<dyn Encoder> = match reader.is_old_prof() {
+        true => Box::new(OldProfEncoder::new()),
+        false => Box::new(TextEncoder::new()),
+    };
+    let mut out = Vec::new();
+    encoder.start(reader.time(), &mut out);
+    let head = out.len();
+    while let Some(entry) = reader.read()? {
+        match &entry.item {
+            TextItem::Record(record) => encoder.record(entry.time, record, &mut out),
+            TextItem::Monitor(record) => encoder.monitor(entry.time, record, &mut out),
+            TextItem::Timing(timing) => encoder.timing(entry.time, timing, &mut out),
+            TextItem::HeapDump { .. } => {}
+        }
+    }
+    Ok(String::from_utf8(out.split_off(head)).expect("the encoders write UTF-8"))
+}
+
+/// The records of a file, without its heap dumps, which are not kept.
+fn records(text: &str) -> String {
+    let head = text.find("--------\n\n").map(|at| at + 10);
+    // An excerpt begins with its first whole trace, a file in the old prof format at once.
+    let start = head.or(text.find("TRACE ")).unwrap_or(0);
+    let mut within_dump = false;
+    let kept = text[start..].lines().filter(|line| {
+        within_dump |= line.starts_with("HEAP DUMP BEGIN");
+        let kept = !within_dump;
+        within_dump &= *line != "HEAP DUMP END";
+        kept
+    });
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+fn texts() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format/texts");
+    let files = fs::read_dir(folder).expect("it is in the repository");
+    let read = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, fs::read_to_string(entry.path()).expect("it is text"))
+    };
+    files
+        .map(|entry| read(entry.expect("it is in the repository")))
+        .collect()
+}
+
+#[test]
+fn every_text_prints_again_as_it_was() {
+    for (name, text) in texts() {
+        let again =
+            printed_again(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let expected = records(&text);
+        for (number, (again, line)) in again.lines().zip(expected.lines()).enumerate() {
+            assert_eq!(again, line, "{name}, record line {number}");
+        }
+        assert_eq!(again.len(), expected.len(), "{name}");
+    }
+}
+
+/// A file with everything that a text profile may have.
+const EVERYTHING: &str = "\
+JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+What it is.
+--------
+
+THREAD START (obj=5000a, id = 200001, name=\"main \"quoted\", group=\"x\"\", group=\"main\")
+(numbers are estimates)
+TRACE 300000:
+\t<empty>
+TRACE 300001: (thread=200001)
+\ta.B$C.<init>(B.java:12)
+\ta.B.main(<Unknown Source>:Unknown line)
+TRACE 300002:
+\ta.D.run(D.java:Native method)
+WAIT: MONITOR La/B;, timeout=60000, thread 200001
+WAITED: MONITOR La/B;, time_waited=12, <unknown thread>
+SITES BEGIN (ordered by live bytes) Fri Nov 20 10:39:12 2026
+          percent          live          alloc'ed  stack class
+ rank   self  accum     bytes objs     bytes  objs trace name
+    1 75.00% 75.00%        48    3        64     4 300001 int[]
+    2 25.00% 100.00%        16    1        16     1 300002 a.D
+SITES END
+CPU SAMPLES BEGIN (total = 3) Fri Nov 20 10:39:13 2026
+rank   self  accum   count trace method
+   1 66.67% 66.67%       2 300001 a.B$C.<init>
+   2 33.33% 100.00%       1 300002 a.D.run
+CPU SAMPLES END
+CPU TIME (ms) BEGIN (total = 30) Fri Nov 20 10:39:13 2026
+rank   self  accum   count trace method
+   1 66.67% 66.67%    2000 300001 a.B$C.<init>
+   2 33.33% 100.00%       1 300002 a.D.run
+CPU TIME (ms) END
+MONITOR DUMP BEGIN
+    THREAD 200001, trace 300001, status: intr|MW
+    MONITOR La/B;
+\towner: thread 200001, entry count: 2
+\twaiting to enter: thread 200001, <unknown thread>
+\twaiting to be notified:
+    MONITOR La/D; unowned
+\twaiting to enter:
+\twaiting to be notified: thread 200001
+MONITOR DUMP END
+MONITOR TIME BEGIN (total = 70 ms) Fri Nov 20 10:39:14 2026
+rank   self  accum   count trace monitor
+   1 100.00% 100.00%       7 300001 a.B (Java)
+MONITOR TIME END
+HEAP DUMP BEGIN (1 objects, 16 bytes) Fri Nov 20 10:39:14 2026
+ROOT 5000a (kind=<thread>, id=200001, trace=300000)
+OBJ 5000a (sz=16, trace=300000, class=a.B@50001)
+\tnext\t\t5000a
+HEAP DUMP END
+THREAD END (id = 200001)
+";
+
+#[test]
+fn everything_prints_again_as_it_was() {
+    let again = printed_again(EVERYTHING.as_bytes()).expect("it is sound");
+    assert_eq!(
+        again,
+        records(EVERYTHING).replace("Native method", "Unknown line")
+    );
+}
+
+#[test]
+fn faults_name_their_line() {
+    for (from, to, line) in [
+        ("JAVA PROFILE", "JAVA PROFIL", 1),
+        ("(thread=200001)", "(thread=main)", 10),
+        ("B.java:12)", "B.java:12", 11),
+        ("timeout=60000", "timeout=-1", 15),
+        (" 48    3 ", " 48 three ", 20),
+        ("(total = 3)", "(total = 4294967296)", 23),
+        (
+            "300002 a.D.run\nCPU SAMPLES END",
+            "300002x\nCPU SAMPLES END",
+            26,
+        ),
+        ("status: intr|MW", "status: intr|XX", 34),
+        ("OBJ 5000a", "OBJECT 5000a", 49),
+        ("THREAD END", "THREAD ENDS", 52),
+    ] {
+        assert!(EVERYTHING.contains(from), "{from}");
+        let text = EVERYTHING.replacen(from, to, 1);
+        let fault = printed_again(text.as_bytes()).expect_err(to).to_string();
+        assert!(
+            fault.starts_with(&format!("line {line}: ")),
+            "{to}: {fault}"
+        );
+    }
+    let cut = EVERYTHING.find("CPU TIME (ms) END").expect("it is there");
+    let fault = printed_again(&EVERYTHING.as_bytes()[..cut]).expect_err("it is cut");
+    assert!(matches!(fault, TextError::Cut { start: 28, .. }), "{fault}");
+}
+
+#[test]
+fn old_agents_are_read() {
+    let text = "\
+JAVA PROFILE 1.0.1, created Sun Dec 30 11:47:15 2001
+--------
+THREAD START (obj=2b2ed8, id = 1, name=\"Finalizer\", group=\"system\")
+TRACE 1: (thread=1) (from start phase of JVM)
+\tjava.lang.Object.wait(Object.java:Native method)
+\tjava.lang.Object.<init>(<Unknown>:Unknown line)
+SLEEP: timeout=3, thread 1
+EXIT: MONITOR La;, thread 1
+SITES BEGIN (ordered by allocated bytes) Sun Dec 30 11:47:16 2001
+          percent         live       alloc'ed  stack class
+ rank   self  accum    bytes objs   bytes objs trace name
+    1 100.00% 100.00%       16    1      16    1     1 [B
+SITES END
+";
+    let again = printed_again(text.as_bytes()).expect("old agents wrote this");
+    assert!(again.contains("\tjava.lang.Object.<init>(<Unknown Source>:Unknown line)\n"));
+    assert!(again.ends_with(" 1 byte[]\nSITES END\n"), "{again}");
+}
+
+/// Numbers that look random and are always the same.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+/// Changes, removes, doubles or moves pieces of a text, in a few places.
+fn mutated(numbers: &mut Numbers, original: &[u8]) -> Vec<u8> {
+    const INTERESTING: &[u8] = b"\0\t\n\r ():=%.,0198\xff-\"";
+    let mut text = original.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(text.len());
+        let end = (at + 1 + numbers.below(40)).min(text.len());
+        match numbers.below(5) {
+            0 => text[at] = numbers.0 as u8,
+            1 => text[at] = INTERESTING[numbers.below(INTERESTING.len())],
+            2 => drop(text.drain(at..end)),
+            3 => {
+                let piece = text[at..end].to_vec();
+                let to = numbers.below(text.len());
+                text.splice(to..to, piece);
+            }
+            _ => text.truncate(text.len().max(2) - numbers.below(text.len() / 8 + 1)),
+        }
+        if text.is_empty() {
+            return text;
+        }
+    }
+    text
+}
+
+fn no_mutation_panics(count: u32) {
+    let old_prof =
+        "count callee caller time\n2 a.B.c(I)V a.B.d d(La/B;)I 3\n1 a.B.c()V <unknown caller> 0\n";
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut sound = 0;
+    for number in 0..count {
+        let original = if number % 8 == 0 {
+            old_prof
+        } else {
+            EVERYTHING
+        };
+        let text = mutated(&mut numbers, original.as_bytes());
+        sound += u32::from(printed_again(&text).is_ok());
+    }
+    assert!(sound > 0 && sound < count, "{sound} of {count} are sound");
+}
+
+#[test]
+fn mutated_texts_give_errors() {
+    no_mutation_panics(3_000);
+}
+
+/// `cargo test --release -p hprof-format --test format a_million -- --ignored`
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_mutated_texts_give_errors() {
+    no_mutation_panics(1_000_000);
+}

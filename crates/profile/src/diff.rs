@@ -1,0 +1,82 @@
+//! Two profiles beside each other.
+
+use foldhash::HashMap;
+
+use crate::{By, Cost, Metric, Profile, costs};
+
+/// What a group costs in two profiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The group's name.
+    pub name: String,
+    /// Its costs in the first; `None` where it does not appear there.
+    pub base: Option<Costs>,
+    /// Its costs in the second; `None` where it has vanished.
+    pub new: Option<Costs>,
+}
+
+/// What one group costs in one profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// In itself.
+    pub own: u64,
+    /// With all that it calls.
+    pub total: u64,
+}
+
+impl Change {
+    /// How much more `cost` is in the second profile.
+    #[must_use]
+    pub fn difference(&self, cost: impl Fn(&Costs) -> u64) -> i128 {
+        let value = |costs: &Option<Costs>| i128::from(costs.as_ref().map_or(0, &cost));
+        value(&self.new) - value(&self.base)
+    }
+}
+
+/// The costs of every group of two profiles, the base's scaled by `scale`, which is a numerator and a denominator; the
+/// largest change of the own cost first.
+#[must_use]
+pub fn changes(
+    base: &Profile,
+    new: &Profile,
+    metric: Metric,
+    by: By,
+    scale: (u64, u64),
+) -> Vec<Change> {
+    let mut changes: HashMap<String, Change> = HashMap::default();
+    let mut change = |cost: Cost, scale, side: fn(&mut Change) -> &mut Option<Costs>| {
+        let change = changes.entry(cost.name).or_insert_with_key(|name| Change {
+            name: name.clone(),
+            base: None,
+            new: None,
+        });
+        *side(change) = Some(Costs {
+            own: scaled(cost.own, scale),
+            total: scaled(cost.total, scale),
+        });
+    };
+    for cost in costs(base, metric, by) {
+        change(cost, scale, |change| &mut change.base);
+    }
+    for cost in costs(new, metric, by) {
+        change(cost, (1, 1), |change| &mut change.new);
+    }
+    let mut changes: Vec<Change> = changes.into_values().collect();
+    changes.sort_by_cached_key(|change| {
+        let own = change.difference(|costs| costs.own).unsigned_abs();
+        let total = change.difference(|costs| costs.total).unsigned_abs();
+        (std::cmp::Reverse((own, total)), change.name.clone())
+    });
+    changes
+}
+
+/// `value` times a fraction, to the nearest whole.
+#[must_use]
+pub fn scaled(value: u64, (numerator, denominator): (u64, u64)) -> u64 {
+    if numerator == denominator || denominator == 0 {
+        return value;
+    }
+    let denominator = u128::from(denominator);
+    let scaled = (u128::from(value) * u128::from(numerator) + denominator / 2) / denominator;
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,36 @@
+//! Profiles in the formats of other tools. Each function writes one file.
+
+mod collapsed;
+mod firefox;
+mod json;
+mod pprof;
+mod speedscope;
+
+pub use collapsed::{Folding, collapsed, folded};
+pub use firefox::firefox;
+pub use json::json;
+pub use pprof::pprof;
+pub use speedscope::speedscope;
+
+use crate::{Frame, FrameId, FrameKind, Profile};
+
+/// A frame as tools without fields for class and signature show it: `Class.method`.
+fn method_names(profile: &Profile) -> Vec<String> {
+    let frames = 0..profile.frames().len() as u32;
+    frames.map(|frame| profile.method(FrameId(frame))).collect()
+}
+
+/// What tools show as the file of a frame: empty where it is not known.
+fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
+    frame.source.map_or("", |source| profile.names.text(source))
+}
+
+/// What a sample without frames is shown as.
+const EMPTY: &str = "<empty>";
+
+/// Stands for all threads where the file does not tell them apart.
+const ANY_THREAD: &str = "any thread";
+
+fn is_native(frame: &Frame) -> bool {
+    frame.kind == FrameKind::Native
+}

@@ -1,0 +1,63 @@
+//! Collapsed stacks: `outermost;...;innermost value`, one line a stack, as `flamegraph.pl` and its kin read them.
+
+use std::io::{self, Write};
+
+use foldhash::HashMap;
+
+use super::{ANY_THREAD, EMPTY, method_names};
+use crate::{FrameId, Metric, Profile};
+
+/// Writes the stacks of one metric; equal ones stand on one line. A `;` in a name is written as `:`, control characters
+/// as `?`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn collapsed(profile: &Profile, metric: Metric, mut out: impl Write) -> io::Result<()> {
+    for (frames, value) in folded(profile, metric, Folding::default()) {
+        writeln!(out, "{frames} {value}")?;
+    }
+    out.flush()
+}
+
+/// How stacks are written on one line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folding {
+    /// The innermost frame comes first.
+    pub inverted: bool,
+    /// The thread stands before the outermost frame.
+    pub by_thread: bool,
+}
+
+/// Every stack that has a value, as it is written, and the sum of its values; sorted.
+#[must_use]
+pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(String, u64)> {
+    let names: Vec<String> = method_names(profile).iter().map(|n| safe(n)).collect();
+    let name_of = |frame: &FrameId| names[frame.0 as usize].as_str();
+    let mut sums: HashMap<String, u64> = HashMap::default();
+    for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
+        let frames = profile.stacks.frames(sample.stack);
+        let thread = folding.by_thread.then(|| {
+            let thread = profile.thread(sample.labels).unwrap_or(ANY_THREAD);
+            safe(thread)
+        });
+        let mut path: Vec<&str> = frames.iter().map(name_of).collect();
+        if path.is_empty() {
+            path.push(EMPTY);
+        }
+        if !folding.inverted {
+            path.reverse();
+        }
+        if let Some(thread) = &thread {
+            path.insert(0, thread);
+        }
+        let sum = sums.entry(path.join(";")).or_default();
+        *sum = sum.saturating_add(sample.value);
+    }
+    let mut lines: Vec<(String, u64)> = sums.into_iter().collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn safe(name: &str) -> String {
+    hprof_format::printable(name).replace(';', ":")
+}

@@ -1,0 +1,114 @@
+//! The Firefox Profiler's processed format: one process a metric, one thread a thread.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use foldhash::HashMap;
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile as Document,
+    ReferenceTimestamp, SamplingInterval, StringHandle, ThreadHandle, Timestamp, WeightType,
+};
+
+use super::{ANY_THREAD, EMPTY, is_native, method_names};
+use crate::{LabelsId, Metric, Name, Profile, Unit};
+
+/// The largest weight that the format's writer takes: what is heavier becomes several samples.
+const HEAVIEST: u64 = i32::MAX as u64;
+
+/// Writes every metric of the profile; `name` is the title. HPROF files do not tell when a sample was taken: they follow
+/// one another, one a millisecond.
+///
+/// # Errors
+/// Those of `out`.
+pub fn firefox(profile: &Profile, name: &str, mut out: impl Write) -> io::Result<()> {
+    let created =
+        ReferenceTimestamp::from_duration_since_unix_epoch(Duration::from_millis(profile.created));
+    let mut document = Document::new(name, created, SamplingInterval::from_millis(1));
+    document.set_symbolicated(true);
+    let frames = Frames::new(profile, &mut document);
+    for (pid, metric) in (1..).zip(profile.metrics()) {
+        add_metric(profile, metric, pid, &frames, &mut document);
+    }
+    serde_json::to_writer(&mut out, &document)?;
+    out.flush()
+}
+
+/// What the document calls each frame.
+struct Frames {
+    names: Vec<(StringHandle, CategoryHandle)>,
+    empty: (StringHandle, CategoryHandle),
+}
+
+impl Frames {
+    fn new(profile: &Profile, document: &mut Document) -> Frames {
+        let java = document.add_category("Java", CategoryColor::Yellow);
+        let native = document.add_category("Native", CategoryColor::Blue);
+        let names = method_names(profile);
+        let name = |(frame, name): (_, &String)| {
+            let category = if is_native(frame) { native } else { java };
+            (document.intern_string(name), category)
+        };
+        Frames {
+            names: profile.frames().zip(&names).map(name).collect(),
+            empty: (document.intern_string(EMPTY), java),
+        }
+    }
+}
+
+fn add_metric(
+    profile: &Profile,
+    metric: Metric,
+    pid: u32,
+    frames: &Frames,
+    document: &mut Document,
+) {
+    let start = Timestamp::from_nanos_since_reference(0);
+    let title = match metric.unit() {
+        Unit::Count => metric.name().to_owned(),
+        unit => format!("{metric} ({})", unit.name()),
+    };
+    let process = document.add_process(&title, pid, start);
+    let mut threads: HashMap<Option<Name>, ThreadHandle> = HashMap::default();
+    let mut tid = pid * 1_000_000;
+    let mut millis = 0_u64;
+    for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
+        let name = profile.labels(sample.labels).thread;
+        let thread = *threads.entry(name).or_insert_with(|| {
+            tid += 1;
+            let thread = document.add_thread(process, tid, start, threads_first(tid));
+            document.set_thread_name(thread, thread_name(profile, sample.labels));
+            if metric.unit() == Unit::Bytes {
+                document.set_thread_samples_weight_type(thread, WeightType::Bytes);
+            }
+            thread
+        });
+        let stack = profile.stacks.frames(sample.stack).iter().rev();
+        let mut names: Vec<_> = stack.map(|frame| frames.names[frame.0 as usize]).collect();
+        if names.is_empty() {
+            names.push(frames.empty);
+        }
+        let infos = names.into_iter().map(|(name, category)| FrameInfo {
+            frame: Frame::Label(name),
+            category_pair: category.into(),
+            flags: FrameFlags::empty(),
+        });
+        let stack = document.intern_stack_frames(thread, infos);
+        let mut left = sample.value;
+        while left > 0 {
+            let weight = left.min(HEAVIEST);
+            let time = Timestamp::from_millis_since_reference(millis as f64);
+            document.add_sample(thread, time, stack, CpuDelta::ZERO, weight as i32);
+            left -= weight;
+            millis += 1;
+        }
+    }
+}
+
+/// The first thread of a process is its main thread.
+fn threads_first(tid: u32) -> bool {
+    tid % 1_000_000 == 1
+}
+
+fn thread_name(profile: &Profile, labels: LabelsId) -> &str {
+    profile.thread(labels).unwrap_or(ANY_THREAD)
+}

@@ -1,0 +1,192 @@
+//! The whole profile as JSON; `docs/reading.md` has the schema.
+
+use std::io::{self, Write};
+
+use serde::ser::{Serialize, SerializeSeq, Serializer};
+
+use crate::{Frame, FrameKind, Labels, LabelsId, Name, Profile, StackId, Table};
+
+/// Writes the whole profile: names, frames, stacks and labels once each, samples as numbers that refer to them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(profile: &Profile, out: impl Write) -> io::Result<()> {
+    serde_json::to_writer(out, profile).map_err(io::Error::from)
+}
+
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    created_ms: u64,
+    section: u32,
+    sections: u32,
+    notes: &'a [String],
+    names: Rows<NameRows<'a>>,
+    frames: Rows<FrameRows<'a>>,
+    stacks: Rows<StackRows<'a>>,
+    labels: Rows<LabelRows<'a>>,
+    tables: Vec<TableDocument<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct TableDocument<'a> {
+    values: Vec<ValueDocument>,
+    samples: Rows<SampleRows<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct ValueDocument {
+    name: &'static str,
+    unit: &'static str,
+}
+
+/// Class, method, signature, source file, line, kind.
+#[derive(serde::Serialize)]
+struct FrameRow(
+    u32,
+    u32,
+    Option<u32>,
+    Option<u32>,
+    Option<u32>,
+    &'static str,
+);
+
+#[derive(serde::Serialize)]
+struct LabelRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<u32>,
+}
+
+/// Rows that are written as they are made.
+struct Rows<F>(F);
+
+trait Source {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error>;
+}
+
+impl<F: Source> Serialize for Rows<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        self.0.write(&mut rows)?;
+        rows.end()
+    }
+}
+
+struct NameRows<'a>(&'a Profile);
+
+impl Source for NameRows<'_> {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
+        self.0
+            .names
+            .iter()
+            .try_for_each(|name| rows.serialize_element(name))
+    }
+}
+
+struct FrameRows<'a>(&'a Profile);
+
+impl Source for FrameRows<'_> {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
+        self.0
+            .frames()
+            .try_for_each(|frame| rows.serialize_element(&frame_row(frame)))
+    }
+}
+
+struct StackRows<'a>(&'a Profile);
+
+impl Source for StackRows<'_> {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
+        let stacks = &self.0.stacks;
+        (0..stacks.len() as u32).try_for_each(|stack| {
+            let frames = stacks.frames(StackId(stack)).iter();
+            rows.serialize_element(&frames.map(|frame| frame.0).collect::<Vec<_>>())
+        })
+    }
+}
+
+struct LabelRows<'a>(&'a Profile);
+
+impl Source for LabelRows<'_> {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
+        self.0
+            .label_sets()
+            .try_for_each(|labels| rows.serialize_element(&label_row(labels)))
+    }
+}
+
+struct SampleRows<'a>(&'a Table);
+
+impl Source for SampleRows<'_> {
+    fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
+        self.0
+            .rows()
+            .try_for_each(|(StackId(stack), LabelsId(labels), values)| {
+                rows.serialize_element(&(stack, labels, values))
+            })
+    }
+}
+
+fn frame_row(frame: &Frame) -> FrameRow {
+    let index = |name: Name| name.0;
+    FrameRow(
+        frame.class.0,
+        frame.method.0,
+        frame.signature.map(index),
+        frame.source.map(index),
+        frame.line,
+        match frame.kind {
+            FrameKind::Java => "java",
+            FrameKind::Compiled => "compiled",
+            FrameKind::Native => "native",
+            FrameKind::Marker => "marker",
+        },
+    )
+}
+
+fn label_row(labels: &Labels) -> LabelRow {
+    let index = |name: Option<Name>| name.map(|name| name.0);
+    LabelRow {
+        thread: index(labels.thread),
+        class: index(labels.class),
+        host: index(labels.host),
+        file: index(labels.file),
+    }
+}
+
+fn table_document(table: &Table) -> TableDocument<'_> {
+    let values = table.metrics().iter().map(|metric| ValueDocument {
+        name: metric.name(),
+        unit: metric.unit().name(),
+    });
+    TableDocument {
+        values: values.collect(),
+        samples: Rows(SampleRows(table)),
+    }
+}
+
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = Document {
+            format: "hprof-profile",
+            version: 1,
+            created_ms: self.created,
+            section: self.section,
+            sections: self.sections,
+            notes: &self.notes,
+            names: Rows(NameRows(self)),
+            frames: Rows(FrameRows(self)),
+            stacks: Rows(StackRows(self)),
+            labels: Rows(LabelRows(self)),
+            tables: self.tables().iter().map(table_document).collect(),
+        };
+        document.serialize(serializer)
+    }
+}

@@ -1,0 +1,129 @@
+//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), one profile a metric.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq, Serializer};
+
+use super::{EMPTY, method_names, source};
+use crate::{Metric, Profile, Sample, Unit};
+
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    exporter: &'static str,
+    name: &'a str,
+    shared: Shared<'a>,
+    profiles: Vec<Sampled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared<'a> {
+    frames: Vec<SharedFrame<'a>>,
+}
+
+#[derive(Serialize)]
+struct SharedFrame<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sampled<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Samples<'a>,
+    weights: Weights<'a>,
+}
+
+/// The frames of each sample, outermost first.
+struct Samples<'a>(&'a Profile, Metric);
+
+struct Weights<'a>(&'a Profile, Metric);
+
+/// Writes every metric of the profile; `name` is the title.
+///
+/// # Errors
+/// Those of `out`.
+pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Result<()> {
+    let names = method_names(profile);
+    let mut frames: Vec<SharedFrame<'_>> = profile
+        .frames()
+        .zip(&names)
+        .map(|(frame, name)| SharedFrame {
+            name,
+            file: source(profile, frame),
+            line: frame.line,
+        })
+        .collect();
+    frames.push(SharedFrame {
+        name: EMPTY,
+        file: "",
+        line: None,
+    });
+    let sampled = |metric: Metric| Sampled {
+        kind: "sampled",
+        name: metric.name(),
+        unit: unit(metric),
+        start_value: 0,
+        end_value: profile.total(metric),
+        samples: Samples(profile, metric),
+        weights: Weights(profile, metric),
+    };
+    let document = Document {
+        schema: SCHEMA,
+        exporter: concat!("hprof ", env!("CARGO_PKG_VERSION")),
+        name,
+        shared: Shared { frames },
+        profiles: profile.metrics().into_iter().map(sampled).collect(),
+    };
+    serde_json::to_writer(&mut out, &document)?;
+    out.flush()
+}
+
+fn unit(metric: Metric) -> &'static str {
+    match metric.unit() {
+        Unit::Count => "none",
+        Unit::Bytes => "bytes",
+        Unit::Nanoseconds => "nanoseconds",
+    }
+}
+
+fn counted(profile: &Profile, metric: Metric) -> impl Iterator<Item = Sample> {
+    profile.samples(metric).filter(|sample| sample.value > 0)
+}
+
+impl Serialize for Samples<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Samples(profile, metric) = *self;
+        let empty = profile.frames().len() as u32;
+        let mut rows = serializer.serialize_seq(None)?;
+        for sample in counted(profile, metric) {
+            let frames = profile.stacks.frames(sample.stack).iter().rev();
+            let mut frames: Vec<u32> = frames.map(|frame| frame.0).collect();
+            if frames.is_empty() {
+                frames.push(empty);
+            }
+            rows.serialize_element(&frames)?;
+        }
+        rows.end()
+    }
+}
+
+impl Serialize for Weights<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Weights(profile, metric) = *self;
+        serializer.collect_seq(counted(profile, metric).map(|sample| sample.value))
+    }
+}

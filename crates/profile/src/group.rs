@@ -1,0 +1,152 @@
+//! By what costs are added up.
+
+use std::fmt;
+use std::str::FromStr;
+
+use foldhash::HashMap;
+
+use crate::{FrameKind, LabelsId, Name, Profile};
+
+/// What the costs of a row have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The method.
+    #[default]
+    Method,
+    /// The method and the line.
+    Line,
+    /// The class of the method.
+    Class,
+    /// The package of that class.
+    Package,
+    /// The class that was allocated, or whose monitor was wanted.
+    Type,
+    /// The thread.
+    Thread,
+    /// The whole stack.
+    Trace,
+}
+
+impl By {
+    /// Every one.
+    pub const ALL: [By; 7] = [
+        By::Method,
+        By::Line,
+        By::Class,
+        By::Package,
+        By::Type,
+        By::Thread,
+        By::Trace,
+    ];
+
+    /// The name by which users choose it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Method => "method",
+            By::Line => "line",
+            By::Class => "class",
+            By::Package => "package",
+            By::Type => "type",
+            By::Thread => "thread",
+            By::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A name that stands for no [`By`].
+#[derive(Debug, thiserror::Error)]
+#[error("costs cannot be added up by `{0}`, only by {all}", all = By::ALL.map(By::name).join(", "))]
+pub struct UnknownBy(String);
+
+impl FromStr for By {
+    type Err = UnknownBy;
+
+    fn from_str(name: &str) -> Result<By, UnknownBy> {
+        By::ALL
+            .into_iter()
+            .find(|by| by.name() == name)
+            .ok_or_else(|| UnknownBy(name.to_owned()))
+    }
+}
+
+/// What a group is called where the file does not tell.
+const UNKNOWN_THREAD: &str = "<any thread>";
+const UNKNOWN_TYPE: &str = "<unknown>";
+const NO_PACKAGE: &str = "<no package>";
+
+/// The groups of a profile's frames, or of its labels.
+#[derive(Debug)]
+pub struct Groups {
+    /// The name of each group.
+    pub names: Vec<String>,
+    /// The group of each frame, or of each set of labels.
+    pub of: Vec<u32>,
+}
+
+impl Groups {
+    /// The groups of all frames; `by` is method, line, class or package.
+    #[must_use]
+    pub fn of_frames(profile: &Profile, by: By) -> Groups {
+        let names = &profile.names;
+        Groups::collect(profile.frames().map(|frame| {
+            let class = names.text(frame.class);
+            let method = names.text(frame.method);
+            if frame.kind == FrameKind::Marker {
+                return method.to_owned();
+            }
+            match by {
+                By::Class => class.to_owned(),
+                By::Package => match class.rsplit_once('.') {
+                    Some((package, _)) => package.to_owned(),
+                    None => NO_PACKAGE.to_owned(),
+                },
+                By::Line | By::Trace => {
+                    let file = frame.source.map_or("", |source| names.text(source));
+                    match (frame.line, frame.kind) {
+                        (Some(line), _) => format!("{class}.{method}({file}:{line})"),
+                        (None, FrameKind::Native) => format!("{class}.{method}(native)"),
+                        (None, _) => format!("{class}.{method}({file})"),
+                    }
+                }
+                _ => format!("{class}.{method}"),
+            }
+        }))
+    }
+
+    /// The groups of all sets of labels; `by` is thread or type.
+    #[must_use]
+    pub fn of_labels(profile: &Profile, by: By) -> Groups {
+        let text = |name: Option<Name>, unknown: &str| match name {
+            Some(name) => profile.names.text(name).to_owned(),
+            None => unknown.to_owned(),
+        };
+        let count = profile.label_sets().len() as u32;
+        Groups::collect((0..count).map(|labels| {
+            let labels = profile.labels(LabelsId(labels));
+            match by {
+                By::Type => text(labels.class, UNKNOWN_TYPE),
+                _ => text(labels.thread, UNKNOWN_THREAD),
+            }
+        }))
+    }
+
+    fn collect(keys: impl Iterator<Item = String>) -> Groups {
+        let mut known: HashMap<String, u32> = HashMap::default();
+        let mut names = Vec::new();
+        let of = keys.map(|key| {
+            *known.entry(key).or_insert_with_key(|key| {
+                names.push(key.clone());
+                names.len() as u32 - 1
+            })
+        });
+        let of = of.collect();
+        Groups { names, of }
+    }
+}

@@ -1,0 +1,167 @@
+//! The sum of several profiles.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+
+use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
+
+/// Adds profiles up by stack and labels. The result does not depend on the order in which they come.
+#[derive(Default)]
+pub struct Merger {
+    profile: Profile,
+    stacks: HashMap<Box<[FrameId]>, StackId, RandomState>,
+    sums: Vec<Sums>,
+}
+
+/// The sums of metrics that were measured together.
+struct Sums {
+    metrics: Vec<Metric>,
+    rows: IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>,
+}
+
+/// What is added to the labels of all samples of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    /// The machine it comes from.
+    pub host: Option<String>,
+    /// The file it comes from.
+    pub file: Option<String>,
+}
+
+impl Merger {
+    /// Adds one profile.
+    pub fn add(&mut self, other: &Profile, added: &Added) {
+        let created = match self.profile.created {
+            0 => other.created,
+            created => created.min(other.created),
+        };
+        self.profile.created = created;
+        for note in &other.notes {
+            if !self.profile.notes.contains(note) {
+                self.profile.notes.push(note.clone());
+            }
+        }
+        let frames: Vec<FrameId> = (0..other.frames().len() as u32)
+            .map(|frame| self.frame(other, FrameId(frame)))
+            .collect();
+        let labels: Vec<LabelsId> = (0..other.label_sets().len() as u32)
+            .map(|labels| self.labels(other, LabelsId(labels), added))
+            .collect();
+        let mut stack_of: Vec<Option<StackId>> = vec![None; other.stacks.len()];
+        let mut mapped = Vec::new();
+        for table in other.tables() {
+            let known = self.sums.iter().position(|s| s.metrics == table.metrics());
+            let place = known.unwrap_or_else(|| {
+                self.sums.push(Sums {
+                    metrics: table.metrics().to_vec(),
+                    rows: IndexMap::default(),
+                });
+                self.sums.len() - 1
+            });
+            for (stack, of, values) in table.rows() {
+                let known = &mut stack_of[stack.0 as usize];
+                let stack = *known.get_or_insert_with(|| {
+                    mapped.clear();
+                    let old = other.stacks.frames(stack).iter();
+                    mapped.extend(old.map(|frame| frames[frame.0 as usize]));
+                    self.stack(&mapped)
+                });
+                let rows = &mut self.sums[place].rows;
+                let sums = rows.entry((stack, labels[of.0 as usize]));
+                let sums = sums.or_insert_with(|| vec![0; values.len()]);
+                for (sum, &value) in sums.iter_mut().zip(values) {
+                    *sum = sum.saturating_add(value);
+                }
+            }
+        }
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn finish(mut self) -> Profile {
+        self.sums.sort_by(|a, b| a.metrics.cmp(&b.metrics));
+        for sums in self.sums {
+            let mut rows: Vec<_> = sums.rows.into_iter().collect();
+            let profile = &self.profile;
+            // By what is in them: ids depend on the order of the inputs.
+            rows.sort_unstable_by(|(a, a_values), (b, b_values)| {
+                let by_value = b_values.cmp(a_values);
+                by_value.then_with(|| texts(profile, *a).cmp(texts(profile, *b)))
+            });
+            let table = self.profile.table(&sums.metrics);
+            for ((stack, labels), values) in rows {
+                table.push(stack, labels, &values);
+            }
+        }
+        self.profile.notes.sort_unstable();
+        (self.profile.section, self.profile.sections) = (1, 1);
+        self.profile
+    }
+
+    fn stack(&mut self, frames: &[FrameId]) -> StackId {
+        if let Some(&stack) = self.stacks.get(frames) {
+            return stack;
+        }
+        let stack = self.profile.stacks.push(frames.iter().copied());
+        self.stacks.insert(frames.into(), stack);
+        stack
+    }
+
+    fn name(&mut self, other: &Profile, name: Name) -> Name {
+        self.profile.names.intern(other.names.text(name))
+    }
+
+    fn frame(&mut self, other: &Profile, frame: FrameId) -> FrameId {
+        let mut frame = *other.frame(frame);
+        frame.class = self.name(other, frame.class);
+        frame.method = self.name(other, frame.method);
+        frame.signature = frame.signature.map(|name| self.name(other, name));
+        frame.source = frame.source.map(|name| self.name(other, name));
+        self.profile.intern_frame(frame)
+    }
+
+    fn labels(&mut self, other: &Profile, labels: LabelsId, added: &Added) -> LabelsId {
+        let labels = *other.labels(labels);
+        let mut same = |name: Option<Name>| name.map(|name| self.name(other, name));
+        let mut labels = Labels {
+            thread: same(labels.thread),
+            class: same(labels.class),
+            host: same(labels.host),
+            file: same(labels.file),
+        };
+        if let Some(host) = &added.host {
+            labels.host = Some(self.profile.names.intern(host));
+        }
+        if let Some(file) = &added.file {
+            labels.file = Some(self.profile.names.intern(file));
+        }
+        self.profile.intern_labels(labels)
+    }
+}
+
+/// What a sample looks like, whatever its ids.
+fn texts(
+    profile: &Profile,
+    (stack, labels): (StackId, LabelsId),
+) -> impl Iterator<Item = (&str, u32, FrameKind)> {
+    let text = |name: Option<Name>| name.map_or("", |name| profile.names.text(name));
+    let labels = profile.labels(labels);
+    let labels = [labels.thread, labels.class, labels.host, labels.file].map(text);
+    let frames = profile.stacks.frames(stack).iter().flat_map(move |&frame| {
+        let frame = profile.frame(frame);
+        let names = [
+            Some(frame.class),
+            Some(frame.method),
+            frame.signature,
+            frame.source,
+        ];
+        let line = frame.line.unwrap_or_default();
+        names.map(|name| (text(name), line, frame.kind))
+    });
+    let labels = labels
+        .into_iter()
+        .map(|label| (label, 0, FrameKind::Marker));
+    labels.chain(frames)
+}

@@ -1,0 +1,121 @@
+//! What is measured, and in which unit.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of value. Ordered by what a reader most likely came for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// CPU samples.
+    Cpu,
+    /// Time in the innermost method of a stack itself.
+    Time,
+    /// Time until the innermost method of a stack returned (the old prof format).
+    InclusiveTime,
+    /// Bytes allocated.
+    AllocBytes,
+    /// Objects allocated.
+    AllocObjects,
+    /// Bytes that are alive.
+    LiveBytes,
+    /// Objects that are alive.
+    LiveObjects,
+    /// Time that threads waited for monitors of others.
+    Contention,
+    /// How often they did.
+    Contentions,
+    /// Calls of the innermost method of a stack.
+    Calls,
+}
+
+/// What the numbers of a metric count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Metric; 10] = [
+        Metric::Cpu,
+        Metric::Time,
+        Metric::InclusiveTime,
+        Metric::AllocBytes,
+        Metric::AllocObjects,
+        Metric::LiveBytes,
+        Metric::LiveObjects,
+        Metric::Contention,
+        Metric::Contentions,
+        Metric::Calls,
+    ];
+
+    /// The name by which users choose it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Cpu => "cpu",
+            Metric::Time => "time",
+            Metric::InclusiveTime => "inclusive-time",
+            Metric::AllocBytes => "alloc-bytes",
+            Metric::AllocObjects => "alloc-objects",
+            Metric::LiveBytes => "live-bytes",
+            Metric::LiveObjects => "live-objects",
+            Metric::Contention => "contention",
+            Metric::Contentions => "contentions",
+            Metric::Calls => "calls",
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Metric::Time | Metric::InclusiveTime | Metric::Contention => Unit::Nanoseconds,
+            Metric::AllocBytes | Metric::LiveBytes => Unit::Bytes,
+            Metric::Cpu
+            | Metric::AllocObjects
+            | Metric::LiveObjects
+            | Metric::Contentions
+            | Metric::Calls => Unit::Count,
+        }
+    }
+}
+
+impl Unit {
+    /// The unit's name: `count`, `bytes`, `nanoseconds`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Bytes => "bytes",
+            Unit::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A name that no metric has.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no value; there are {all}", all = Metric::ALL.map(Metric::name).join(", "))]
+pub struct UnknownMetric(String);
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(name: &str) -> Result<Metric, UnknownMetric> {
+        Metric::ALL
+            .into_iter()
+            .find(|metric| metric.name() == name)
+            .ok_or_else(|| UnknownMetric(name.to_owned()))
+    }
+}

@@ -1,0 +1,41 @@
+//! Texts that occur once each.
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+/// A text of one [`Names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(pub(crate) u32);
+
+impl Name {
+    /// Its place in [`Names::iter`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The texts of one profile: names of classes, methods, files, threads.
+#[derive(Clone, Debug, Default)]
+pub struct Names(IndexSet<Box<str>, RandomState>);
+
+impl Names {
+    /// The name of a text, which is kept.
+    pub fn intern(&mut self, text: &str) -> Name {
+        if let Some(index) = self.0.get_index_of(text) {
+            return Name(index as u32);
+        }
+        Name(self.0.insert_full(text.into()).0 as u32)
+    }
+
+    /// The text of a name that this table gave.
+    #[must_use]
+    pub fn text(&self, name: Name) -> &str {
+        self.0.get_index(name.index()).map_or("", |text| text)
+    }
+
+    /// All texts, in the order in which they came.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(|text| &**text)
+    }
+}

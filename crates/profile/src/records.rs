@@ -1,0 +1,467 @@
+//! From records to a profile.
+
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+use hprof_format::{
+    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, Line,
+    MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime, source_name,
+};
+
+use crate::load::Wanted;
+use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
+
+type Map<K, V> = HashMap<K, V, RandomState>;
+
+/// The thread that the agent names where it knows none.
+const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
+/// Stands for a name that no record gave.
+const UNKNOWN: &str = "<unknown>";
+/// The one frame of what the file counts in its totals and lists in no row.
+const NOT_LISTED: &str = "<not listed>";
+/// The labels of the samples of the records behind it: a note that `hprof merge` writes.
+pub(crate) const LABELS_NOTE: &str = "labels: ";
+/// Stands between two labels.
+pub(crate) const LABEL_SEPARATOR: &str = ", ";
+
+const SITES: [Metric; 4] = [
+    Metric::LiveBytes,
+    Metric::LiveObjects,
+    Metric::AllocBytes,
+    Metric::AllocObjects,
+];
+const CPU: [Metric; 1] = [Metric::Cpu];
+const TIMES: [Metric; 2] = [Metric::Time, Metric::Calls];
+const OLD_PROF: [Metric; 2] = [Metric::InclusiveTime, Metric::Calls];
+const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
+
+/// Builds a profile out of records, which come in the order of the file.
+///
+/// A record may name only what came before it; what it names otherwise is unknown.
+#[derive(Default)]
+pub struct Records {
+    profile: Profile,
+    wanted: Wanted,
+    strings: Map<StringId, Name>,
+    classes: Map<ClassSerial, Name>,
+    threads: Map<ThreadSerial, Name>,
+    frames: Dense<FrameId>,
+    traces: Dense<Trace>,
+    /// How many records of the same metrics there were so far.
+    seen: Map<&'static [Metric], u32>,
+    host: Option<Name>,
+    file: Option<Name>,
+}
+
+#[derive(Clone, Copy)]
+struct Trace {
+    stack: StackId,
+    thread: ThreadSerial,
+    host: Option<Name>,
+    file: Option<Name>,
+}
+
+impl Records {
+    /// A profile of the wanted section of a file.
+    #[must_use]
+    pub fn new(wanted: Wanted) -> Records {
+        Records {
+            wanted,
+            ..Records::default()
+        }
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn finish(mut self) -> Profile {
+        self.profile.section = match self.wanted {
+            Wanted::Last => self.profile.sections,
+            Wanted::Number(number) => number,
+        };
+        self.profile
+    }
+
+    /// When the run began, in milliseconds since 1970.
+    pub fn created(&mut self, millis: u64) {
+        self.profile.created = millis;
+    }
+
+    /// Takes one record; those that say nothing of costs are passed over.
+    pub fn record(&mut self, record: &Record<'_>) {
+        match *record {
+            Record::String {
+                id: StringId::NOTE,
+                ref text,
+            } => self.note(&String::from_utf8_lossy(text)),
+            Record::String { id, ref text } => {
+                let name = self.profile.names.intern(&String::from_utf8_lossy(text));
+                self.strings.insert(id, name);
+            }
+            Record::LoadClass { serial, name, .. } => {
+                let name = self.string(name);
+                let source = source_name(self.profile.names.text(name)).into_owned();
+                let name = self.profile.names.intern(&source);
+                self.classes.insert(serial, name);
+            }
+            Record::Frame {
+                id,
+                method,
+                signature,
+                source_file,
+                class,
+                line,
+            } => self.frame(id, class, method, signature, source_file, line),
+            Record::Trace {
+                serial,
+                thread,
+                ref frames,
+            } => self.trace(serial, thread, frames),
+            Record::StartThread { serial, name, .. } => {
+                let text = self.string(name);
+                self.threads.insert(serial, text);
+                if name.0 >= StringId::USED_ONCE {
+                    self.strings.remove(&name);
+                }
+            }
+            Record::AllocSites {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                ref sites,
+                ..
+            } => {
+                let totals = [
+                    live_bytes,
+                    live_instances,
+                    allocated_bytes,
+                    allocated_instances,
+                ];
+                self.sites(totals, sites);
+            }
+            Record::CpuSamples { total, ref rows } => self.cpu_samples(total.into(), rows),
+            _ => {}
+        }
+    }
+
+    /// Takes one record about monitors.
+    pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
+        if let MonitorRecord::Time { total, rows } = record {
+            self.monitors(*total, rows);
+        }
+    }
+
+    /// Takes the result of timing methods.
+    pub fn timing(&mut self, timing: &Timing<'_>) {
+        match timing {
+            Timing::Traces { total, rows } => self.cpu_times(*total, rows),
+            Timing::Calls(calls) => self.old_prof(calls),
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
+            self.profile.notes.push(text.to_owned());
+            return;
+        };
+        (self.host, self.file) = (None, None);
+        for label in labels.split(LABEL_SEPARATOR) {
+            match label.split_once('=') {
+                Some(("host", host)) => self.host = Some(self.profile.names.intern(host)),
+                Some(("file", file)) => self.file = Some(self.profile.names.intern(file)),
+                _ => {}
+            }
+        }
+    }
+
+    fn string(&mut self, id: StringId) -> Name {
+        match (id, self.strings.get(&id)) {
+            (StringId(0), _) => self.profile.names.intern(""),
+            (_, Some(&name)) => name,
+            (_, None) => self.profile.names.intern(UNKNOWN),
+        }
+    }
+
+    fn class(&mut self, class: ClassSerial) -> Name {
+        match self.classes.get(&class) {
+            Some(&name) => name,
+            None => self.profile.names.intern(UNKNOWN),
+        }
+    }
+
+    fn optional(&mut self, id: StringId) -> Option<Name> {
+        let name = self.string(id);
+        (!self.profile.names.text(name).is_empty()).then_some(name)
+    }
+
+    fn frame(
+        &mut self,
+        id: FrameRecord,
+        class: ClassSerial,
+        method: StringId,
+        signature: StringId,
+        source_file: StringId,
+        line: Line,
+    ) {
+        let class = self.class(class);
+        let frame = Frame {
+            class,
+            method: self.string(method),
+            signature: self.optional(signature),
+            source: self.optional(source_file),
+            line: match line {
+                Line::Number(number) => Some(number),
+                _ => None,
+            },
+            kind: match line {
+                _ if self.profile.names.text(class).is_empty() => FrameKind::Marker,
+                Line::Native => FrameKind::Native,
+                Line::Compiled => FrameKind::Compiled,
+                _ => FrameKind::Java,
+            },
+        };
+        let frame = self.profile.intern_frame(frame);
+        self.frames.insert(id.0, frame);
+    }
+
+    fn marker(&mut self, name: &str) -> FrameId {
+        let frame = Frame {
+            class: self.profile.names.intern(""),
+            method: self.profile.names.intern(name),
+            signature: None,
+            source: None,
+            line: None,
+            kind: FrameKind::Marker,
+        };
+        self.profile.intern_frame(frame)
+    }
+
+    fn trace(&mut self, serial: TraceSerial, thread: ThreadSerial, frames: &[FrameRecord]) {
+        let known = |frame: &FrameRecord| self.frames.get(frame.0).is_some();
+        let unknown = (!frames.iter().all(known)).then(|| self.marker(UNKNOWN));
+        let find = |frame: &FrameRecord| self.frames.get(frame.0).or(unknown);
+        let stack = self.profile.stacks.push(frames.iter().filter_map(find));
+        let trace = Trace {
+            stack,
+            thread,
+            host: self.host,
+            file: self.file,
+        };
+        self.traces.insert(serial.0.into(), trace);
+    }
+
+    /// Begins what a dump of a run has one of; whether it is wanted.
+    fn begin(&mut self, metrics: &'static [Metric]) -> bool {
+        let seen = self.seen.entry(metrics).or_default();
+        *seen += 1;
+        self.profile.sections = self.profile.sections.max(*seen);
+        let wanted = match self.wanted {
+            Wanted::Last => true,
+            Wanted::Number(number) => number == *seen,
+        };
+        if wanted {
+            self.profile
+                .tables
+                .retain(|table| table.metrics() != metrics);
+        }
+        wanted
+    }
+
+    fn sites(&mut self, totals: [u64; 4], sites: &[AllocSite]) {
+        if !self.begin(&SITES) {
+            return;
+        }
+        let rows = sites.iter().map(|site| {
+            let values = [
+                site.live_bytes,
+                site.live_instances,
+                site.allocated_bytes,
+                site.allocated_instances,
+            ];
+            (site.trace, Some(site.class), values)
+        });
+        self.table(SITES, totals, rows);
+    }
+
+    fn cpu_samples(&mut self, total: u64, rows: &[CpuSample]) {
+        if self.begin(&CPU) {
+            let rows = rows.iter().map(|row| (row.trace, None, [row.count.into()]));
+            self.table(CPU, [total], rows);
+        }
+    }
+
+    fn cpu_times(&mut self, total: u64, rows: &[TraceTime]) {
+        if self.begin(&TIMES) {
+            let rows = rows
+                .iter()
+                .map(|row| (row.trace, None, [row.own, row.calls]));
+            self.table(TIMES, [total, 0], rows);
+        }
+    }
+
+    fn monitors(&mut self, total: u64, rows: &[ContendedTime]) {
+        if self.begin(&MONITORS) {
+            let rows = rows
+                .iter()
+                .map(|row| (row.trace, Some(row.class), [row.nanos, row.count]));
+            self.table(MONITORS, [total, 0], rows);
+        }
+    }
+
+    fn old_prof(&mut self, calls: &[CallTime]) {
+        if !self.begin(&OLD_PROF) {
+            return;
+        }
+        let labels = self.profile.intern_labels(self.file_labels());
+        for call in calls {
+            let callee = self.frames.get(call.callee.0);
+            let caller = call.caller.and_then(|caller| self.frames.get(caller.0));
+            let stack = self.profile.stacks.push(callee.into_iter().chain(caller));
+            let table = self.profile.table(&OLD_PROF);
+            table.push(stack, labels, &[call.total, call.calls]);
+        }
+    }
+
+    /// Adds a row for each of a record's, and one for what its totals have beyond them.
+    fn table<const N: usize>(
+        &mut self,
+        metrics: [Metric; N],
+        totals: [u64; N],
+        rows: impl Iterator<Item = (TraceSerial, Option<ClassSerial>, [u64; N])>,
+    ) {
+        let mut sums = [0_u64; N];
+        self.profile.table(&metrics);
+        for (trace, class, values) in rows {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum = sum.saturating_add(value);
+            }
+            let (stack, labels) = self.place(trace, class);
+            self.profile.table(&metrics).push(stack, labels, &values);
+        }
+        let mut rest = totals;
+        for (rest, sum) in rest.iter_mut().zip(sums) {
+            *rest = rest.saturating_sub(sum);
+        }
+        if rest.iter().any(|&rest| rest > 0) {
+            let frame = self.marker(NOT_LISTED);
+            let stack = self.profile.stacks.push([frame]);
+            let labels = self.profile.intern_labels(self.file_labels());
+            self.profile.table(&metrics).push(stack, labels, &rest);
+        }
+    }
+
+    fn place(&mut self, trace: TraceSerial, class: Option<ClassSerial>) -> (StackId, LabelsId) {
+        let trace = match self.traces.get(trace.0.into()) {
+            Some(found) => found,
+            None => {
+                let frame = self.marker(UNKNOWN);
+                let stack = self.profile.stacks.push([frame]);
+                let unknown = Trace {
+                    stack,
+                    thread: ThreadSerial(0),
+                    host: self.host,
+                    file: self.file,
+                };
+                self.traces.insert(trace.0.into(), unknown);
+                unknown
+            }
+        };
+        let labels = Labels {
+            thread: self.thread(trace.thread),
+            class: class.map(|class| self.class(class)),
+            host: trace.host,
+            file: trace.file,
+        };
+        (trace.stack, self.profile.intern_labels(labels))
+    }
+
+    fn thread(&mut self, thread: ThreadSerial) -> Option<Name> {
+        if UNKNOWN_THREADS.contains(&thread.0) {
+            return None;
+        }
+        Some(match self.threads.get(&thread) {
+            Some(&name) => name,
+            None => self.profile.names.intern(&format!("thread {thread}")),
+        })
+    }
+
+    fn file_labels(&self) -> Labels {
+        Labels {
+            host: self.host,
+            file: self.file,
+            ..Labels::default()
+        }
+    }
+}
+
+/// A map from numbers that mostly follow one another.
+struct Dense<V> {
+    first: u64,
+    near: Vec<Option<V>>,
+    far: Map<u64, V>,
+}
+
+/// How far a number may be from the last one to be kept beside it.
+const GAP: usize = 1 << 16;
+
+impl<V> Default for Dense<V> {
+    fn default() -> Self {
+        Dense {
+            first: 0,
+            near: Vec::new(),
+            far: Map::default(),
+        }
+    }
+}
+
+impl<V: Copy> Dense<V> {
+    fn insert(&mut self, key: u64, value: V) {
+        if self.near.is_empty() {
+            self.first = key;
+        }
+        match self.near_index(key) {
+            Some(index) if index < self.near.len() => self.near[index] = Some(value),
+            Some(index) if index < self.near.len() + GAP => {
+                self.near.resize(index, None);
+                self.near.push(Some(value));
+            }
+            _ => {
+                self.far.insert(key, value);
+            }
+        }
+    }
+
+    #[inline]
+    fn get(&self, key: u64) -> Option<V> {
+        let near = self.near_index(key).and_then(|index| self.near.get(index));
+        match near {
+            Some(Some(value)) => Some(*value),
+            _ if self.far.is_empty() => None,
+            _ => self.far.get(&key).copied(),
+        }
+    }
+
+    fn near_index(&self, key: u64) -> Option<usize> {
+        key.checked_sub(self.first)
+            .and_then(|index| index.try_into().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_near_and_far() {
+        let mut map = Dense::default();
+        for key in [500_000, 500_001, 500_100, 7, u64::MAX, 600_000] {
+            map.insert(key, key);
+        }
+        map.insert(7, 8);
+        for key in [500_000, 500_001, 500_100, u64::MAX, 600_000] {
+            assert_eq!(map.get(key), Some(key));
+        }
+        assert_eq!(map.get(7), Some(8));
+        assert_eq!(map.get(500_002), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Costs, added up by method, line, class, package, type, thread or stack.
+
+use foldhash::HashMap;
+
+use crate::{By, FrameId, Groups, Metric, Profile};
+
+/// What a group of frames or samples costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The group's name; the frames of a stack stand behind one another, innermost first, with line breaks between.
+    pub name: String,
+    /// What was spent in it itself: the samples whose innermost frame is in the group.
+    pub own: u64,
+    /// What was spent in it and in all that it called: the samples that have a frame in the group, counted once.
+    pub total: u64,
+}
+
+/// What an empty stack is called.
+const EMPTY: &str = "<empty>";
+
+/// The costs of all groups that have any, the largest own cost first.
+#[must_use]
+pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
+    let mut costs = match by {
+        By::Thread | By::Type => by_labels(profile, metric, by),
+        By::Trace => by_stack(profile, metric),
+        _ => by_frame(profile, metric, by),
+    };
+    costs.retain(|cost| cost.total > 0);
+    costs.sort_unstable_by(|a, b| (b.own, b.total, &a.name).cmp(&(a.own, a.total, &b.name)));
+    costs
+}
+
+/// Own and total costs of one group.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    own: u64,
+    total: u64,
+    /// The last sample that was counted in, from 1 on.
+    seen: u32,
+}
+
+fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
+    let mut groups = Groups::of_frames(profile, by);
+    let empty = groups.names.len();
+    groups.names.push(EMPTY.to_owned());
+    let mut sums = vec![Sums::default(); groups.names.len()];
+    let samples = profile.samples(metric).filter(|sample| sample.value > 0);
+    for (number, sample) in (1..).zip(samples) {
+        let frames = profile.stacks.frames(sample.stack);
+        let group = |frame: &FrameId| groups.of[frame.0 as usize] as usize;
+        let innermost = frames.first().map_or(empty, group);
+        sums[innermost].own = sums[innermost].own.saturating_add(sample.value);
+        if frames.is_empty() {
+            sums[empty].total = sums[empty].total.saturating_add(sample.value);
+        }
+        for frame in frames {
+            let sums = &mut sums[group(frame)];
+            if sums.seen != number {
+                sums.seen = number;
+                sums.total = sums.total.saturating_add(sample.value);
+            }
+        }
+    }
+    let named = groups.names.into_iter().zip(sums);
+    let cost = |(name, sums): (String, Sums)| Cost {
+        name,
+        own: sums.own,
+        total: sums.total,
+    };
+    named.map(cost).collect()
+}
+
+fn by_labels(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
+    let groups = Groups::of_labels(profile, by);
+    let mut sums = vec![0_u64; groups.names.len()];
+    for sample in profile.samples(metric) {
+        let sum = &mut sums[groups.of[sample.labels.0 as usize] as usize];
+        *sum = sum.saturating_add(sample.value);
+    }
+    let named = groups.names.into_iter().zip(sums);
+    let cost = |(name, own)| Cost {
+        name,
+        own,
+        total: own,
+    };
+    named.map(cost).collect()
+}
+
+fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
+    let mut sums: HashMap<&[FrameId], u64> = HashMap::default();
+    for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
+        let sum = sums.entry(profile.stacks.frames(sample.stack)).or_default();
+        *sum = sum.saturating_add(sample.value);
+    }
+    let groups = Groups::of_frames(profile, By::Line);
+    let text = |frame: &FrameId| groups.names[groups.of[frame.0 as usize] as usize].as_str();
+    let cost = |(frames, own): (&[FrameId], u64)| {
+        let lines: Vec<&str> = frames.iter().map(text).collect();
+        let name = match lines.is_empty() {
+            true => EMPTY.to_owned(),
+            false => lines.join("\n"),
+        };
+        Cost {
+            name,
+            own,
+            total: own,
+        }
+    };
+    sums.into_iter().map(cost).collect()
+}
