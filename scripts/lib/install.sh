@@ -141,3 +141,20 @@ install_heap_readers() {
     rm -rf "$new"
     [[ -d $tools/readers ]]
 }
+
+# Google's pprof, through the Go module proxy.
+install_pprof() {
+    [[ -x $tools/bin/pprof ]] && return
+    need_command go golang-go || return 1
+    note "installing pprof into $tools"
+    env GOBIN="$tools/bin" GOFLAGS=-modcacherw \
+        go install github.com/google/pprof@v0.0.0-20260906184651-6331bc6350fe >&2
+}
+
+# Speedscope, with the schema of its files, and what checks a file by a schema.
+install_speedscope() {
+    [[ -d $tools/speedscope/node_modules/speedscope && -d $tools/speedscope/node_modules/ajv ]] && return
+    need_command node nodejs && need_command npm npm || return 1
+    note "installing speedscope 1.25.0 into $tools"
+    npm install --prefix "$tools/speedscope" --no-audit --no-fund --silent speedscope@1.25.0 ajv@8.20.0 >&2
+}

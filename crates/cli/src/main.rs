@@ -1,4 +1,4 @@
-//! `hprof`: reads the binary files that the HPROF agent writes, receives what it sends, and brings the agent to programs
+//! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
 //! that run already.
 
 #![forbid(unsafe_code)]
@@ -34,19 +34,26 @@ const GATE_FAILED: u8 = 3;
 #[derive(Parser)]
 #[command(
     version,
-    about = "Checks and prints HPROF files: profiles of Java programs in the binary format (format=b)",
+    about = "Checks, shows, compares and converts HPROF files: profiles of Java programs",
     long_about = "\
 The HPROF agent writes what it sees of a running Java program into a file: call
 stacks, CPU samples, allocation sites, heap dumps. With format=b that file is
 compact and made for tools. hprof tells whether such a file is whole and sound,
-and turns it into the text that format=a would have written. It also receives
-what an agent with net=HOST:PORT sends, and starts and stops profiles in
-programs that run already.",
+and turns it into the text that format=a would have written. Of both forms, and
+of files of the JDK's own agent, it shows what costs most, who calls it and what
+has changed, and writes what other viewers read. It also receives what an agent
+with net=HOST:PORT sends, and starts and stops profiles in programs that run
+already.",
     after_help = "\
 Examples:
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
+  hprof top java.hprof            what costs most? by method, class, thread, ...
+  hprof tree java.hprof --callers MyClass.slow    who calls it?
+  hprof flame java.hprof -o java.svg              a flame graph
+  hprof diff old.hprof new.hprof  what has changed?
+  hprof export java.hprof --to pprof -o java.pb.gz
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind

@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "METHOD")]
     callees: Option<String>,
 
-    /// Leave out branches with a smaller share of everything, in percent
+    /// Leave out branches with a smaller share of the tree, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     min: f64,
 
