@@ -14,6 +14,7 @@ mod merge;
 mod output;
 mod profile;
 mod recv;
+mod report;
 mod shell;
 mod table;
 mod text;
@@ -80,6 +81,7 @@ enum Command {
     Top(top::Arguments),
     Tree(tree::Arguments),
     Flame(flame::Arguments),
+    Report(report::Arguments),
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Flame(arguments) => flame::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
