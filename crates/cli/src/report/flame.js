@@ -45,6 +45,7 @@ class Flame {
     this.zoomed = zoomed;
     this.matches = matches;
     if (turned) this.selected = zoomed;
+    this.leave();
     this.refresh(turned);
   }
 

@@ -11,8 +11,8 @@ function describe(tree, box) {
   if (base) {
     line('before', `${quantity(box.base, unit)} · ${percent(box.base, base.sum)} of all`);
     line('change', `${signed(box.now - box.base, unit)} · ${relative(box.base, box.now)}${fate(box.now, box.base)}`);
-  } else if (!(tree instanceof Callers)) {
-    const own = box.stacks.reduce((sum, stack) => sum + (box.group < 0 ? 0 : now.own[stack]), 0);
+  } else if (!(tree instanceof Callers) && box.group >= 0) {
+    const own = box.stacks.reduce((sum, stack) => sum + now.own[stack], 0);
     line('self', `${quantity(own, unit)} · ${percent(own, whole)}`);
   }
   return lines;
@@ -65,10 +65,13 @@ class FlameView {
       button('Zoom out', () => state.set({ zoom: [] }, true), { disabled: !state.zoom.length }),
     ];
     if (search) {
-      const { now } = app.measured();
-      const sum = covered(app.profiles, this.tree.groups, search, now.total);
+      const { now, base } = app.measured();
+      const share = ({ total, sum }) => {
+        const found = covered(app.profiles, this.tree.groups, search, total);
+        return `${percent(found, sum)} (${quantity(found, app.unit)})`;
+      };
       parts.push(element('span', { className: 'found', id: 'found' },
-        `found in ${percent(sum, now.sum)} (${quantity(sum, app.unit)})`));
+        `found in ${share(now)}${base ? `, before in ${share(base)}` : ''}`));
     }
     if (app.measured().base) parts.push(changeLegend());
     this.tools.replaceChildren(...parts);
