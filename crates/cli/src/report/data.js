@@ -4,7 +4,8 @@ const UNITS = {};
 const ORDER = ['cpu', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes', 'live-objects',
   'contention', 'contentions', 'calls'];
 const MARKER = 3;
-const COLUMNS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
+// By the bytes of a number.
+const COLUMNS = [, Uint8Array, Uint16Array, Uint32Array, Uint32Array];
 
 function bytesOf(base64) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
@@ -23,16 +24,15 @@ async function readProfiles() {
 }
 
 function unpack(buffer) {
-  const aligned = (at) => Math.ceil(at / 8) * 8;
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  let at = aligned(4 + length);
+  let at = 4 + length;
   let next = 0;
   const column = () => {
-    const [type, count] = header.columns[next++];
-    const numbers = new COLUMNS[type](buffer, at, count);
-    at = aligned(at + numbers.byteLength);
-    return numbers;
+    const [width, count] = header.columns[next++];
+    const bytes = new Uint8Array(buffer, at, width * count);
+    at += bytes.length;
+    return numbersOf(bytes, width, count);
   };
   const frames = { class: column(), method: column(), source: column(), line: column(), kind: column() };
   const stacks = stacksOf(column(), column());
@@ -48,6 +48,20 @@ function unpack(buffer) {
     return { ...run, tables, metrics };
   });
   return { strings, frames, stacks, runs, start: header.start };
+}
+
+// The lowest bytes of all numbers come first.
+function numbersOf(bytes, width, count) {
+  if (width === 1) return bytes;
+  const numbers = new (COLUMNS[width] ?? Float64Array)(count);
+  numbers.set(bytes.subarray(0, count));
+  for (let place = 1; place < width; place++) {
+    const start = place * count;
+    const factor = 256 ** place;
+    if (width > 4) for (let at = 0; at < count; at++) numbers[at] += bytes[start + at] * factor;
+    else for (let at = 0; at < count; at++) numbers[at] |= bytes[start + at] << (8 * place);
+  }
+  return numbers;
 }
 
 function fromDistances(distances) {
@@ -87,7 +101,7 @@ function groupsOf(profiles, by) {
 function grouped({ strings, frames }, by) {
   const known = new Map();
   const names = [];
-  const packages = [];
+  const owners = [];
   const of = new Uint32Array(frames.class.length);
   for (let frame = 0; frame < of.length; frame++) {
     const owner = strings[frames.class[frame]];
@@ -96,11 +110,11 @@ function grouped({ strings, frames }, by) {
     if (group === undefined) {
       group = names.push(name) - 1;
       known.set(name, group);
-      packages.push(frames.kind[frame] === MARKER ? null : owner);
+      owners.push(frames.kind[frame] === MARKER ? null : owner);
     }
     of[frame] = group;
   }
-  return { names, of, owners: packages };
+  return { names, of, owners };
 }
 
 function nameOf(owner, frame, strings, frames, by) {

@@ -1,7 +1,7 @@
 //! Profiles as the page reads them.
 //!
-//! A length (u32), a JSON text of that length that says what stands where ([`Header`]), then columns of numbers, all
-//! little-endian, each at a multiple of 8 bytes. The first columns are those of the frames (class, method, source + 1,
+//! A length (u32, little-endian), a JSON text of that length that says what stands where ([`Header`]), then columns of
+//! numbers: the lowest bytes of all numbers of a column, then the next ones; that packs well. The first columns are those of the frames (class, method, source + 1,
 //! line, kind), then the two of [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those
 //! of each table of each profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
 
@@ -44,9 +44,9 @@ struct Header {
     start: Start,
 }
 
-/// What stands in a column: `u8`, `u16`, `u32` or `f64`, and how many.
+/// How many bytes a number of a column has, and how many numbers there are.
 #[derive(Serialize)]
-struct Column(&'static str, usize);
+struct Column(u32, usize);
 
 #[derive(Serialize)]
 struct About {
@@ -70,7 +70,10 @@ const LARGEST: u64 = 1 << 53;
 
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
 pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer::default();
+    let mut writer = Writer {
+        compared: runs.len() > 1,
+        ..Writer::default()
+    };
     let places: Vec<Places> = runs
         .iter()
         .map(|run| writer.place(&run.profile, by_thread))
@@ -93,8 +96,6 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
     let header = serde_json::to_vec(&header)?;
     out.write_all(&(header.len() as u32).to_le_bytes())?;
     out.write_all(&header)?;
-    let used = 4 + header.len();
-    out.write_all(&[0; 8][..used.next_multiple_of(8) - used])?;
     out.write_all(&writer.bytes)
 }
 
@@ -114,6 +115,21 @@ fn about(run: &Run) -> About {
     }
 }
 
+/// The name of a class that does not have the same one in any two runs, up to what differs: the number of a lambda and the
+/// address of a hidden class, `Main$$Lambda$14.0x00007f12a4000a08`.
+fn without_address(class: &str) -> &str {
+    let name = match class.rsplit_once(['.', '/']) {
+        Some((name, address)) if address.starts_with("0x") => name,
+        _ => class,
+    };
+    match name.rsplit_once('$') {
+        Some((lambda, number)) if lambda.ends_with("$$Lambda") && number.parse::<u64>().is_ok() => {
+            lambda
+        }
+        _ => name,
+    }
+}
+
 /// Where the rows of each table of a profile stand: stack, thread + 1, type + 1.
 struct Places {
     of_tables: Vec<Vec<[u32; 3]>>,
@@ -122,6 +138,8 @@ struct Places {
 /// Collects what is written.
 #[derive(Default)]
 struct Writer {
+    /// Several runs are in the page.
+    compared: bool,
     strings: Vec<String>,
     string_of: HashMap<String, u32>,
     frames: Vec<[u32; 5]>,
@@ -144,6 +162,10 @@ impl Writer {
 
     fn frame(&mut self, profile: &Profile, frame: &Frame) -> u32 {
         let text = |name| profile.names.text(name);
+        let class = match self.compared {
+            true => without_address(text(frame.class)),
+            false => text(frame.class),
+        };
         let kind = match frame.kind {
             FrameKind::Java => 0,
             FrameKind::Compiled => 1,
@@ -151,7 +173,7 @@ impl Writer {
             FrameKind::Marker => 3,
         };
         let frame = [
-            self.string(text(frame.class)),
+            self.string(class),
             self.string(text(frame.method)),
             frame
                 .source
@@ -265,26 +287,32 @@ impl Writer {
 
     /// Adds a column, as narrow as its largest number allows.
     fn column<N: Copy + Into<u64>>(&mut self, column: &[N]) {
-        let numbers = || column.iter().map(|&number| number.into());
-        let kind = match numbers().max().unwrap_or(0) {
-            ..=0xff => "u8",
-            ..=0xffff => "u16",
-            ..=0xffff_ffff => "u32",
-            _ => "f64",
-        };
-        self.columns.push(Column(kind, column.len()));
-        match kind {
-            "u8" => self.bytes.extend(numbers().map(|n| n as u8)),
-            "u16" => self
-                .bytes
-                .extend(numbers().flat_map(|n| (n as u16).to_le_bytes())),
-            "u32" => self
-                .bytes
-                .extend(numbers().flat_map(|n| (n as u32).to_le_bytes())),
-            _ => self
-                .bytes
-                .extend(numbers().flat_map(|n| (n.min(LARGEST) as f64).to_le_bytes())),
+        let numbers = || column.iter().map(|&number| number.into().min(LARGEST));
+        let largest = numbers().max().unwrap_or(0);
+        let width = (u64::BITS - largest.leading_zeros()).div_ceil(8).max(1);
+        self.columns.push(Column(width, column.len()));
+        for place in 0..width {
+            let bytes = numbers().map(|number| (number >> (8 * place)) as u8);
+            self.bytes.extend(bytes);
         }
-        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_lambdas_are_the_same_in_every_run() {
+        for (name, kept) in [
+            ("a.Main$$Lambda$14.0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda/0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda$14", "a.Main$$Lambda"),
+            ("a.Main$14", "a.Main$14"),
+            ("a.Main", "a.Main"),
+            ("x0x1", "x0x1"),
+        ] {
+            assert_eq!(without_address(name), kept);
+        }
     }
 }

@@ -71,10 +71,9 @@ class Flame {
 
   layOutChildren(box, x, width, below) {
     const perUnit = box.width > 0 ? width / box.width : 0;
-    for (const child of this.tree.children(box)) {
+    for (const child of this.tree.children(box, perUnit > 0 ? NARROWEST / perUnit : 0)) {
       const wide = child.width * perUnit;
-      // The children are sorted: those behind it are narrower still.
-      if (wide < NARROWEST) return;
+      if (wide < NARROWEST) continue;
       below.push({ box: child, x, width: wide });
       x += wide;
     }
@@ -299,8 +298,9 @@ class Look {
     if (/^(java|javax|jdk|sun|com\.sun)\./.test(owner)) {
       return this.dark ? `hsl(215 18% ${30 + shade}%)` : `hsl(213 32% ${78 + shade}%)`;
     }
-    const hue = HUES[hashOf(owner.split('.').slice(0, -1).slice(0, 3).join('.')) % HUES.length];
-    return this.dark ? `hsl(${hue} 42% ${31 + shade}%)` : `hsl(${hue} 72% ${70 + shade}%)`;
+    const of = hashOf(owner.split('.').slice(0, -1).slice(0, 3).join('.'));
+    const hue = (HUES[of % HUES.length] + (hashOf(owner) % 7) * 4 + 348) % 360;
+    return this.dark ? `hsl(${hue} 34% ${32 + shade}%)` : `hsl(${hue} 62% ${74 + shade}%)`;
   }
 
   // From blue, vanished, by way of grey to orange, new.
@@ -309,11 +309,11 @@ class Look {
     const much = Math.sqrt(Math.abs(change));
     const hue = change > 0 ? 22 : 214;
     const light = this.dark ? 27 + 12 * much : 90 - 22 * much;
-    return `hsl(${hue} ${Math.round(4 + 80 * much)}% ${Math.round(light)}%)`;
+    return `hsl(${hue} ${Math.round(4 + 70 * much)}% ${Math.round(light)}%)`;
   }
 }
 
-const HUES = [338, 46, 84, 152, 174, 262, 300, 28, 8, 120];
+const HUES = [340, 44, 160, 262, 184, 300, 8, 28];
 
 function hashOf(text) {
   let hash = 7;

@@ -52,5 +52,6 @@ function relative(base, now) {
 function withoutPackage(name) {
   const method = name.lastIndexOf('.');
   if (method <= 0) return name;
-  return name.slice(name.lastIndexOf('.', method - 1) + 1);
+  const end = name.startsWith('.0x', name.lastIndexOf('.', method - 1)) ? name.lastIndexOf('.', method - 1) : method;
+  return name.slice(name.lastIndexOf('.', end - 1) + 1);
 }

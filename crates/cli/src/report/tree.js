@@ -9,7 +9,24 @@ class Box {
     this.now = 0;
     this.base = 0;
     this.stacks = [];
+    // What each stack costs: in a tree of callers, as the caller of others.
+    this.nows = [];
+    this.bases = [];
     this.children = null;
+  }
+
+  add(stack, now, base) {
+    this.now += now;
+    this.base += base;
+    const last = this.stacks.length - 1;
+    if (last >= 0 && this.stacks[last] === stack) {
+      this.nows[last] += now;
+      this.bases[last] += base;
+      return;
+    }
+    this.stacks.push(stack);
+    this.nows.push(now);
+    this.bases.push(base);
   }
 
   // A box is as wide as this: in a comparison as what both runs have together, so that what has vanished is there too.
@@ -31,20 +48,43 @@ class Tree {
     this.root.base = measured.base?.sum ?? 0;
   }
 
-  children(box) {
-    if (!box.children) {
-      const found = new Map();
-      this.collect(box, found);
-      box.children = [...found.values()].sort((a, b) => b.width - a.width);
+  // The boxes below one, the widest first and markers last; those narrower than `least` may be left out.
+  children(box, least = 0) {
+    if (!box.children || box.least > least) {
+      const found = new Map((box.children ?? []).map((child) => [child.group, child]));
+      this.collect(box, least, found);
+      box.children = [...found.values()].sort((a, b) => this.isMarker(a) - this.isMarker(b) || b.width - a.width);
+      box.least = least;
     }
     return box.children;
   }
 
-  child(found, parent, stack) {
-    const group = this.groups.of[this.stacks.frame[stack]];
-    let child = found.get(group);
-    if (!child) found.set(group, (child = new Box(parent, group)));
-    return child;
+  // Adds up first and makes boxes then: there may be a million that are too narrow to be seen.
+  collect(box, least, found) {
+    const { of } = this.groups;
+    const { frame } = this.stacks;
+    const widths = (this.widths ??= new Float64Array(this.groups.names.length));
+    const groups = [];
+    this.each(box, (stack, now, base) => {
+      const group = of[frame[stack]];
+      if (widths[group] === 0) groups.push(group);
+      widths[group] += now + base;
+    });
+    const made = new Map();
+    for (const group of groups) {
+      if (widths[group] >= least && !found.has(group)) made.set(group, new Box(box, group));
+      widths[group] = 0;
+    }
+    if (!made.size) return;
+    this.each(box, (stack, now, base) => {
+      const child = made.get(of[frame[stack]]);
+      if (child) child.add(stack, now, base);
+    });
+    for (const [group, child] of made) found.set(group, child);
+  }
+
+  isMarker(box) {
+    return Number(this.groups.owners[box.group] === null);
   }
 
   name(box) {
@@ -75,25 +115,18 @@ class Callees extends Tree {
     }
   }
 
-  collect(box, found) {
-    if (box === this.root && this.from) {
-      for (const stack of this.from) this.add(found, box, stack);
-      return;
-    }
+  // Every stack of the boxes below one that costs anything.
+  each(box, visit) {
     const { end } = this.stacks;
+    const { now, base } = this.measured;
+    const one = (stack) => {
+      const [nowHere, baseHere] = [now.total[stack], base ? base.total[stack] : 0];
+      if (nowHere + baseHere > 0) visit(stack, nowHere, baseHere);
+    };
+    if (box === this.root && this.from) return this.from.forEach(one);
     for (const stack of box.stacks) {
-      for (let below = stack + 1; below < end[stack]; below = end[below]) this.add(found, box, below);
+      for (let below = stack + 1; below < end[stack]; below = end[below]) one(below);
     }
-  }
-
-  add(found, parent, stack) {
-    const now = this.measured.now.total[stack];
-    const base = this.measured.base?.total[stack] ?? 0;
-    if (now + base === 0) return;
-    const child = this.child(found, parent, stack);
-    child.now += now;
-    child.base += base;
-    child.stacks.push(stack);
   }
 }
 
@@ -108,40 +141,20 @@ class Callers extends Tree {
     }
   }
 
-  collect(box, found) {
-    const { caller } = this.stacks;
+  // Every stack of the boxes below one with the costs of those that it is the caller of.
+  each(box, visit) {
+    const { caller, count } = this.stacks;
+    const { now, base } = this.measured;
+    const one = (stack, nowHere, baseHere) => {
+      if (stack > 0 && nowHere + baseHere > 0) visit(stack, nowHere, baseHere);
+    };
     if (box !== this.root) {
-      for (let at = 0; at < box.stacks.length; at++) {
-        const above = caller[box.stacks[at]];
-        if (above > 0) this.add(found, box, above, box.nows[at], box.bases[at]);
-      }
+      for (let at = 0; at < box.stacks.length; at++) one(caller[box.stacks[at]], box.nows[at], box.bases[at]);
     } else if (this.from) {
-      for (const [stack, now, base] of this.from) this.add(found, box, stack, now, base);
+      for (const [stack, nowHere, baseHere] of this.from) one(stack, nowHere, baseHere);
     } else {
-      const { now, base } = this.measured;
-      for (let stack = 1; stack < this.stacks.count; stack++) {
-        this.add(found, box, stack, now.own[stack], base?.own[stack] ?? 0);
-      }
+      for (let stack = 1; stack < count; stack++) one(stack, now.own[stack], base ? base.own[stack] : 0);
     }
-  }
-
-  // A stack stands here for those that it is the caller of, with their costs.
-  add(found, parent, stack, now, base) {
-    if (now + base === 0) return;
-    const child = this.child(found, parent, stack);
-    child.nows ??= [];
-    child.bases ??= [];
-    child.now += now;
-    child.base += base;
-    const last = child.stacks.length - 1;
-    if (last >= 0 && child.stacks[last] === stack) {
-      child.nows[last] += now;
-      child.bases[last] += base;
-      return;
-    }
-    child.stacks.push(stack);
-    child.nows.push(now);
-    child.bases.push(base);
   }
 }
 
