@@ -1,6 +1,7 @@
 //! Wiring: from the options to everything that runs.
 
 mod attach;
+mod head;
 mod output;
 mod reply;
 mod verify;
@@ -16,10 +17,10 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
 use crate::engines::{self, Context, Engines};
-use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, Vm};
+use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
-use crate::output::{Journal, Settings, Writer};
+use crate::output::{FileError, Journal, Settings, Writer};
 use crate::session::{self, Collector, NotBegun, Parts, Status};
 use crate::stacks::{Stacks, TraceShape};
 
@@ -54,12 +55,12 @@ pub enum StartError {
         error: JvmtiError,
     },
     /// The output cannot be written.
-    #[error("option file={}: {error}; must be a file that can be written", path.display())]
+    #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        error: io::Error,
+        /// Why not.
+        error: FileError,
     },
     /// The collector cannot be reached.
     #[error("option net={address}: {error}; a collector must be listening there")]
@@ -95,7 +96,12 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
     if session::is_running() {
         return Err(StartError::LoadedTwice);
     }
-    begin(vm, &options, command_line)?;
+    let given: Vec<&str> = [command_line]
+        .into_iter()
+        .chain(environment.as_deref())
+        .filter(|options| !options.is_empty())
+        .collect();
+    begin(vm, &options, &given.join(","))?;
     Ok(Started::Running)
 }
 
@@ -136,7 +142,7 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
 fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<Parts, StartError> {
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-        Format::Text => Box::new(TextEncoder::new()),
+        Format::Text => Box::new(TextEncoder::of_run(head::facts(env, &status.options))),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
     let path = output.path();
@@ -151,8 +157,9 @@ fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<P
     let context = Context {
         options,
         env,
-        virtual_threads: env.virtual_threads(),
+        virtual_threads: VirtualThreads::new(env),
         agent_threads: Arc::default(),
+        registered: Arc::new(RegisteredThreads::new(env)),
         stacks: stacks(env, options, &tables, &journal),
         tables,
         journal,
@@ -165,6 +172,7 @@ fn wire(env: Env, options: &Options, output: Output, status: Status) -> Result<P
         env,
         virtual_threads: context.virtual_threads,
         agent_threads: context.agent_threads,
+        registered: context.registered,
         tables: context.tables,
         stacks: context.stacks,
         journal: context.journal,

@@ -1,16 +1,19 @@
 //! What the agent says to the user on the terminal.
+//!
+//! Every line is one write, so that no other line of the program's gets into it.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
 
-/// Says one line. A program without a stderr must not suffer, so a failure is nobody's concern.
+/// Says one line.
 pub fn line(message: Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "hprof: {message}");
+    plain(&format!("hprof: {message}"));
 }
 
-/// Says something as the original did, without a mark of who speaks.
-pub fn plain(message: Arguments<'_>) {
-    let _ = io::stderr().write_fmt(message);
+/// Says one line as the original did, without a mark of who speaks. A program without a stderr must not suffer, so a
+/// failure is nobody's concern.
+pub fn plain(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Prints the usage text, which is the one thing that goes to stdout.

@@ -16,6 +16,12 @@ mod output;
 mod session;
 mod stacks;
 
+/// What reads the words of users, for `fuzz/`; no interface of the agent.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::options::{Request, Surroundings, command, none, parse};
+}
+
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

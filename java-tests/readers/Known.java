@@ -11,6 +11,26 @@ public class Known {
         }
     }
 
+    /** Held by nothing but a local variable of a thread. */
+    static class Leaked {
+    }
+
+    static void hold() {
+        Leaked leaked = new Leaked();
+        synchronized (leaked) {
+            started.countDown();
+            while (true) {
+                try {
+                    new java.util.concurrent.CountDownLatch(1).await();
+                } catch (InterruptedException e) {
+                    System.out.println(leaked);
+                }
+            }
+        }
+    }
+
+    static final java.util.concurrent.CountDownLatch started = new java.util.concurrent.CountDownLatch(1);
+
     static final Known KNOWN = new Known();
 
     final int number = 4711;
@@ -29,7 +49,11 @@ public class Known {
         return items.toArray();
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws InterruptedException {
+        Thread holder = new Thread(Known::hold, "holder");
+        holder.setDaemon(true);
+        holder.start();
+        started.await();
         System.out.println(KNOWN.items.length);
     }
 }

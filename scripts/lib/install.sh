@@ -112,6 +112,13 @@ install_crate() {
 # Other people's readers of what the agent writes.
 install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
 
+install_cargo_fuzz() { install_crate cargo-fuzz cargo-fuzz 0.13.2; }
+
+# libFuzzer's instrumentation is in nightly alone.
+need_nightly() {
+    cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2
+}
+
 install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
 
 # hprof2flamegraph's command is stackcollapse-hprof.
@@ -128,7 +135,7 @@ install_hprof2flamegraph() {
 # Readers of heap dumps that run in a JVM, all jars in one folder.
 install_heap_readers() {
     local new
-    [[ -d $tools/readers ]] && return
+    [[ -e $tools/readers/shark-2.14.jar ]] && return
     need_command mvn maven || return 1
     note "fetching readers of heap dumps into $tools/readers"
     mkdir -p "$tools"
@@ -136,10 +143,11 @@ install_heap_readers() {
     if mvn -q -B -Dstyle.color=never -f scripts/lib/heap-readers.xml \
         org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$new/readers" >&2; then
+        rm -rf "$tools/readers"
         mv "$new/readers" "$tools/readers"
     fi
     rm -rf "$new"
-    [[ -d $tools/readers ]]
+    [[ -e $tools/readers/shark-2.14.jar ]]
 }
 
 # Google's pprof, through the Go module proxy.
@@ -152,6 +160,15 @@ install_pprof() {
 }
 
 # Speedscope, with the schema of its files, and what checks a file by a schema.
+# A browser, and what drives it; the browser's own installer of browsers is not needed.
+install_browser() {
+    need_command chromium chromium || return 1
+    [[ -d $tools/playwright/node_modules/playwright-core ]] && return
+    need_command node nodejs && need_command npm npm || return 1
+    note "installing playwright-core 1.64.1 into $tools"
+    npm install --prefix "$tools/playwright" --no-audit --no-fund --silent playwright-core@1.64.1 >&2
+}
+
 install_speedscope() {
     [[ -d $tools/speedscope/node_modules/speedscope && -d $tools/speedscope/node_modules/ajv ]] && return
     need_command node nodejs && need_command npm npm || return 1

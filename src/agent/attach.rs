@@ -82,7 +82,11 @@ pub fn attach(vm: Vm, text: &str) -> bool {
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
     let _commanding = COMMANDING.try_lock_for(PATIENCE).ok_or(Refused::Busy)?;
-    let jni = vm.current().ok_or(Refused::NoThread)?;
+    vm.with_current(|jni| carry_out_on(vm, jni, command))
+        .ok_or(Refused::NoThread)?
+}
+
+fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Told, Refused> {
     if command.verb != Verb::Start {
         options::none(command)?;
     }

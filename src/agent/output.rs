@@ -4,8 +4,9 @@ use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
 
 use super::StartError;
+use crate::console;
 use crate::options::{self, Options, Surroundings};
-use crate::output::{FileSink, GzipSink, Sink, SocketSink, exists_already};
+use crate::output::{FileError, FileSink, GzipSink, Sink, SocketSink};
 
 /// The opened output.
 pub(super) struct Output {
@@ -83,18 +84,26 @@ fn compressed(sink: impl Sink + 'static, wanted: bool) -> Box<dyn Sink> {
 }
 
 fn create(path: &Path, force: bool) -> Result<FileSink, StartError> {
-    let cannot = |path: &Path| {
-        let path = path.to_owned();
-        move |error| StartError::File { path, error }
+    let create = |path: &Path| match force {
+        true => FileSink::create(path),
+        false => FileSink::create_new(path),
     };
+    let taken = match create(path) {
+        Ok(sink) => return Ok(sink),
+        Err(error) if error.is_in_use() || !force && error.exists_already() => error,
+        Err(error) => return Err(cannot(path, error)),
+    };
+    let other = options::with_pid(path, std::process::id());
     if force {
-        return FileSink::create(path).map_err(cannot(path));
+        let (path, other) = (path.display(), other.display());
+        console::line(format_args!("{path}: {taken}; this one goes to {other}"));
     }
-    match FileSink::create_new(path) {
-        Err(error) if exists_already(&error) => {
-            let path = options::with_pid(path, std::process::id());
-            FileSink::create_new(&path).map_err(cannot(&path))
-        }
-        sink => sink.map_err(cannot(path)),
+    create(&other).map_err(|error| cannot(&other, error))
+}
+
+fn cannot(path: &Path, error: FileError) -> StartError {
+    StartError::File {
+        path: path.to_owned(),
+        error,
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use hprof_format::{Fault, Summary};
 
 use crate::console;
-use crate::output::{FileSink, Sink};
+use crate::output::{FileError, FileSink, Sink};
 
 /// Where the original wrote what it found when it read its binary file back.
 const REPORT: &str = "java.hprof.check.txt";
@@ -22,14 +22,14 @@ pub(super) fn report(path: &Path) {
     }
 }
 
-fn write_report(path: &Path) -> io::Result<()> {
+fn write_report(path: &Path) -> Result<(), FileError> {
     let finding = match check(path)? {
         Ok(summary) => summary.to_string(),
         Err(fault) => format!("{fault}\n"),
     };
     let mut report = FileSink::create(Path::new(REPORT))?;
     let text = format!("{}:\n{finding}", path.display());
-    report.write(text.as_bytes(), &AtomicBool::new(true))
+    Ok(report.write(text.as_bytes(), &AtomicBool::new(true))?)
 }
 
 fn check(path: &Path) -> io::Result<Result<Summary, Fault>> {

@@ -1,5 +1,7 @@
 //! What every measurement is to its session.
 
+use std::cell::Cell;
+
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
@@ -27,10 +29,8 @@ pub trait Engine: Send + Sync {
     /// The current thread is about to end; `None` where it was never registered.
     fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
 
-    /// Whether a dump of the profile has a section of this engine.
-    fn has_report(&self) -> bool {
-        true
-    }
+    /// What a dump of the profile has of this engine, in the words of the original; `None` where it has nothing.
+    fn section(&self) -> Option<&'static str>;
 
     /// Writes the engine's sections of a dump.
     fn report(&self, jni: Jni<'_>, report: &Report<'_>);
@@ -48,10 +48,23 @@ pub struct Report<'a> {
     pub journal: &'a Journal,
     /// When it is made.
     pub moment: Moment,
+    /// What becomes of costs of the CPU and of monitors. Sites are for the whole run.
+    pub totals: Totals,
     /// Knows the threads that the records name.
     pub threads: &'a dyn ThreadSerials,
     /// `verbose=`.
     pub verbose: bool,
+    /// Whether a section could not be written as it should.
+    pub failed: Cell<bool>,
+}
+
+/// What becomes of costs that have been reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Totals {
+    /// They go on.
+    Kept,
+    /// Counting starts anew.
+    Reset,
 }
 
 /// When a dump is made.
@@ -71,10 +84,10 @@ pub trait ThreadSerials {
 }
 
 impl Report<'_> {
-    /// Tells the user what is being done, if he wants to know.
-    pub fn say(&self, text: &str) {
+    /// Tells the user a line of what is being done, if he wants to know.
+    pub fn say(&self, line: &str) {
         if self.verbose {
-            console::plain(format_args!("{text}"));
+            console::plain(line);
         }
     }
 }

@@ -16,7 +16,7 @@ mod worker;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::jvmti::{AgentThreads, Capability, Env, VirtualThreads};
+use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
 use crate::options::Options;
 use crate::output::Journal;
@@ -28,7 +28,7 @@ use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
 
-pub use engine::{Engine, Moment, Report, ThreadSerials};
+pub use engine::{Engine, Moment, Report, ThreadSerials, Totals};
 
 /// What the options need of the VM.
 pub struct Requirement {
@@ -48,6 +48,8 @@ pub struct Context<'a> {
     pub virtual_threads: Option<VirtualThreads>,
     /// The agent's own threads.
     pub agent_threads: Arc<AgentThreads>,
+    /// The threads that have a serial number.
+    pub registered: Arc<RegisteredThreads>,
     /// What the agent has learned of the program.
     pub tables: Arc<Tables>,
     /// Takes and names stacks.
@@ -63,7 +65,7 @@ pub struct Context<'a> {
 pub struct Engines {
     /// `heap=`.
     pub allocations: Option<Arc<AllocationTracker>>,
-    /// `cpu=samples`. `None` also where traces have no frames (`depth=0`): then there is nothing to charge.
+    /// `cpu=samples`.
     pub cpu_samples: Option<Arc<CpuSamples>>,
     /// `cpu=times|old`.
     pub cpu_times: Option<Arc<MethodTimer>>,

@@ -1,6 +1,5 @@
 //! A thread of the agent inside the VM, from its start to its end.
 
-use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,7 +43,7 @@ impl Worker {
         agent_threads: &AgentThreads,
         env: Env,
         jni: Jni<'_>,
-        name: &CStr,
+        name: &str,
         body: impl FnOnce(Jni<'_>, &Worker) + Send + 'static,
     ) -> Result<(), JvmtiError> {
         self.0.state.lock().phase = Phase::Running;

@@ -1,6 +1,6 @@
 //! Our own code on a Java thread: the VM starts it, and no profile counts it.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Global, Jni, Object};
+use super::jni::{Callback, Global, Jni, Object};
 use super::sys;
 
 type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
@@ -27,7 +27,7 @@ impl AgentThreads {
         &self,
         env: Env,
         jni: Jni<'_>,
-        name: &CStr,
+        name: &str,
         body: impl FnOnce(Jni<'_>) + Send + 'static,
     ) -> Result<(), JvmtiError> {
         let out_of_memory = JvmtiError {
@@ -87,8 +87,9 @@ impl AgentThreads {
 unsafe extern "C" fn start(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv, body: *mut c_void) {
     // SAFETY: `run` made this pointer from a box and hands it to this function alone.
     let body = unsafe { Box::from_raw(body.cast::<Body>()) };
-    // SAFETY: the VM passes this thread's environment.
-    let Some(jni) = (unsafe { Jni::from_raw(jni) }) else {
+    let callback = Callback;
+    // SAFETY: the VM passes this thread's environment, which it keeps until this function returns.
+    let Some(jni) = (unsafe { Jni::from_raw(jni, &callback) }) else {
         return;
     };
     let _ = catch_unwind(AssertUnwindSafe(|| body(jni)));

@@ -1,109 +1,41 @@
-//! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`Events`].
+//! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
-use std::marker::PhantomData;
-use std::sync::OnceLock;
-
-use super::classes::{ClassFile, on_class_file_load_hook};
+use super::classes::on_class_file_load_hook;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Object};
+use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
+use super::jni::{Callback, Jni, Object};
 use super::monitor_callbacks;
 use super::sys;
-
-/// The VM's events: the only way from the VM up into the agent. No panic may leave a function of it, for its caller is
-/// the VM; an event may come when nobody waits for it any more.
-pub trait Events: Sync {
-    /// The VM is up; `main` has not run yet.
-    fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The program has ended, in whatever way.
-    fn vm_death(&self, jni: Jni<'_>);
-
-    /// A platform thread begins; called on that thread.
-    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// A platform thread is about to end, or a virtual one where [`Event::VirtualThreadEnd`] is on; called on that thread.
-    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The current thread has made an object.
-    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
-
-    /// The current thread, platform or virtual, wants a monitor that another thread has.
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
-
-    /// It has got it. A virtual thread may be on another carrier by now.
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0 for ever.
-    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
-
-    /// It waits no more, for whatever reason; it may have to wait for the monitor still.
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
-
-    /// A garbage collection is over, and the VM is still paused: nothing of it may be called, and nothing waited for.
-    fn gc_finished(&self, pause: GcPause<'_>);
-
-    /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
-    fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
-
-    /// The current thread has begun to carry a virtual thread.
-    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The current thread is about to carry the virtual thread no longer.
-    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// The user asked for a dump (SIGQUIT).
-    fn data_dump_request(&self);
-}
-
-/// Who receives the events, once somebody does.
-static RECEIVER: OnceLock<&'static dyn Events> = OnceLock::new();
-
-/// The pause of a garbage collection: no thread of the program runs while it lasts. Only the VM's event makes one.
-#[derive(Clone, Copy)]
-pub struct GcPause<'a>(PhantomData<&'a ()>);
 
 /// The events that can be switched on beside those of the VM's life, which always come.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// [`Events::thread_start`].
+    /// [`super::Events::thread_start`].
     ThreadStart,
-    /// [`Events::thread_end`].
+    /// [`super::Events::thread_end`].
     ThreadEnd,
-    /// [`Events::allocated`]; needs [`super::Capability::AllocationEvents`].
+    /// [`super::Events::allocated`]; needs [`super::Capability::AllocationEvents`].
     Allocation,
-    /// [`Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
+    /// [`super::Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
-    /// [`Events::thread_end`] of virtual threads; only for a VM that has them.
+    /// [`super::Events::thread_end`] of virtual threads; only for a VM that has them.
     VirtualThreadEnd,
-    /// [`Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
+    /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
     MonitorEnter,
-    /// [`Events::monitor_entered`].
+    /// [`super::Events::monitor_entered`].
     MonitorEntered,
-    /// [`Events::monitor_wait`].
+    /// [`super::Events::monitor_wait`].
     MonitorWait,
-    /// [`Events::monitor_waited`].
+    /// [`super::Events::monitor_waited`].
     MonitorWaited,
-    /// [`Events::class_file`].
+    /// [`super::Events::class_file`].
     ClassFile,
-}
-
-/// An object that has just been made.
-#[derive(Clone, Copy)]
-pub struct Allocation<'a> {
-    /// The thread that made it, platform or virtual; a thread that is being made a thread of the VM has none yet.
-    pub thread: Option<Object<'a>>,
-    /// The object.
-    pub object: Object<'a>,
-    /// Its class.
-    pub class: Object<'a>,
-    /// Its size in the heap, in bytes.
-    pub size: u64,
 }
 
 /// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
 pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
-    RECEIVER.get_or_init(|| receiver);
+    receive(receiver);
     let callbacks = sys::jvmtiEventCallbacks {
         VMInit: Some(on_vm_init),
         VMDeath: Some(on_vm_death),
@@ -191,29 +123,6 @@ fn switch(env: Env, event: sys::jvmtiEvent, mode: sys::jvmtiEventMode) -> Result
     }
 }
 
-/// The receiver of the events.
-pub(super) fn receiver() -> Option<&'static dyn Events> {
-    RECEIVER.get().copied()
-}
-
-/// Unpacks the two arguments most events have, and runs the event.
-///
-/// # Safety
-/// `jni` and `thread` must be what the VM passed to a callback on this thread.
-pub(super) unsafe fn with_thread(
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
-) {
-    let Some(events) = receiver() else { return };
-    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let (Some(jni), Some(thread)) = (unsafe { (Jni::from_raw(jni), Object::from_raw(thread)) })
-    else {
-        return;
-    };
-    body(events, jni, thread);
-}
-
 unsafe extern "C" fn on_vm_init(
     _: *mut sys::jvmtiEnv,
     jni: *mut sys::JNIEnv,
@@ -228,8 +137,9 @@ unsafe extern "C" fn on_vm_init(
 }
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
+    let callback = Callback;
     // SAFETY: the VM's argument, valid until the callback returns.
-    if let (Some(events), Some(jni)) = (receiver(), unsafe { Jni::from_raw(jni) }) {
+    if let (Some(events), Some(jni)) = (receiver(), unsafe { Jni::from_raw(jni, &callback) }) {
         events.vm_death(jni);
     }
 }
@@ -275,13 +185,14 @@ unsafe extern "C" fn on_sampled_object_alloc(
     size: sys::jlong,
 ) {
     let Some(events) = receiver() else { return };
+    let callback = Callback;
     // SAFETY: the VM's arguments, valid until the callback returns.
     let (jni, thread, object, class) = unsafe {
         (
-            Jni::from_raw(jni),
-            Object::from_raw(thread),
-            Object::from_raw(object),
-            Object::from_raw(class),
+            Jni::from_raw(jni, &callback),
+            Object::from_raw(thread, &callback),
+            Object::from_raw(object, &callback),
+            Object::from_raw(class, &callback),
         )
     };
     let (Some(jni), Some(object), Some(class)) = (jni, object, class) else {
@@ -298,6 +209,6 @@ unsafe extern "C" fn on_sampled_object_alloc(
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
     if let Some(events) = receiver() {
-        events.gc_finished(GcPause(PhantomData));
+        events.gc_finished(GcPause::new(&Callback));
     }
 }

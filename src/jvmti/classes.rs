@@ -3,22 +3,11 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::callbacks::receiver;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, Object};
+use super::events::{ClassFile, receiver};
+use super::jni::{Callback, Jni, Object};
 use super::sys;
-
-/// A class that the VM is about to define, or to define anew.
-#[derive(Clone, Copy)]
-pub struct ClassFile<'a> {
-    /// Its name as its file writes it, `java/lang/String`, in modified UTF-8; not all classes have one.
-    pub name: Option<&'a [u8]>,
-    /// Its loader, `None` for the boot loader.
-    pub loader: Option<Object<'a>>,
-    /// Its bytes, which other agents may have changed.
-    pub bytes: &'a [u8],
-}
 
 impl Env {
     /// Whether the VM can define the class anew: arrays and hidden classes it cannot.
@@ -67,14 +56,15 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
     let (Some(events), Ok(length)) = (receiver(), usize::try_from(length)) else {
         return;
     };
+    let callback = Callback;
     // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are as
     // many as it says.
     let (jni, class) = unsafe {
         let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
-        let loader = Object::from_raw(loader);
+        let loader = Object::from_raw(loader, &callback);
         let bytes = std::slice::from_raw_parts(bytes, length);
         (
-            Jni::from_raw(jni),
+            Jni::from_raw(jni, &callback),
             ClassFile {
                 name,
                 loader,

@@ -4,12 +4,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use super::environments::SessionId;
 use super::error::JvmtiError;
-use super::hotspot::VmFlags;
 use super::jni::{Jni, Local, Object, Vm};
+use super::session_id::SessionId;
 use super::sys;
-use super::virtual_threads::VirtualThreads;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
@@ -48,7 +46,8 @@ pub enum Capability {
     Retransform,
 }
 
-/// Calls a function of the JVMTI table and turns its code into a `Result`.
+/// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
+/// which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
         let env = $env.as_raw();
@@ -152,32 +151,27 @@ impl Env {
         answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
     }
 
-    /// The VM's flags, where it lets us see them.
-    pub fn flags(self) -> Option<VmFlags> {
-        VmFlags::find(self.vm)
-    }
-
     pub(super) fn vm(self) -> Vm {
         self.vm
     }
 
     /// The version of the VM: 11, 17, ...; `None` where it does not say.
     pub fn vm_version(self) -> Option<u32> {
-        let name = c"java.vm.specification.version";
+        let version = self.property(c"java.vm.specification.version")?;
+        version.parse().ok()
+    }
+
+    /// A system property of the VM's own, `java.vm.name`; `None` where it has none of that name.
+    pub fn property(self, name: &CStr) -> Option<String> {
         let mut value = ptr::null_mut();
         // SAFETY: the name is NUL-terminated, and `value` is where the answer goes.
         unsafe { jvmti!(self, GetSystemProperty, name.as_ptr(), &mut value) }.ok()?;
-        self.text(value).parse().ok()
+        Some(self.text(value))
     }
 
-    /// The current thread's JNI environment, if it is a thread of the VM.
-    pub fn current_jni<'a>(self) -> Option<Jni<'a>> {
-        self.vm.current()
-    }
-
-    /// Support for virtual threads, where the VM has it (JDK 21 on).
-    pub fn virtual_threads(self) -> Option<VirtualThreads> {
-        VirtualThreads::new(self)
+    /// Runs `body` with the current thread's JNI environment; `None` where it is no thread of the VM.
+    pub fn with_current_jni<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
+        self.vm.with_current(body)
     }
 
     /// Names the stack of a thread (`None` = the current one) from its innermost frame on; returns how many frames were

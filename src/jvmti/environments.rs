@@ -1,32 +1,14 @@
-//! The agent's JVMTI environments, from session to session, and what it keeps on threads in them.
+//! The agent's JVMTI environments, from session to session.
 
-use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::callbacks::{self, Events};
+use super::callbacks;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Object, Vm};
+use super::events::Events;
+use super::jni::Vm;
+use super::session_id::SessionId;
 use super::sys;
-
-/// Tells a session from those that were before it in this VM: threads, and what is kept on them, outlive sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionId(u32);
-
-/// What a session keeps on a thread, as JVMTI thread-local storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadStorage {
-    /// The thread has not been registered.
-    Empty,
-    /// The serial number it was registered with.
-    Serial(u32),
-    /// It ended before it was registered, and must not be registered any more.
-    Ended,
-}
-
-/// [`ThreadStorage::Ended`] in the VM's storage. Serial numbers begin at 200,000 and do not get there.
-const ENDED: u32 = u32::MAX;
 
 /// The VM's environment for us, made by the first session and used by all.
 static SHARED: OnceLock<Env> = OnceLock::new();
@@ -44,9 +26,8 @@ pub struct OwnEnv(Env);
 impl OwnEnv {
     /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
     pub fn new(vm: Vm) -> Option<Self> {
-        static SESSIONS: AtomicU32 = AtomicU32::new(1);
         let shared = Env::kept_in(&SHARED, vm)?;
-        let session = SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed));
+        let session = SessionId::next();
         Some(Self(Env { session, ..shared }))
     }
 
@@ -59,21 +40,6 @@ impl OwnEnv {
     pub fn receive_events(&self, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
         callbacks::register(self.0, receiver)
     }
-}
-
-impl ThreadStorage {
-    /// The serial number, if the thread has one.
-    pub fn serial(self) -> Option<u32> {
-        match self {
-            Self::Serial(serial) => Some(serial),
-            Self::Empty | Self::Ended => None,
-        }
-    }
-}
-
-impl SessionId {
-    /// No session.
-    pub(super) const NONE: Self = Self(0);
 }
 
 impl Drop for OwnEnv {
@@ -135,59 +101,5 @@ impl Env {
     pub(super) fn dispose(self) {
         // SAFETY: the caller's promise. A VM that refuses keeps the environment.
         let _ = unsafe { jvmti!(self, DisposeEnvironment) };
-    }
-
-    /// What this session keeps on a thread (`None` = the current one).
-    pub fn thread_storage(self, thread: Option<Object<'_>>) -> Result<ThreadStorage, JvmtiError> {
-        Ok(match self.thread_storage_value(thread)? {
-            0 => ThreadStorage::Empty,
-            ENDED => ThreadStorage::Ended,
-            serial => ThreadStorage::Serial(serial),
-        })
-    }
-
-    /// Keeps something on a live thread.
-    pub fn set_thread_storage(
-        self,
-        thread: Object<'_>,
-        storage: ThreadStorage,
-    ) -> Result<(), JvmtiError> {
-        let value = match storage {
-            ThreadStorage::Empty => 0,
-            ThreadStorage::Ended => ENDED,
-            ThreadStorage::Serial(serial) => serial,
-        };
-        self.set_thread_storage_value(thread, value)
-    }
-
-    /// The number in the thread's storage (`None` = the current one), 0 where this session has put none there. Only for an
-    /// environment whose storage holds no [`ThreadStorage`].
-    pub fn thread_storage_value(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
-        let mut value = ptr::null_mut();
-        let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
-        // SAFETY: null stands for the current thread; `value` is where the answer goes.
-        unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut value)? };
-        let value = value.addr() as u64;
-        // That of an earlier session is none.
-        let own = (value >> 32) as u32 == self.session.0;
-        Ok(if own { value as u32 } else { 0 })
-    }
-
-    /// Puts a number into the storage of a live thread.
-    pub fn set_thread_storage_value(
-        self,
-        thread: Object<'_>,
-        value: u32,
-    ) -> Result<(), JvmtiError> {
-        let value = (u64::from(self.session.0) << 32 | u64::from(value)) as usize;
-        // SAFETY: the VM keeps the pointer and never follows it.
-        unsafe {
-            jvmti!(
-                self,
-                SetThreadLocalStorage,
-                thread.raw,
-                ptr::without_provenance(value)
-            )
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What classes are made of, and the values in their fields.
 
 use std::ffi::c_char;
+use std::mem;
 use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
@@ -170,17 +171,32 @@ impl Env {
             .collect())
     }
 
-    /// The fields that a class declares; an error where it is not prepared.
+    /// The fields that a class declares and that a walk over the heap tells of; an error where it is not prepared.
     pub fn class_fields(self, class: Object<'_>) -> Result<ClassFields<'_>, JvmtiError> {
         let mut count = 0;
         let mut ids = ptr::null_mut();
         // SAFETY: both are where answers go; `Buffer` frees the array.
         unsafe { jvmti!(self, GetClassFields, class.raw, &mut count, &mut ids)? };
         let ids = Buffer::new(self, ids, count);
-        let fields: Result<_, _> = ids.iter().map(|&id| self.field(class, id)).collect();
-        Ok(ClassFields {
-            class,
-            fields: fields?,
+        let fields: Result<Vec<Field>, _> = ids.iter().map(|&id| self.field(class, id)).collect();
+        let mut fields = fields?;
+        if let Some(hidden) = self.hidden_field(class, &fields)? {
+            fields.remove(hidden);
+        }
+        Ok(ClassFields { class, fields })
+    }
+
+    /// The place of a field that heap walks pass over and do not count, where the VM names it all the same.
+    fn hidden_field(
+        self,
+        class: Object<'_>,
+        fields: &[Field],
+    ) -> Result<Option<usize>, JvmtiError> {
+        let (signature, name) = HIDDEN_FIELD;
+        let place = fields.iter().position(|field| field.name == name);
+        Ok(match place {
+            Some(_) if self.class_signature(class)? == signature => place,
+            _ => None,
         })
     }
 
@@ -211,6 +227,13 @@ impl Env {
         })
     }
 }
+
+/// A field of HotSpot's (`FilteredFieldsMap`) that walks leave out of objects of subclasses, and this class has no others.
+/// `GetClassFields` leaves such a field out as well, but not where it is the last of its class.
+const HIDDEN_FIELD: (&str, &str) = (
+    "Ljdk/internal/reflect/UnsafeStaticFieldAccessorImpl;",
+    "base",
+);
 
 /// The flag of static members in a class file.
 const ACC_STATIC: sys::jint = 0x0008;
@@ -246,7 +269,7 @@ impl ClassFields<'_> {
 
 /// Declares a function that reads a field by its type.
 macro_rules! reader {
-    ($name:ident: $object:ident $($kind:ident $function:ident)*) => {
+    ($name:ident: $object:ident $boolean:ident $($kind:ident $function:ident)*) => {
         /// # Safety
         /// `holder` must have the field.
         unsafe fn $name<'a>(jni: Jni<'a>, holder: Object<'_>, field: &Field) -> FieldValue<'a> {
@@ -254,6 +277,11 @@ macro_rules! reader {
             unsafe {
                 match field.kind {
                     None => FieldValue::Object(Local::new(jni, jni!(jni, $object, holder.raw, field.id))),
+                    Some(Primitive::Boolean) => {
+                        let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
+                        let value = read(jni.as_raw(), holder.raw, field.id);
+                        FieldValue::Primitive(Primitive::Boolean, value.into())
+                    }
                     $(Some(Primitive::$kind) => {
                         let value = jni!(jni, $function, holder.raw, field.id);
                         FieldValue::Primitive(Primitive::$kind, value.low_bits())
@@ -264,13 +292,25 @@ macro_rules! reader {
     };
 }
 
-reader! { static_value: GetStaticObjectField
-    Boolean GetStaticBooleanField Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
+reader! { static_value: GetStaticObjectField GetStaticBooleanField
+    Byte GetStaticByteField Char GetStaticCharField Short GetStaticShortField
     Int GetStaticIntField Long GetStaticLongField Float GetStaticFloatField Double GetStaticDoubleField
 }
-reader! { instance_value: GetObjectField
-    Boolean GetBooleanField Byte GetByteField Char GetCharField Short GetShortField
+reader! { instance_value: GetObjectField GetBooleanField
+    Byte GetByteField Char GetCharField Short GetShortField
     Int GetIntField Long GetLongField Float GetFloatField Double GetDoubleField
+}
+
+/// Reads a field of one byte.
+type ByteReader = unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> u8;
+
+/// A function that reads a `boolean`, for whatever the byte holds: a program can put 2 there, which no `bool` may be.
+fn byte_reader(
+    read: unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> sys::jboolean,
+) -> ByteReader {
+    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is returned
+    // the same way as a bool and may have any value.
+    unsafe { mem::transmute(read) }
 }
 
 /// The bits of a value, in the low bytes.
@@ -291,7 +331,6 @@ macro_rules! low_bits {
 }
 
 low_bits! {
-    bool, u8, value => u8::from(value);
     i8, u8, value => value as u8;
     u16, u16, value => value;
     i16, u16, value => value as u16;

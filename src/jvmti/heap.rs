@@ -6,6 +6,7 @@ use std::ptr;
 use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, Local, Object};
+use super::own_objects::OWN_TAG;
 use super::sys;
 
 /// How many bytes lie between two allocations that the VM tells of.
@@ -59,7 +60,7 @@ impl Env {
     }
 
     /// Counts the objects in the heap by class: the answer has one entry for each of `classes`, in order, and a last
-    /// one for all others. Stops the program while it counts.
+    /// one for all others. What the agent has made ([`super::OwnObjects`]) is left out. Stops the program while it counts.
     pub fn class_histogram(self, classes: &[Object<'_>]) -> Result<Vec<ClassCount>, JvmtiError> {
         let mut counts = vec![ClassCount::default(); classes.len() + 1];
         for (index, class) in classes.iter().enumerate() {
@@ -98,10 +99,14 @@ impl Env {
 unsafe extern "C" fn count_object(
     class_tag: sys::jlong,
     size: sys::jlong,
-    _tag: *mut sys::jlong,
+    tag: *mut sys::jlong,
     _length: sys::jint,
     counts: *mut c_void,
 ) -> sys::jint {
+    // SAFETY: the VM passes the place of the object's tag.
+    if unsafe { *tag } == OWN_TAG {
+        return 0;
+    }
     // SAFETY: `class_histogram` passes its vector, which nobody else uses during the walk.
     let counts = unsafe { &mut *counts.cast::<Vec<ClassCount>>() };
     let others = counts.len() - 1;

@@ -11,6 +11,7 @@ use std::{ptr, slice};
 use super::env::{Capability, Env, jvmti};
 use super::error::JvmtiError;
 use super::fields::Primitive;
+use super::hotspot::BoolFlag;
 use super::jni::Object;
 use super::sys;
 
@@ -254,7 +255,9 @@ impl Drop for Tags {
 /// ZGC was an experiment in JDK 11: to take tags off while it shows its objects corrupts the VM's memory.
 fn damages_tags(env: Env) -> bool {
     env.vm_version().is_none_or(|version| version < 15)
-        && env.flags().is_none_or(|flags| flags.is_on(c"UseZGC"))
+        && env
+            .flags()
+            .is_none_or(|flags| flags.is_on(BoolFlag::UseZgc))
 }
 
 /// Runs while the VM stands still.

@@ -1,4 +1,6 @@
-//! The few JNI calls the agent makes, and references to the program's objects that free themselves.
+//! The JNI calls of the hot paths and of VMDeath, and references to the program's objects that free themselves. They go
+//! through the function table: wrappers that attach threads or allocate have no place there. Calls of Java code are in
+//! `java_calls`.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -12,6 +14,10 @@ pub struct Jni<'a> {
     pub(super) env: NonNull<sys::JNIEnv>,
     callback: PhantomData<&'a sys::JNIEnv>,
 }
+
+/// A call from the VM, or another stretch of time in which the current thread is attached and its arguments are valid. A
+/// value on the stack of the function that is called: what borrows from it cannot outlive the call.
+pub(super) struct Callback;
 
 /// Calls a function of the JNI table.
 macro_rules! jni {
@@ -27,11 +33,11 @@ impl<'a> Jni<'a> {
         self.env.as_ptr()
     }
 
-    /// Wraps what the VM hands to a callback.
+    /// Wraps what the VM hands to a callback, for as long as `_callback` is borrowed.
     ///
     /// # Safety
-    /// `env` must be the current thread's environment, or null, and stay so for `'a`.
-    pub unsafe fn from_raw(env: *mut sys::JNIEnv) -> Option<Self> {
+    /// `env` must be the current thread's environment, or null, and stay so while `_callback` lives.
+    pub(super) unsafe fn from_raw(env: *mut sys::JNIEnv, _callback: &'a Callback) -> Option<Self> {
         Some(Self {
             env: NonNull::new(env)?,
             callback: PhantomData,
@@ -52,11 +58,15 @@ impl<'a> Jni<'a> {
         unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
     }
 
-    /// Whether the thread is virtual. Only for a VM that has virtual threads: the function tables of others end before.
+    /// Whether the thread is virtual.
     pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
-        let env = self.env.as_ptr();
-        // SAFETY: the reference is valid, and the caller knows that the table has the function.
-        unsafe { ((**env).v19.IsVirtualThread)(env, thread.raw) }
+        let env = self.as_raw();
+        // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is asked
+        // first. The reference is valid.
+        unsafe {
+            jni!(self, GetVersion) >= sys::JNI_VERSION_19
+                && ((**env).v19.IsVirtualThread)(env, thread.raw)
+        }
     }
 
     /// The class of an object.
@@ -72,113 +82,7 @@ impl<'a> Jni<'a> {
         Local::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
     }
 
-    /// Has a class linked, which a class that was only loaded is not, so that the VM tells of its fields. None of its code
-    /// runs: it is linked by being asked for its public fields. Answers whether the VM did it.
-    pub fn link(self, class: Object<'_>) -> bool {
-        let Some(of_class) = self.find_class(c"java/lang/Class") else {
-            return false;
-        };
-        // SAFETY: `class` is a valid reference to a `java.lang.Class`; names are NUL-terminated; the method takes a
-        // boolean, which `arguments` holds.
-        let fields = unsafe {
-            let name = c"getDeclaredFields0".as_ptr();
-            let signature = c"(Z)[Ljava/lang/reflect/Field;".as_ptr();
-            let method = jni!(self, GetMethodID, of_class.raw, name, signature);
-            if self.clear_exception() || method.is_null() {
-                return false;
-            }
-            let arguments = [sys::jvalue { z: true }];
-            jni!(
-                self,
-                CallObjectMethodA,
-                class.raw,
-                method,
-                arguments.as_ptr()
-            )
-        };
-        let failed = self.clear_exception();
-        Local::new(self, fields).is_some() && !failed
-    }
-
-    /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
-    pub(super) fn new_thread(self, name: &CStr) -> Option<Local<'a>> {
-        let class = self.find_class(c"java/lang/Thread")?;
-        // SAFETY: `class` is a live class reference; names and signatures are NUL-terminated; the constructor takes
-        // one string, which `arguments` holds.
-        let raw = unsafe {
-            let constructor = jni!(
-                self,
-                GetMethodID,
-                class.raw,
-                c"<init>".as_ptr(),
-                c"(Ljava/lang/String;)V".as_ptr()
-            );
-            if self.clear_exception() || constructor.is_null() {
-                return None;
-            }
-            let text = Local::new(self, jni!(self, NewStringUTF, name.as_ptr()))?;
-            let arguments = [sys::jvalue { l: text.raw }];
-            jni!(self, NewObjectA, class.raw, constructor, arguments.as_ptr())
-        };
-        if self.clear_exception() {
-            return None;
-        }
-        Local::new(self, raw)
-    }
-
-    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's
-    /// security manager forbids it (`false`).
-    pub fn exit(self, status: i32) -> bool {
-        let Some(class) = self.find_class(c"java/lang/System") else {
-            return false;
-        };
-        // SAFETY: `class` is a live class reference; the name and signature are NUL-terminated; the method takes one
-        // number, which `arguments` holds.
-        unsafe {
-            let exit = jni!(
-                self,
-                GetStaticMethodID,
-                class.raw,
-                c"exit".as_ptr(),
-                c"(I)V".as_ptr()
-            );
-            if self.clear_exception() || exit.is_null() {
-                return false;
-            }
-            let arguments = [sys::jvalue { i: status }];
-            jni!(
-                self,
-                CallStaticVoidMethodA,
-                class.raw,
-                exit,
-                arguments.as_ptr()
-            );
-        }
-        !self.clear_exception()
-    }
-
-    /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
-    pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
-        let class = self.find_class(c"java/lang/Thread")?;
-        // SAFETY: `class` is a live class reference, and the thread is of that class; a field that is there is a long.
-        let address = unsafe {
-            let field = jni!(
-                self,
-                GetFieldID,
-                class.raw,
-                c"eetop".as_ptr(),
-                c"J".as_ptr()
-            );
-            if self.clear_exception() || field.is_null() {
-                return None;
-            }
-            jni!(self, GetLongField, thread.raw, field)
-        };
-        let address = std::ptr::with_exposed_provenance::<u8>(address as usize);
-        (!address.is_null()).then_some(address)
-    }
-
-    /// A class that every class can see; `None` where the VM refuses.
+    /// A class that every class can see; `None` where there is none.
     pub(super) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
@@ -208,12 +112,12 @@ pub struct Object<'a> {
     owner: PhantomData<&'a ()>,
 }
 
-impl Object<'_> {
-    /// Wraps a callback's argument; `None` for null.
+impl<'a> Object<'a> {
+    /// Wraps an argument of a callback; `None` for null.
     ///
     /// # Safety
-    /// `raw` must be null or a reference that is valid for the returned lifetime.
-    pub(super) unsafe fn from_raw<'a>(raw: sys::jobject) -> Option<Object<'a>> {
+    /// `raw` must be null or a reference that is valid while `_callback` lives.
+    pub(super) unsafe fn from_raw(raw: sys::jobject, _callback: &'a Callback) -> Option<Self> {
         (!raw.is_null()).then_some(Object {
             raw,
             owner: PhantomData,
@@ -281,10 +185,10 @@ impl Global {
 impl Drop for Global {
     fn drop(&mut self) {
         // A thread that is not attached, or a VM that is gone: the reference goes with the VM.
-        if let Some(jni) = self.vm.current() {
+        self.vm.with_current(|jni| {
             // SAFETY: the reference is global and owned by this value alone.
             unsafe { jni!(jni, DeleteGlobalRef, self.raw) }
-        }
+        });
     }
 }
 
@@ -333,10 +237,10 @@ impl Weak {
 
 impl Drop for Weak {
     fn drop(&mut self) {
-        if let Some(jni) = self.vm.current() {
+        self.vm.with_current(|jni| {
             // SAFETY: the reference is a weak global and owned by this value alone.
             unsafe { jni!(jni, DeleteWeakGlobalRef, self.raw) }
-        }
+        });
     }
 }
 
@@ -408,11 +312,13 @@ impl Vm {
         NonNull::new(vm).filter(|_| status == sys::JNI_OK).map(Self)
     }
 
-    /// The current thread's environment, if it is attached.
-    pub fn current<'a>(self) -> Option<Jni<'a>> {
+    /// Runs `body` with the current thread's environment; `None` where the thread is not attached.
+    pub fn with_current<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
-        // SAFETY: GetEnv answers the current thread's environment; `Jni` does not leave the thread.
-        unsafe { Jni::from_raw(env.as_ptr().cast()) }
+        let callback = Callback;
+        // SAFETY: GetEnv answers the current thread's environment; nothing detaches the thread before `body` returns.
+        let jni = unsafe { Jni::from_raw(env.as_ptr().cast(), &callback) }?;
+        Some(body(jni))
     }
 
     /// The address of one of the VM's functions, by which its library can be found.

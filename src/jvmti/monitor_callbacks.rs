@@ -1,7 +1,7 @@
 //! Where the VM calls us for monitors, and for the end of virtual threads: see `callbacks`.
 
-use super::callbacks::{Events, with_thread};
-use super::jni::{Jni, Object};
+use super::events::{Events, with_thread};
+use super::jni::{Callback, Jni, Object};
 use super::sys;
 
 pub(super) unsafe extern "C" fn on_virtual_thread_end(
@@ -27,8 +27,9 @@ unsafe fn with_monitor(
     monitor: sys::jobject,
     body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>, Object<'_>),
 ) {
+    let callback = Callback;
     // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let Some(monitor) = (unsafe { Object::from_raw(monitor) }) else {
+    let Some(monitor) = (unsafe { Object::from_raw(monitor, &callback) }) else {
         return;
     };
     // SAFETY: as above.

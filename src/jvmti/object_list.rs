@@ -50,16 +50,7 @@ impl<'a> ObjectList<'a> {
             if chunk >= self.chunks {
                 return false;
             }
-            // SAFETY: the list is a live array of more than `chunk` elements.
-            let raw = unsafe {
-                jni!(
-                    self.jni,
-                    GetObjectArrayElement,
-                    self.list.raw,
-                    chunk as sys::jint
-                )
-            };
-            self.chunk = Local::new(self.jni, raw);
+            self.chunk = self.chunk_at(chunk);
         }
         let Some(chunk) = &self.chunk else {
             return false;
@@ -67,6 +58,29 @@ impl<'a> ObjectList<'a> {
         set(self.jni, chunk, index, object);
         self.length += 1;
         true
+    }
+
+    /// Shows the arrays that the list is made of.
+    pub fn for_each_array(&self, mut look: impl FnMut(Object<'_>)) {
+        look(self.list.object());
+        for index in 0..self.chunks {
+            if let Some(chunk) = self.chunk_at(index) {
+                look(chunk.object());
+            }
+        }
+    }
+
+    fn chunk_at(&self, index: usize) -> Option<Local<'a>> {
+        // SAFETY: the list is a live array of more than `index` elements.
+        let raw = unsafe {
+            jni!(
+                self.jni,
+                GetObjectArrayElement,
+                self.list.raw,
+                index as sys::jint
+            )
+        };
+        Local::new(self.jni, raw)
     }
 
     /// Lets go of what is only needed for appending, so that nothing but [`ObjectList::reference`] holds the list.

@@ -8,9 +8,9 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::callbacks::with_thread;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
+use super::events::with_thread;
 use super::jni::{Jni, Local, Object};
 use super::sys;
 
@@ -30,7 +30,7 @@ pub struct VirtualThreads {
 
 impl VirtualThreads {
     /// Takes the capability and looks the function up; `None` where the VM has no virtual threads.
-    pub(super) fn new(env: Env) -> Option<Self> {
+    pub fn new(env: Env) -> Option<Self> {
         let mut potential = sys::jvmtiCapabilities::default();
         // SAFETY: `potential` is where the answer goes.
         unsafe { jvmti!(env, GetPotentialCapabilities, &mut potential) }.ok()?;

@@ -115,6 +115,28 @@ pub fn name_of_signature(signature: &str) -> String {
     name
 }
 
+/// `java/lang/String` for `java.lang.String`, `[[I` for `int[][]`: how class files and binary profiles write the names of
+/// classes.
+pub fn internal_name(name: &str) -> String {
+    let element = name.trim_end_matches("[]");
+    let dimensions = (name.len() - element.len()) / 2;
+    if dimensions == 0 {
+        return name.replace('.', "/");
+    }
+    let element = match element {
+        "boolean" => "Z".to_owned(),
+        "byte" => "B".to_owned(),
+        "char" => "C".to_owned(),
+        "short" => "S".to_owned(),
+        "int" => "I".to_owned(),
+        "long" => "J".to_owned(),
+        "float" => "F".to_owned(),
+        "double" => "D".to_owned(),
+        class => format!("L{};", class.replace('.', "/")),
+    };
+    "[".repeat(dimensions) + &element
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +158,22 @@ mod tests {
         ];
         for (signature, name) in cases {
             assert_eq!(name_of_signature(signature), name);
+        }
+    }
+
+    #[test]
+    fn binary_names_are_those_of_class_files() {
+        let cases = [
+            ("java.lang.Thread", "java/lang/Thread"),
+            ("Foo$Bar", "Foo$Bar"),
+            ("java.lang.Object[]", "[Ljava/lang/Object;"),
+            ("int[]", "[I"),
+            ("boolean[][]", "[[Z"),
+            ("Foo$Bar[][]", "[[LFoo$Bar;"),
+            ("", ""),
+        ];
+        for (source, name) in cases {
+            assert_eq!(internal_name(source), name);
         }
     }
 

@@ -40,6 +40,8 @@ pub struct Options {
     pub interval: Duration,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
+    /// `sort=`: what sites are ordered by.
+    pub sort: Sort,
     /// `lineno=`: whether frames have line numbers.
     pub line_numbers: bool,
     /// `thread=`: whether traces are kept apart by thread.
@@ -122,6 +124,15 @@ impl Heap {
     pub fn has_dump(self) -> bool {
         matches!(self, Heap::Dump | Heap::All)
     }
+}
+
+/// `sort=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// `sort=live`: bytes that are alive.
+    Live,
+    /// `sort=alloc`: bytes that were allocated.
+    Allocated,
 }
 
 /// `dumper=`.

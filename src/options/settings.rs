@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Clock, Cpu, Dumper, Format, Heap, OptionError, Options};
+use super::{Clock, Cpu, Dumper, Format, Heap, OptionError, Options, Sort};
 
 /// What the rows fill in.
 pub(super) struct Settings {
@@ -24,6 +24,7 @@ impl Default for Settings {
                 depth: 4,
                 interval: Duration::from_millis(10),
                 cutoff: 0.0001,
+                sort: Sort::Live,
                 line_numbers: true,
                 threads: false,
                 dump_on_exit: true,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort};
 
 /// One option.
 pub(super) struct Row {
@@ -172,15 +172,30 @@ const ROWS: &[Row] = &[
     Row {
         name: "cutoff",
         values: "<value>",
-        allowed: Some("a number, 0 or more"),
+        allowed: Some("a number from 0 to 1"),
         default: "0.0001",
         description: "leave out rows below this share",
         setter: Setter::Value(|settings, value| match value.parse::<f64>() {
-            Ok(share) if share >= 0.0 => {
+            Ok(share) if (0.0..=1.0).contains(&share) => {
                 settings.options.cutoff = share;
                 Ok(())
             }
             _ => Err(Refusal::NotAllowed),
+        }),
+    },
+    Row {
+        name: "sort",
+        values: "live|alloc",
+        allowed: None,
+        default: "live",
+        description: "bytes that sites are ordered by",
+        setter: Setter::Value(|settings, value| {
+            settings.options.sort = match value {
+                "live" => Sort::Live,
+                "alloc" => Sort::Allocated,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
         }),
     },
     Row {
@@ -462,6 +477,9 @@ Option                Description                               Default
 In file=, %p stands for the process id, %t for the time of the start, %h for
 the host, %{NAME} for an environment variable. Options in the environment
 variable _JAVA_HPROF_OPTIONS come after those of the command line.
+
+A dump while the program runs: 'hprof dump <pid>', after which counting goes
+on, or SIGQUIT, after which CPU samples, times and contention start anew.
 
 Example: every object that is alive, for MAT or VisualVM
   java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main

@@ -25,6 +25,7 @@ fn defaults_are_those_of_the_original() {
     assert!(options.line_numbers && options.dump_on_exit && options.force && options.verbose);
     assert!(!options.threads && !options.check_file);
     assert!(options.collect && options.sample.is_none());
+    assert_eq!(options.sort, Sort::Live);
     assert!(options.without_effect.is_empty());
 }
 
@@ -39,6 +40,13 @@ fn sites_and_samples_go_together() {
     assert_eq!(options.sample, Some(524_288));
     assert_eq!(self::options("heap=sites,sample=3m").sample, Some(3 << 20));
     assert_eq!(self::options("heap=sites,sample=77").sample, Some(77));
+}
+
+#[test]
+fn sites_are_sorted_as_asked() {
+    assert_eq!(options("heap=sites,sort=alloc").sort, Sort::Allocated);
+    assert_eq!(options("sort=alloc,sort=live").sort, Sort::Live);
+    assert_eq!(error("sort=size"), "option sort=size: must be live|alloc");
 }
 
 #[test]
@@ -155,15 +163,23 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ),
         (
             "cpu=samples,cutoff=-0.1",
-            "option cutoff=-0.1: must be a number, 0 or more",
+            "option cutoff=-0.1: must be a number from 0 to 1",
+        ),
+        (
+            "cpu=samples,cutoff=1.01",
+            "option cutoff=1.01: must be a number from 0 to 1",
+        ),
+        (
+            "cpu=samples,cutoff=inf",
+            "option cutoff=inf: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,cutoff=nan",
-            "option cutoff=nan: must be a number, 0 or more",
+            "option cutoff=nan: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,cutoff=x",
-            "option cutoff=x: must be a number, 0 or more",
+            "option cutoff=x: must be a number from 0 to 1",
         ),
         ("cpu=samples,lineno=yes", "option lineno=yes: must be y|n"),
         ("cpu=samples,thread=Y", "option thread=Y: must be y|n"),

@@ -1,43 +1,39 @@
 //! The file that the profile goes to.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use super::Sink;
-
-/// Only the user may read a profile: names in it may be secret.
-const MODE: u32 = 0o600;
+use super::open::{self, FileError, Opened};
 
 /// A file being written, in pieces that end at the end of a record.
 pub struct FileSink {
     file: File,
     path: PathBuf,
-    written: u64,
+    /// Bytes so far; `None` where others write there too, so that it is neither emptied nor cut.
+    written: Option<u64>,
 }
 
 impl FileSink {
-    /// Creates the file, or empties the one that exists.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Self::open(
-            path,
-            OpenOptions::new().write(true).create(true).truncate(true),
-        )
+    /// Creates the file. One that exists is emptied when the first piece comes: a VM that refuses to start leaves it as it
+    /// was.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        Ok(Self::new(open::open(path)?, path))
     }
 
     /// Creates the file; an existing one is an error.
-    pub fn create_new(path: &Path) -> io::Result<Self> {
-        Self::open(path, OpenOptions::new().write(true).create_new(true))
+    pub fn create_new(path: &Path) -> Result<Self, FileError> {
+        Ok(Self::new(open::create_new(path)?, path))
     }
 
-    fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Self> {
-        Ok(Self {
-            file: options.mode(MODE).open(path)?,
+    fn new(opened: Opened, path: &Path) -> Self {
+        Self {
+            file: opened.file,
             path: path.to_owned(),
-            written: 0,
-        })
+            written: opened.is_plain.then_some(0),
+        }
     }
 
     /// Where it is.
@@ -51,27 +47,23 @@ impl Sink for FileSink {
         self.path.display().to_string()
     }
 
-    /// Writes a piece, whole or not at all: after an error the file ends where the last whole piece did.
+    /// Writes a piece, whole or not at all where the file can be cut: after an error it ends where the last whole piece did.
     fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-        match self.file.write_all(piece) {
-            Ok(()) => {
-                self.written += piece.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // Not every file can be cut (a pipe, a device); then the reader finds the torn record.
-                let _ = self.file.set_len(self.written);
-                Err(error)
+        if self.written == Some(0) {
+            self.file.set_len(0)?;
+        }
+        let answer = self.file.write_all(piece);
+        if let Some(written) = &mut self.written {
+            match answer {
+                Ok(()) => *written += piece.len() as u64,
+                // Where even this fails, the reader finds the torn record.
+                Err(_) => drop(self.file.set_len(*written)),
             }
         }
+        answer
     }
 
     fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Whether the error says that there is such a file already.
-pub fn exists_already(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::AlreadyExists
 }

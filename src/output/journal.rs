@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
@@ -16,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 use super::serials;
 use super::{Records, Writer};
 use crate::names::Tables;
-use crate::names::class::ClassId;
+use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
 use crate::names::object::ObjectId;
 use crate::names::string::StringId;
@@ -37,8 +38,12 @@ pub struct Journal {
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
+    starting: Mutex<Starting>,
     written: Mutex<Written>,
 }
+
+/// Threads that have started and are not written yet. Its lock is the innermost.
+type Starting = HashMap<ThreadSerial, ThreadNames, FixedState>;
 
 /// Writes what happened.
 type Event = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
@@ -91,6 +96,7 @@ impl Journal {
             held: Mutex::new(None),
             released: Condvar::new(),
             segments: AtomicU64::new(0),
+            starting: Mutex::default(),
             written: Mutex::default(),
         };
         journal.entry(|entry| {
@@ -107,15 +113,13 @@ impl Journal {
 
     /// A thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
-        self.event(move |entry| {
-            let object = entry.thread_started(serial, &names);
-            entry.tables.threads.announced(serial, object);
-        });
+        self.starting.lock().insert(serial, names);
+        self.happened(move |entry| entry.thread(serial));
     }
 
     /// A thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
-        self.event(move |entry| {
+        self.happened(move |entry| {
             entry.tables.threads.ended(serial);
             entry.records.write(&Record::EndThread {
                 serial: serials::thread(serial),
@@ -125,15 +129,15 @@ impl Journal {
 
     /// A class has been unloaded.
     pub fn class_unloaded(&self, class: ClassId) {
-        self.event(move |entry| {
+        self.happened(move |entry| {
             if entry.written.classes.contains(class.index() as usize) {
                 entry.unloaded(class);
             }
         });
     }
 
-    /// Writes what has happened, after the heap dump if there is one.
-    fn event(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+    /// Writes what has happened, after the heap dump if there is one: then it does not stand before what happened earlier.
+    pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
         let mut held = self.held.lock();
         self.released.wait_while(&mut held, |held| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
@@ -154,6 +158,12 @@ impl Journal {
         self.segments.load(Ordering::Relaxed)
     }
 
+    /// Waits until everything so far is written; `false` if not all could be.
+    pub fn drain(&self) -> bool {
+        self.writer.drain();
+        self.writer.is_sound()
+    }
+
     /// Holds back what happens until the answer is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         *self.held.lock() = Some(Vec::new());
@@ -166,9 +176,18 @@ impl Journal {
         let mut records = self.writer.records();
         write(&mut Entry {
             tables: &self.tables,
+            starting: &self.starting,
             written: &mut written,
             records: &mut records,
         })
+    }
+
+    /// Tells how long the profile took, in the file. A heap dump that never came to its end has the file to itself.
+    pub fn ended_after(&self, length: Duration) {
+        if self.held.lock().is_none() {
+            let note = format!("end of the profile, after {:.3} s", length.as_secs_f64());
+            self.entry(|entry| entry.note(&note));
+        }
     }
 
     /// The program is ending: nobody who takes the profile is waited for as long as before.
@@ -207,17 +226,21 @@ pub struct Entry<'a> {
     pub tables: &'a Tables,
     /// The encoder's side of the output.
     pub records: &'a mut Records,
+    starting: &'a Mutex<Starting>,
     written: &'a mut Written,
 }
 
 impl Entry<'_> {
-    /// A trace, preceded by its frames.
+    /// A trace, preceded by its thread and its frames.
     pub fn trace(&mut self, id: TraceId) {
         if !is_new(&mut self.written.traces, id.index()) {
             return;
         }
         let tables = self.tables;
         let trace = tables.traces.get(id);
+        if let Some(thread) = trace.thread {
+            self.thread(thread);
+        }
         let frames: Vec<FormatFrameId> = trace
             .frames
             .iter()
@@ -257,7 +280,7 @@ impl Entry<'_> {
         number
     }
 
-    /// A line for people about the record behind it.
+    /// A line for people, about the record behind it or the file.
     pub fn note(&mut self, text: &str) {
         let text = Cow::Borrowed(text.as_bytes());
         self.records.write(&Record::String {
@@ -274,7 +297,7 @@ impl Entry<'_> {
         }
         let tables = self.tables;
         let class = tables.classes.get(id);
-        let name = self.string(class.name);
+        let name = self.class_name(class.name);
         self.records.write(&Record::LoadClass {
             serial,
             class_object: serials::object(class.object),
@@ -296,13 +319,23 @@ impl Entry<'_> {
         if before.or(number) == Some(object) {
             return;
         }
-        let name = self.string(self.tables.classes.get(id).name);
+        let name = self.class_name(self.tables.classes.get(id).name);
         self.records.write(&Record::LoadClass {
             serial: serials::class(id),
             class_object: object,
             trace: serials::trace(TraceId::EMPTY),
             name,
         });
+    }
+
+    /// A thread that has started, unless it is written already. Within a heap dump, which holds back its beginning, it stands
+    /// before the first trace that names it.
+    fn thread(&mut self, serial: ThreadSerial) {
+        let starting = self.starting.lock().remove(&serial);
+        if let Some(names) = starting {
+            let object = self.thread_started(serial, &names);
+            self.tables.threads.announced(serial, object);
+        }
     }
 
     /// A thread, preceded by its names. Answers the id of its object.
@@ -339,6 +372,13 @@ impl Entry<'_> {
         self.string(id)
     }
 
+    /// The id of a class's name as class files write it, preceded by the name: readers of binary files look for classes
+    /// under such names, and the text format has those of Java source for them.
+    fn class_name(&mut self, source: StringId) -> FormatStringId {
+        let name = internal_name(self.tables.strings.get(source));
+        self.interned(&name)
+    }
+
     fn string(&mut self, id: StringId) -> FormatStringId {
         let number = serials::string(id);
         if is_new(&mut self.written.strings, id.index()) {
@@ -364,4 +404,82 @@ fn is_new(set: &mut FixedBitSet, index: u32) -> bool {
     let index = index as usize;
     set.grow(set.len().max(index + 1));
     !set.put(index)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+
+    use hprof_format::{Millis, TextEncoder};
+
+    use super::*;
+    use crate::names::trace::TraceKey;
+    use crate::output::Sink;
+
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Sink for Memory {
+        fn name(&self) -> String {
+            "memory".to_owned()
+        }
+
+        fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
+            self.0.lock().extend_from_slice(piece);
+            Ok(())
+        }
+
+        fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of a text profile to which `write` wrote.
+    pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Box::new(Memory(bytes.clone()));
+        let writer =
+            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+        let settings = Settings {
+            allocations: false,
+            cpu_samples: false,
+            depth: 4,
+        };
+        let journal = Journal::start(Arc::default(), writer, settings);
+        write(&journal);
+        assert!(journal.close());
+        let text = String::from_utf8(bytes.lock().clone()).expect("UTF-8");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Where the only line is that begins so.
+    pub(crate) fn place(lines: &[String], start: &str) -> usize {
+        let mut places = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.starts_with(start));
+        let (place, _) = places
+            .next()
+            .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
+        assert_eq!(places.next(), None, "{start} in {lines:#?}");
+        place
+    }
+
+    #[test]
+    fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
+        let lines = lines(|journal| {
+            let thread = journal.tables.threads.add();
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            let trace = journal.tables.traces.intern(TraceKey {
+                thread: Some(thread),
+                frames: &[],
+            });
+            journal.entry(|entry| entry.trace(trace));
+            drop(dump);
+        });
+        let start = place(&lines, "THREAD START");
+        let trace = place(&lines, "TRACE 300001: (thread=200001)");
+        assert!(start < trace, "{lines:#?}");
+    }
 }

@@ -116,6 +116,16 @@ impl Writer {
         }
     }
 
+    /// Waits until what there is has been written, or could not be.
+    pub fn drain(&self) {
+        let flow = {
+            let mut records = self.records.lock();
+            records.flush();
+            records.flow.clone()
+        };
+        flow.wait_until_empty();
+    }
+
     /// Whether everything so far could be written.
     pub fn is_sound(&self) -> bool {
         !self.records.lock().failed.load(Ordering::Relaxed)
@@ -193,6 +203,13 @@ impl Flow {
         level.bytes += length;
     }
 
+    /// Waits until all that has entered has left; what enters meanwhile is waited for too.
+    fn wait_until_empty(&self) {
+        let mut level = self.level.lock();
+        self.changed
+            .wait_while(&mut level, |level| level.bytes > 0 && !level.is_open);
+    }
+
     fn leave(&self, length: usize) {
         self.level.lock().bytes -= length;
         self.changed.notify_all();
@@ -248,8 +265,11 @@ impl Drain {
             return;
         }
         let piece = std::mem::take(&mut records.buffer);
+        // The queue is empty, so there is room.
+        self.flow.enter(piece.len());
         drop(records);
         self.write(&piece);
+        self.flow.leave(piece.len());
     }
 
     /// After a failure pieces are still taken, and dropped, so that nobody waits for room in the queue.

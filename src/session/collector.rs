@@ -20,7 +20,7 @@ use super::Session;
 use super::lifecycle::GATE;
 use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
-use crate::engines::{Moment, cpu_samples};
+use crate::engines::{Moment, Totals, cpu_samples};
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use crate::names::object::ObjectId;
 use crate::output;
@@ -85,7 +85,7 @@ impl Listener {
             stream,
             listener: self.clone(),
         };
-        agent_threads.run(env, jni, c"HPROF listener", move |jni| {
+        agent_threads.run(env, jni, "HPROF listener", move |jni| {
             let mut commands = Commands::new(source);
             while let Some(received) = commands.receive() {
                 match received {
@@ -159,6 +159,8 @@ impl Session {
             Command::HeapSummary => self.report_heap(jni),
             Command::Exit => self.exit(jni, listener),
             Command::DumpTraces => {
+                // Not within a heap dump, which holds back the beginnings of threads.
+                let _dumping = self.dumping.lock();
                 output::traces(&self.journal);
                 Ok(())
             }
@@ -173,7 +175,7 @@ impl Session {
         if let Some(tracker) = &self.engines.allocations {
             tracker.settle_with(jni, Moment::Running, true);
         }
-        heap_dump.dump(jni, &self.report(Moment::Running));
+        heap_dump.dump(jni, &self.report(Moment::Running, Totals::Kept));
         Ok(())
     }
 
@@ -234,7 +236,7 @@ impl Session {
                 ));
             }
         };
-        Ok(self.agent_threads.run(self.env, jni, c"HPROF exit", exit)?)
+        Ok(self.agent_threads.run(self.env, jni, "HPROF exit", exit)?)
     }
 
     fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), Refusal> {

@@ -1,13 +1,19 @@
 //! The VM's events, let in to the session that runs.
 
-use super::Session;
-use super::lifecycle::{self, GATE};
+use super::Parts;
+use super::lifecycle::{self, GATE, NotBegun};
+use crate::engines::Totals;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object};
+use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
 
+/// Begins a session: from here on it receives the VM's events. Only one at a time.
+pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
+    lifecycle::begin(env, parts, &Receiver)
+}
+
 /// Receives the VM's events, for all sessions.
-pub(super) struct Receiver;
+struct Receiver;
 
 impl Events for Receiver {
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
@@ -22,8 +28,8 @@ impl Events for Receiver {
         GATE.run(|session| session.threads.current_started(jni, thread));
     }
 
-    fn thread_end(&self, _jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| session.threads.current_ended(thread));
+    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| session.threads.current_ended(jni, thread));
     }
 
     fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
@@ -85,7 +91,7 @@ impl Events for Receiver {
     }
 
     fn data_dump_request(&self) {
-        GATE.run(Session::data_dump_request);
+        GATE.run(|session| session.dump_request(Totals::Reset));
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::events::Receiver;
 use super::{Parts, Session};
 use crate::console;
-use crate::engines::Moment;
+use crate::engines::{Moment, Totals};
 use crate::jvmti::{
-    AgentThreads, Closed, Event, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
+    AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
@@ -52,7 +51,7 @@ pub(super) enum Beginning {
     #[default]
     Ahead,
     /// As above, and one has been asked for.
-    DumpAsked,
+    DumpAsked(Totals),
     /// Dumps are made at once.
     Done,
 }
@@ -62,8 +61,12 @@ pub fn is_running() -> bool {
     GATE.is_open()
 }
 
-/// Begins a session: from here on it receives the VM's events. Only one at a time.
-pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
+/// Begins a session: from here on `receiver` lets the VM's events in to it. Only one at a time.
+pub(super) fn begin(
+    env: OwnEnv,
+    parts: Parts,
+    receiver: &'static dyn Events,
+) -> Result<(), NotBegun> {
     let mut held = HELD.lock();
     let agent_threads = parts.agent_threads.clone();
     if held.is_some() || GATE.open(Session::new(parts)).is_err() {
@@ -72,7 +75,7 @@ pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
         return Err(NotBegun::Running);
     }
     let new = Held { env, agent_threads };
-    if let Err(error) = new.env.receive_events(&Receiver) {
+    if let Err(error) = new.env.receive_events(receiver) {
         if let Some(closed) = GATE.close(PATIENCE) {
             new.give_back(closed);
         }
@@ -95,7 +98,7 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
 /// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
 pub fn request_dump() -> Option<String> {
     GATE.run(|session| {
-        session.data_dump_request();
+        session.dump_request(Totals::Kept);
         session.status.line(false)
     })
 }
@@ -172,8 +175,8 @@ impl Session {
     /// From here on dumps are made when they are asked for.
     fn begun(&self, jni: Jni<'_>) {
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
-        if before == Beginning::DumpAsked {
-            self.dump_on_request(jni);
+        if let Beginning::DumpAsked(totals) = before {
+            self.dump_on_request(jni, totals);
         }
     }
 
@@ -195,25 +198,23 @@ impl Session {
         }
         if let Some(listener) = &self.listener {
             listener.start(&self.agent_threads, self.env, jni)?;
-            // The collector sees that somebody is there.
-            self.journal.flush();
         }
+        // Whoever looks sees that somebody is there, and no longer what the file held before.
+        self.journal.flush();
         Ok(())
     }
 
-    /// SIGQUIT, and `hprof dump`.
-    pub(super) fn data_dump_request(&self) {
-        let Some(jni) = self.env.current_jni() else {
-            return;
-        };
+    /// SIGQUIT, which counts anew from there, as the original did, or `hprof dump`, which does not.
+    pub(super) fn dump_request(&self, totals: Totals) {
         {
             let mut beginning = self.beginning.lock();
             if *beginning != Beginning::Done {
-                *beginning = Beginning::DumpAsked;
+                *beginning = Beginning::DumpAsked(totals);
                 return;
             }
         }
-        self.dump_on_request(jni);
+        self.env
+            .with_current_jni(|jni| self.dump_on_request(jni, totals));
     }
 
     fn vm_death(&self, jni: Jni<'_>) {
@@ -231,10 +232,11 @@ impl Session {
         let is_sound = !GATE.has_panicked();
         if is_sound {
             let _dumping = self.dumping.lock();
-            self.dump(jni, Moment::Running);
+            self.dump(jni, Moment::Running, Totals::Kept);
         }
         let is_whole = self.close();
         self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.threads.give_back();
         is_whole && is_sound
     }
 
@@ -246,6 +248,7 @@ impl Session {
 
     /// Closes the output; `false` if not all could be written.
     fn close(&self) -> bool {
+        self.journal.ended_after(self.status.since.elapsed());
         let is_whole = self.journal.close();
         if let Some(listener) = &self.listener {
             listener.finish();

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 
 use crate::engines::Engines;
-use crate::jvmti::{AgentThreads, Env, VirtualThreads};
+use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
@@ -27,7 +27,8 @@ use lifecycle::Beginning;
 use threads::Threads;
 
 pub use collector::Collector;
-pub use lifecycle::{NotBegun, begin, is_running, request_dump, start_attached, status, stop};
+pub use events::begin;
+pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
 pub use status::Status;
 
 /// What a session is made of.
@@ -38,6 +39,8 @@ pub struct Parts {
     pub virtual_threads: Option<VirtualThreads>,
     /// The agent's own threads.
     pub agent_threads: Arc<AgentThreads>,
+    /// The threads that have a serial number.
+    pub registered: Arc<RegisteredThreads>,
     /// What the agent has learned of the program.
     pub tables: Arc<Tables>,
     /// What names stacks.

@@ -1,12 +1,13 @@
 //! A dump of the profile: the sections of all engines.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
 
 use super::Session;
 use crate::console;
-use crate::engines::{Engine, Moment, Report};
+use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::Jni;
 
 /// How long the dump at the end of the program waits for another.
@@ -14,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Writes a dump while the program goes on, after one that is being written.
-    pub(super) fn dump_on_request(&self, jni: Jni<'_>) {
+    pub(super) fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
         {
             let _dumping = self.dumping.lock();
-            self.dump(jni, Moment::Running);
+            self.dump(jni, Moment::Running, totals);
         }
         self.journal.flush();
     }
@@ -32,33 +33,40 @@ impl Session {
             self.engines.iter().for_each(Engine::abandon_report);
             return;
         };
-        self.dump(jni, Moment::Death);
+        self.dump(jni, Moment::Death, Totals::Kept);
     }
 
     /// Called with `dumping` held: dumps stand one after the other.
-    pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment) {
-        let report = self.report(moment);
-        let reports: Vec<_> = self
-            .engines
-            .iter()
-            .filter(|engine| engine.has_report())
-            .collect();
-        if reports.is_empty() {
+    ///
+    /// The words are the original's, which scripts look for. They are said twice, whole: in pieces they would mix with what
+    /// the program says meanwhile.
+    pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
+        let report = self.report(moment, totals);
+        let sections: Vec<&str> = self.engines.iter().filter_map(Engine::section).collect();
+        if sections.is_empty() {
             return;
         }
-        report.say("Dumping");
-        for engine in reports {
+        let dumping = format!("Dumping {} ...", sections.join(" ... "));
+        report.say(&dumping);
+        let engines = self.engines.iter();
+        for engine in engines.filter(|engine| engine.section().is_some()) {
             engine.report(jni, &report);
         }
-        report.say(" done.\n");
+        if report.verbose {
+            let is_sound = self.journal.drain() && !report.failed.get();
+            let outcome = if is_sound { "done" } else { "failed" };
+            report.say(&format!("{dumping} {outcome}."));
+        }
     }
 
-    pub(super) fn report(&self, moment: Moment) -> Report<'_> {
+    pub(super) fn report(&self, moment: Moment, totals: Totals) -> Report<'_> {
         Report {
             journal: &self.journal,
             moment,
+            totals,
             threads: &self.threads,
             verbose: self.verbose,
+            failed: Cell::new(false),
         }
     }
 

@@ -7,18 +7,18 @@ use parking_lot::Mutex;
 use super::Parts;
 use crate::engines::{Engines, ThreadSerials};
 use crate::jvmti::{
-    AgentThreads, Env, Jni, JvmtiError, Local, Object, ThreadStorage, VirtualThreads,
+    AgentThreads, Env, Jni, JvmtiError, Local, Object, RegisteredThreads, VirtualThreads,
 };
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::output::{Journal, ThreadNames};
-use crate::stacks::registered_serial;
 
 /// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
 pub(super) struct Threads {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     agent_threads: Arc<AgentThreads>,
+    registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     journal: Arc<Journal>,
     engines: Arc<Engines>,
@@ -31,6 +31,7 @@ impl Threads {
             env: parts.env,
             virtual_threads: parts.virtual_threads,
             agent_threads: parts.agent_threads.clone(),
+            registered: parts.registered.clone(),
             tables: parts.tables.clone(),
             journal: parts.journal.clone(),
             engines: parts.engines.clone(),
@@ -41,6 +42,7 @@ impl Threads {
     /// The current thread begins.
     pub(super) fn current_started(&self, jni: Jni<'_>, thread: Object<'_>) {
         if let Some(serial) = self.register(jni, thread) {
+            self.registered.remember(thread, serial.0);
             let engines = self.engines.iter();
             engines.for_each(|engine| engine.current_thread_started(serial));
         }
@@ -70,8 +72,8 @@ impl Threads {
     }
 
     /// The current thread is about to end.
-    pub(super) fn current_ended(&self, thread: Object<'_>) {
-        let serial = self.final_serial(thread);
+    pub(super) fn current_ended(&self, jni: Jni<'_>, thread: Object<'_>) {
+        let serial = self.final_serial(jni, thread);
         let engines = self.engines.iter();
         engines.for_each(|engine| engine.current_thread_ended(serial));
         if let Some(serial) = serial {
@@ -81,32 +83,36 @@ impl Threads {
 
     /// The serial number of the current thread, platform or virtual; `None` for a thread of the agent.
     pub(super) fn current_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        // Cheaper than to ask for a thread by name.
-        registered_serial(self.env, None).or_else(|| self.serial(jni, thread))
+        if let Some(serial) = self.registered.remembered() {
+            return Some(ThreadSerial(serial));
+        }
+        let serial = self.serial(jni, thread)?;
+        if serial != ThreadSerial::UNKNOWN {
+            self.registered.remember(thread, serial.0);
+        }
+        Some(serial)
     }
 
     /// The serial number of the current thread, which is ending. One that was there before the agent may not have been
     /// registered yet, and must not be any more; one that is being registered has to be waited for.
-    fn final_serial(&self, thread: Object<'_>) -> Option<ThreadSerial> {
+    fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        let storage = self.env.thread_storage(None).ok()?;
-        if storage == ThreadStorage::Empty {
-            // Threads of the agent come here too, and do not mind.
-            let _ = self.env.set_thread_storage(thread, ThreadStorage::Ended);
-        }
-        storage.serial().map(ThreadSerial)
+        // Threads of the agent come here too, and do not mind.
+        self.registered.end(jni, thread).map(ThreadSerial)
+    }
+
+    /// The references to threads go back to the VM.
+    pub(super) fn give_back(&self) {
+        self.registered.clear();
     }
 
     /// Gives a thread its serial number and writes its START THREAD record; called with `registering` held. `None` where it
     /// has one, or has ended.
+    ///
+    /// It can be asked for its serial number only when the record is written: whatever names a thread stands behind that.
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        // On a thread that has ended meanwhile nothing can be kept, and it need not be known.
-        if self.env.thread_storage(Some(thread)) != Ok(ThreadStorage::Empty) {
-            return None;
-        }
+        let unregistered = self.registered.unregistered(jni, thread)?;
         let serial = self.tables.threads.add();
-        let storage = ThreadStorage::Serial(serial.0);
-        self.env.set_thread_storage(thread, storage).ok()?;
         let (name, group) = match self.env.thread_info(jni, thread) {
             Ok(info) => (info.name, info.group),
             Err(_) => (String::new(), None),
@@ -118,6 +124,7 @@ impl Threads {
             parent_group,
         };
         self.journal.thread_started(serial, names);
+        self.registered.add(jni, unregistered, serial.0);
         Some(serial)
     }
 
@@ -143,7 +150,8 @@ impl ThreadSerials for Threads {
     /// A virtual thread is registered here: most never have to do with a monitor that another thread wants, and need no
     /// serial number.
     fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        if let Some(serial) = registered_serial(self.env, Some(thread)) {
+        let registered = || self.registered.serial(jni, thread).map(ThreadSerial);
+        if let Some(serial) = registered() {
             return Some(serial);
         }
         if self.agent_threads.contains(jni, thread) {
@@ -155,7 +163,7 @@ impl ThreadSerials for Threads {
             false => self.register(jni, thread),
         };
         // Another thread may have been faster.
-        let serial = new.or_else(|| registered_serial(self.env, Some(thread)));
+        let serial = new.or_else(registered);
         Some(serial.unwrap_or(ThreadSerial::UNKNOWN))
     }
 }

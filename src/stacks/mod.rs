@@ -2,6 +2,8 @@
 //!
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
+mod buffer;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,6 +18,8 @@ use crate::names::frame::{self, FrameId, Line};
 use crate::names::loader::LoaderId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
+
+pub use buffer::StackBuffer;
 
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]
@@ -44,12 +48,6 @@ impl TopFrames for VmTopFrames {
         }
         self.0.stack_trace(None, frames).unwrap_or(0)
     }
-}
-
-/// The serial number with which a thread (`None` = the current one) has been registered; `None` where it has not.
-pub fn registered_serial(env: Env, thread: Option<Object<'_>>) -> Option<ThreadSerial> {
-    let storage = env.thread_storage(thread).ok()?;
-    storage.serial().map(ThreadSerial)
 }
 
 /// Names frames, and knows which classes it has named.

@@ -24,6 +24,8 @@ fn a_full_disk_ends_the_profile_and_not_the_program() {
             .collect();
         let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program goes on";
         assert_eq!(lines, [message], "{}", jvm.feature);
+        let end = run.stderr.contains(" failed.\n") && !run.stderr.contains(" done.");
+        assert!(end, "{}: {}", jvm.feature, run.stderr);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Finds JVMs, compiles the Java programs once, and runs them with the agent.
 
+mod crash;
 mod finished;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -320,6 +322,7 @@ impl Program {
 
     /// Starts it.
     pub fn start(mut self) -> Running {
+        crash::allow_cores();
         // Files, not pipes: a program must not wait for a test that does not read.
         let outputs = TempDir::new().expect("a temporary folder");
         let create = |name| File::create(outputs.path().join(name)).expect("an output file");
@@ -331,6 +334,7 @@ impl Program {
             child,
             folder: self.folder,
             outputs,
+            is_signalled: Cell::new(false),
         }
     }
 }
@@ -351,10 +355,15 @@ pub struct Running {
     child: Guarded,
     folder: TempDir,
     outputs: TempDir,
+    /// Whether the test has sent it a signal that may end it.
+    is_signalled: Cell<bool>,
 }
 
 impl Running {
     pub fn send(&self, signal: &str) {
+        // A VM that is up makes a dump on SIGQUIT.
+        self.is_signalled
+            .set(self.is_signalled.get() || signal != "QUIT");
         let status = Command::new("kill")
             .args(["-s", signal, &self.child.0.id().to_string()])
             .status();
@@ -463,12 +472,18 @@ impl Running {
             thread::sleep(Duration::from_millis(10));
         };
         let (stdout, stderr) = (self.output("stdout"), self.output("stderr"));
-        Finished {
+        let mut finished = Finished {
             status,
             stdout,
             stderr,
             folder: self.folder,
+        };
+        if !self.is_signalled.get()
+            && let Some(report) = crash::kept(&mut finished)
+        {
+            println!("{report}");
         }
+        finished
     }
 }
 

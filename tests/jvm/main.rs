@@ -3,6 +3,9 @@
 //!
 //! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
 
+#[macro_use]
+mod cells;
+
 mod attach;
 mod binary;
 mod collectors;
@@ -10,11 +13,14 @@ mod dump;
 mod exits;
 mod failures;
 mod harness;
+mod head;
 mod heapfile;
 mod instrument;
+mod messages;
 mod monitor;
 mod net;
 mod options;
+mod output_files;
 mod profile;
 mod readers;
 mod real_programs;

@@ -58,6 +58,10 @@ fn what_cannot_be_taken_is_refused() {
             "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
+        (
+            "heap=sites,sort=size",
+            "option sort=size: must be live|alloc",
+        ),
         ("monitor=yes", "option monitor=yes: must be y|n"),
         (
             "monitor=y,format=b",
@@ -82,7 +86,7 @@ fn what_cannot_be_taken_is_refused() {
         ),
         (
             "cpu=samples,cutoff=-1",
-            "option cutoff=-1: must be a number, 0 or more",
+            "option cutoff=-1: must be a number from 0 to 1",
         ),
         (
             "cpu=samples,lineno=maybe",

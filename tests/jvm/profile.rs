@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::monitor::text::Monitors;
 
+use sites::SitesNotes;
 pub use sites::{Site, Sites};
 
 /// What a text file says.
@@ -18,6 +19,10 @@ pub struct Profile {
     pub sites: Vec<Sites>,
     pub monitors: Monitors,
     pub times: Vec<CpuTimes>,
+    /// What the head says of the run: `JDK: 17.0.15`.
+    pub head: BTreeMap<String, String>,
+    /// How long the profile took, in seconds; `None` where it has no end.
+    pub length: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -75,13 +80,24 @@ impl Profile {
             .unwrap_or_else(|| panic!("{first}"));
         assert_ctime(created);
         assert_eq!(lines.next(), Some(""), "a blank line, then the description");
-        lines
-            .find(|line| *line == "--------")
-            .expect("the line of dashes ends the description");
-        assert_eq!(lines.next(), Some(""));
+        let description: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| *line != "--------")
+            .collect();
+        let facts = description.iter().take_while(|line| !line.is_empty());
+        let facts = facts.filter_map(|line| line.split_once(':'));
+        let head = facts.map(|(label, text)| (label.to_owned(), text.trim().to_owned()));
+        let mut profile = Self {
+            head: head.collect(),
+            ..Self::default()
+        };
+        assert_eq!(
+            lines.next(),
+            Some(""),
+            "a line of dashes ends the description"
+        );
 
-        let mut profile = Self::default();
-        let (mut sampled, mut as_of_last_gc) = (None, false);
+        let mut notes = SitesNotes::default();
         let mut not_timed = Vec::new();
         while let Some(line) = lines.next() {
             if let Some(rest) = line.strip_prefix("THREAD START (") {
@@ -118,37 +134,22 @@ impl Profile {
                 profile.times.push(times);
             } else if let Some(note) = line.strip_prefix("(not timed: ") {
                 not_timed.push(note.strip_suffix(')').expect("the end").to_owned());
+            } else if let Some(rest) = line.strip_prefix("(end of the profile, after ") {
+                let seconds = rest.strip_suffix(" s)").expect("seconds");
+                profile.length = Some(seconds.parse().expect("a number"));
             } else if line.starts_with('(') {
-                // What is to be known of the numbers.
-                let notes = line
-                    .strip_prefix('(')
-                    .and_then(|notes| notes.strip_suffix(')'));
-                for note in notes.expect("notes stand in parentheses").split("; ") {
-                    match note
-                        .strip_prefix("sampled every ")
-                        .and_then(|rest| rest.strip_suffix(" bytes"))
-                    {
-                        Some(interval) => sampled = Some(interval.parse().expect("a number")),
-                        None => {
-                            assert_eq!(note, "live as of the last garbage collection");
-                            as_of_last_gc = true;
-                        }
-                    }
-                }
+                notes.take(line);
+                let is_of_sites = |next: &&str| next.starts_with(['(', 'S']);
                 assert!(
-                    lines
-                        .peek()
-                        .is_some_and(|next| next.starts_with("SITES BEGIN ")),
-                    "the sites follow at once"
+                    lines.peek().is_some_and(is_of_sites),
+                    "sites follow: {line}"
                 );
             } else if let Some(rest) = line.strip_prefix("SITES BEGIN (ordered by ") {
                 let rows: Vec<&str> = lines
                     .by_ref()
                     .take_while(|line| *line != "SITES END")
                     .collect();
-                let mut sites = Sites::parse(rest, &rows);
-                sites.sampled = sampled.take();
-                sites.as_of_last_gc = std::mem::take(&mut as_of_last_gc);
+                let sites = Sites::parse(rest, &rows, std::mem::take(&mut notes));
                 for row in &sites.rows {
                     assert!(
                         profile.traces.contains_key(&row.trace),
@@ -401,7 +402,7 @@ impl CpuTimes {
     }
 }
 
-/// Checks the percentages of a section. Their whole, all live bytes, is not in the text, because rows may be cut off: so
+/// Checks the percentages of a section. Their whole, all bytes of a kind, is not in the text, because rows may be cut off: so
 /// there must be one number that all of them are right for.
 struct Shares {
     accumulated: u64,
@@ -420,11 +421,11 @@ impl Default for Shares {
 }
 
 impl Shares {
-    fn add(&mut self, live_bytes: u64, own: f64, accum: f64, line: &str) {
+    fn add(&mut self, bytes: u64, own: f64, accum: f64, line: &str) {
         /// Half of the last digit, and a little for the arithmetic.
         const ROUNDING: f64 = 0.005_001;
-        self.accumulated += live_bytes;
-        for (bytes, share) in [(live_bytes, own), (self.accumulated, accum)] {
+        self.accumulated += bytes;
+        for (bytes, share) in [(bytes, own), (self.accumulated, accum)] {
             let hundredfold = bytes as f64 * 100.0;
             self.least = self.least.max(hundredfold / (share + ROUNDING));
             if share > ROUNDING {

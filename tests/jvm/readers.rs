@@ -1,10 +1,11 @@
 //! Other people's readers on the agent's heap dumps: each opens the dump, finds a known object with its values, and
 //! counts as many objects of each class as the others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hprof_format::source_name;
 use jvm_hprof::heap_dump::SubRecord;
 use jvm_hprof::{Id, RecordTag};
 
@@ -36,6 +37,39 @@ fn hprof_slurp_reads_heap_dumps() {
 #[test]
 fn shark_reads_heap_dumps() {
     read_in_a_jvm("ReadShark.java", |jar| !jar.contains("hprof-heap"));
+}
+
+#[test]
+fn shark_finds_what_a_thread_holds_in_a_local_variable() {
+    let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {
+        return;
+    };
+    each_dump(|name, dump, _| {
+        let said = run_reader("ReadShark.java", &jars, dump);
+        let leak = "leak THREAD_OBJECT java.lang.Thread <Java Local> Known$Leaked";
+        assert!(said.lines().any(|line| line == leak), "{name}: {said}");
+    });
+}
+
+#[test]
+fn class_names_in_binary_files_are_those_of_class_files() {
+    for jvm in jvms() {
+        for dumper in DUMPERS {
+            let run = dump(jvm, dumper);
+            let bytes = std::fs::read(run.path("known.hprof")).expect("the dump");
+            let names = class_names(&bytes);
+            for name in [
+                "java/lang/Thread",
+                "[Ljava/lang/Object;",
+                "[I",
+                "Known$Item",
+            ] {
+                assert!(names.contains(name), "{} {dumper}: no {name}", jvm.feature);
+            }
+            let strange = names.iter().find(|name| name.contains(['.', ']']));
+            assert_eq!(strange, None, "{} {dumper}", jvm.feature);
+        }
+    }
 }
 
 #[test]
@@ -140,7 +174,8 @@ fn printed_counts(said: &str) -> Counts {
         else {
             continue;
         };
-        *counts.entry(class.to_owned()).or_default() += count.parse::<u64>().expect("a count");
+        *counts.entry(source_name(class).into_owned()).or_default() +=
+            count.parse::<u64>().expect("a count");
     }
     counts
 }
@@ -154,7 +189,7 @@ fn slurp_counts(said: &str) -> Counts {
         if let [_, _, count, _, class, _] = cells[..]
             && let Ok(count) = count.parse::<u64>()
         {
-            *counts.entry(class.to_owned()).or_default() += count;
+            *counts.entry(source_name(class).into_owned()).or_default() += count;
         }
     }
     counts
@@ -169,6 +204,29 @@ fn assert_same(name: &str, found: &Counts, counts: &Counts) {
         );
     }
     assert_eq!(counts["Known$Item"], 1000, "{name}");
+}
+
+/// The names of LOAD CLASS records.
+fn class_names(bytes: &[u8]) -> HashSet<String> {
+    let file = jvm_hprof::parse_hprof(bytes).expect("a header");
+    let mut strings = HashMap::<Id, String>::new();
+    let mut names = HashSet::new();
+    for record in file.records_iter() {
+        let record = record.expect("a record");
+        match record.tag() {
+            RecordTag::Utf8 => {
+                let string = record.as_utf_8().expect("its tag").expect("its body");
+                let text = string.text_as_str().expect("UTF-8");
+                strings.insert(string.name_id(), text.to_owned());
+            }
+            RecordTag::LoadClass => {
+                let class = record.as_load_class().expect("its tag").expect("its body");
+                names.insert(strings[&class.class_name_id()].clone());
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// The objects of each class, as `jvm-hprof` sees them.
@@ -213,7 +271,7 @@ fn counted(dump: &Path) -> Counts {
         }
     }
     for (class, count) in objects {
-        let name = strings[&classes[&class]].clone();
+        let name = source_name(&strings[&classes[&class]]).into_owned();
         *counts.entry(name).or_default() += count;
     }
     counts

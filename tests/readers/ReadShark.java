@@ -1,12 +1,21 @@
 import java.io.File;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import kotlin.sequences.Sequence;
+import shark.HeapAnalysis;
+import shark.HeapAnalysisSuccess;
+import shark.HeapAnalyzer;
 import shark.HeapObject.HeapClass;
 import shark.HeapObject.HeapInstance;
+import shark.HeapGraph;
 import shark.HprofHeapGraph;
 import shark.HprofIndex;
+import shark.LeakTrace;
+import shark.LeakingObjectFinder;
+import shark.MetadataExtractor;
 import shark.HprofRecord.HeapDumpRecord.ObjectRecord.PrimitiveArrayDumpRecord.IntArrayDump;
 
 /** Reads a heap dump with Shark: counts the objects of each class, and finds the known one. */
@@ -34,8 +43,25 @@ public class ReadShark {
                     + " values=" + java.util.Arrays.toString(values.getArray())
                     + " items=" + items);
             System.out.println("roots " + graph.getGcRoots().size());
+            printLeaks(new File(args[0]), graph);
         } catch (java.io.IOException error) {
             throw new java.io.UncheckedIOException(error);
+        }
+    }
+
+    /** What keeps the known leak alive, from the root on. */
+    static void printLeaks(File dump, HeapGraph graph) {
+        LeakingObjectFinder finder = heap -> Set.of(heap.findClassByName("Known$Leaked").getInstances().iterator().next().getObjectId());
+        HeapAnalysis analysis = new HeapAnalyzer(step -> { }).analyze(dump, graph, finder, List.of(), false, List.of(),
+                MetadataExtractor.Companion.getNO_OP());
+        for (var leak : ((HeapAnalysisSuccess) analysis).getApplicationLeaks()) {
+            for (LeakTrace trace : leak.getLeakTraces()) {
+                StringBuilder line = new StringBuilder("leak " + trace.getGcRootType());
+                for (var reference : trace.getReferencePath()) {
+                    line.append(' ').append(reference.getOriginObject().getClassName()).append(' ').append(reference.getReferenceDisplayName());
+                }
+                System.out.println(line + " " + trace.getLeakingObject().getClassName());
+            }
         }
     }
 }

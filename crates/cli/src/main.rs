@@ -12,6 +12,7 @@ mod flame;
 mod input;
 mod merge;
 mod output;
+mod private;
 mod profile;
 mod recv;
 mod report;
@@ -89,7 +90,12 @@ enum Command {
     Attach(attach::Attach),
     /// Say whether a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write what a profile has so far; it goes on
+    /// Write what a profile has so far; it goes on, and so do its totals
+    ///
+    /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
+    /// samples, times and contention anew, as the original did. Sites are always
+    /// those of the whole profile.
+    #[command(verbatim_doc_comment)]
     Dump(attach::Running),
     /// Write a profile and end it; nothing of it stays in the program
     Stop(attach::Running),

@@ -1,12 +1,13 @@
 //! Where a command writes to.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::private;
 
 /// Creates a file for its owner's eyes alone; none of `inputs` may be lost by it.
 pub fn create<'a>(
@@ -19,13 +20,7 @@ pub fn create<'a>(
             "is the file to be read, and would be lost",
         ));
     }
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| Failure::about(path, error))
+    private::create(path).map_err(|error| Failure::about(path, error))
 }
 
 fn is_same(path: &Path, input: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! `hprof recv`: the collector that an agent with `net=host:port` sends its profile to.
 
+mod callers;
 mod command;
 mod watch;
 
@@ -12,10 +13,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hprof_format::Command;
+use hprof_format::{Command, printable};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use callers::Arrival;
 use watch::Watch;
 
 /// How often the progress is shown.
@@ -28,12 +30,12 @@ const INTERRUPTED: i32 = 130;
 /// Receive the profile of one agent (net=HOST:PORT), and send it commands
 ///
 /// Waits for an agent, writes what it sends to a file, and ends when the agent
-/// does. The file appears under its name when it is finished, for its owner's
+/// does. Who connects and sends something else, or nothing, is no agent. The file appears under its name when it is finished, for its owner's
 /// eyes alone; a profile that was cut off is kept too, and exit status 1 says so.
 /// Ctrl-C finishes the file; the program that is profiled goes on without it.
 ///
 /// Commands for the agent come from the standard input, one a line, and from
-/// --send, as soon as the agent has sent its first bytes:
+/// --send, as soon as an agent has begun to send its profile:
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, after_help = command::NAMES)]
 pub struct Arguments {
@@ -65,14 +67,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     drop(create(&arguments.output)?);
     let agent = Arc::new(Agent::default());
     stop_on_interrupt(agent.clone())?;
-    agent.connect(accept(arguments.listen)?);
+    let Arrival { stream, beginning } = wait(arguments.listen)?;
+    agent.connect(stream);
     Reception {
         agent,
         file: create(&arguments.output)?,
         watch: Watch::default(),
         progress: Progress::new(arguments.progress),
     }
-    .run(arguments)
+    .run(arguments, &beginning)
 }
 
 /// A file beside the one that is wanted, which replaces it at the end.
@@ -84,6 +87,10 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
         return Err(Failure::about(path, "is no name for a file"));
     };
+    // It would be replaced: /dev/null, too.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::about(path, "is there and is no plain file"));
+    }
     let mut prefix = OsString::from(".");
     prefix.push(name);
     // Created with mode 0600.
@@ -95,19 +102,13 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
 }
 
 /// Waits for one agent; others are refused from then on.
-fn accept(address: SocketAddr) -> Result<TcpStream, Failure> {
+fn wait(address: SocketAddr) -> Result<Arrival, Failure> {
     let failure = |error| Failure::Message(format!("{address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failure)?;
     let address = listener.local_addr().map_err(failure)?;
     // Scripts wait for this line, and find the port in it. That nobody reads it is no matter.
     let _ = writeln!(io::stdout(), "listening on {address}");
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => return Ok(stream),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(failure(error)),
-        }
-    }
+    callers::wait(&listener).map_err(failure)
 }
 
 /// An interrupt ends the reading, as if the agent had ended.
@@ -173,13 +174,9 @@ struct Reception {
 }
 
 impl Reception {
-    fn run(mut self, arguments: &Arguments) -> Result<(), Failure> {
-        let received = self.receive(arguments);
+    fn run(mut self, arguments: &Arguments, beginning: &[u8]) -> Result<(), Failure> {
+        let received = self.receive(arguments, beginning);
         self.progress.end();
-        if self.watch.bytes() == 0 {
-            let nothing = "the agent sent nothing; no file is written";
-            return Err(Failure::about(&arguments.output, nothing));
-        }
         let torn = self.watch.is_torn();
         let amount = self.watch.amount();
         let kept = self.file.persist(&arguments.output);
@@ -200,10 +197,11 @@ impl Reception {
     }
 
     /// Reads until the agent ends, or the connection.
-    fn receive(&mut self, arguments: &Arguments) -> Result<(), Failure> {
+    fn receive(&mut self, arguments: &Arguments, beginning: &[u8]) -> Result<(), Failure> {
         let failure = |error| Failure::about(&arguments.output, error);
+        self.take(beginning).map_err(failure)?;
+        self.start_sending(arguments);
         let mut piece = vec![0; PIECE];
-        let mut is_first = true;
         loop {
             let count = match self.agent.read(&mut piece) {
                 Ok(0) => return Ok(()),
@@ -212,14 +210,15 @@ impl Reception {
                 // The agent's process is gone; the end of the profile tells whether something is missing.
                 Err(_) => return Ok(()),
             };
-            self.file.write_all(&piece[..count]).map_err(failure)?;
-            self.watch.see(&piece[..count]);
-            self.progress.show(&self.watch);
-            if is_first {
-                is_first = false;
-                self.start_sending(arguments);
-            }
+            self.take(&piece[..count]).map_err(failure)?;
         }
+    }
+
+    fn take(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.write_all(piece)?;
+        self.watch.see(piece);
+        self.progress.show(&self.watch);
+        Ok(())
     }
 
     fn start_sending(&self, arguments: &Arguments) {
@@ -270,5 +269,5 @@ impl Progress {
 }
 
 fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "hprof: {message}");
+    let _ = writeln!(io::stderr(), "hprof: {}", printable(message));
 }

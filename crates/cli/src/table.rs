@@ -218,7 +218,7 @@ mod tests {
         };
         assert_eq!(
             narrow.name("com.example.Foo.method", 30),
-            "…m.example.Foo.metho"
+            "….example.Foo.method"
         );
         assert_eq!(PLAIN.name("a\x1b[31mb", 0), "a?[31mb");
     }

@@ -1,9 +1,9 @@
 //! `hprof text`: the file as `format=a` would have written it.
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Encoder, Item, ReadError, Reader, Record, TextEncoder};
+use hprof_format::{Encoder, Item, ReadError, Reader, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
@@ -64,13 +64,12 @@ fn print(
     let mut printer = Printer {
         reader,
         encoder: TextEncoder::new(),
-        text: Vec::new(),
-        output,
+        text: BufWriter::with_capacity(CHUNK, output),
     };
     let (fault, written) = match printer.file() {
-        Ok(()) => (None, printer.write()),
+        Ok(()) => (None, printer.text.flush()),
         // What was read before it is printed.
-        Err(Stop::Read(fault)) => (Some(fault), printer.write()),
+        Err(Stop::Read(fault)) => (Some(fault), printer.text.flush()),
         Err(Stop::Write(error)) => (None, Err(error)),
     };
     written.map_err(|error| Failure::writing(output_name, &error))?;
@@ -92,39 +91,40 @@ impl From<ReadError> for Stop {
     }
 }
 
-struct Printer<R, W> {
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::Write(error)
+    }
+}
+
+struct Printer<R, W: Write> {
     reader: Reader<R>,
     encoder: TextEncoder,
-    /// What is not written yet.
-    text: Vec<u8>,
-    output: W,
+    text: BufWriter<W>,
 }
 
 impl<R: Read + Seek, W: Write> Printer<R, W> {
     fn file(&mut self) -> Result<(), Stop> {
-        self.encoder
-            .start(self.reader.header().time, &mut self.text);
+        let mut head = Vec::new();
+        self.encoder.start(self.reader.header().time, &mut head);
+        self.text.write_all(&head)?;
         while let Some(entry) = self.reader.read()? {
             let (offset, time) = (entry.offset, entry.time);
             match entry.item {
-                Item::Record(ref record) => self.encoder.record(time, record, &mut self.text),
-                Item::HeapDumpEnd => {
-                    let end = Record::HeapDumpEnd;
-                    self.encoder.record(time, &end, &mut self.text);
-                }
+                Item::Record(ref record) => self.encoder.write(time, record, &mut self.text)?,
+                Item::HeapDumpEnd => self.encoder.heap_end(&mut self.text)?,
                 Item::HeapDump { segment, .. } => {
                     if !self.encoder.has_heap_totals() {
                         let totals = self.reader.count_heap_dump(offset)?;
                         self.encoder.heap_totals(totals);
                     }
-                    self.encoder.heap_segment(time, &mut self.text);
+                    self.encoder.heap_segment(time, &mut self.text)?;
                     self.heap()?;
                     if !segment {
-                        self.encoder.heap_end(&mut self.text);
+                        self.encoder.heap_end(&mut self.text)?;
                     }
                 }
             }
-            self.write_if_long()?;
         }
         Ok(())
     }
@@ -133,25 +133,9 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
     fn heap(&mut self) -> Result<(), Stop> {
         let id_size = self.reader.header().id_size;
         while let Some(entry) = self.reader.read_heap()? {
-            self.encoder.heap_item(id_size, &entry.item, &mut self.text);
-            self.write_if_long()?;
+            self.encoder
+                .heap_item(id_size, &entry.item, &mut self.text)?;
         }
         Ok(())
-    }
-
-    fn write_if_long(&mut self) -> Result<(), Stop> {
-        if self.text.len() >= CHUNK {
-            self.write().map_err(Stop::Write)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        let written = self
-            .output
-            .write_all(&self.text)
-            .and_then(|()| self.output.flush());
-        self.text.clear();
-        written
     }
 }

@@ -144,19 +144,50 @@ fn what_was_cut_off_is_kept_and_said() {
 }
 
 #[test]
-fn an_agent_that_sends_nothing_leaves_no_file() {
-    let directory = directory("nothing");
-    let (child, address) = start(&directory, &[]);
-    drop(TcpStream::connect(address));
-    let (status, said) = end(child);
-    assert_eq!(
-        (status, &*said),
-        (
-            Some(1),
-            "hprof: x.hprof: the agent sent nothing; no file is written\n"
-        )
+fn a_stranger_keeps_no_agent_out() {
+    let directory = directory("strangers");
+    let (child, address) = start(&directory, &["--send", "exit"]);
+    let connect = || TcpStream::connect(&*address).expect("it listens");
+    let silent = connect();
+    drop(connect());
+    let mut other = connect();
+    other
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .expect("it reads");
+    assert!(
+        other.read(&mut [0]).is_ok_and(|count| count == 0),
+        "it is sent away, and no command to it"
     );
-    assert_eq!(files(&directory), [""; 0]);
+    let mut slow = connect();
+    slow.write_all(b"JAVA PRO").expect("it reads");
+    let mut agent = connect();
+    agent.write_all(&profile()).expect("it reads");
+    let mut commands = Commands::new(agent.try_clone().expect("a stream"));
+    assert_eq!(
+        commands.receive(),
+        Some(Received::Command(Order::Exit)),
+        "the agent is told"
+    );
+    for mut stranger in [silent, slow] {
+        let said = stranger.read(&mut [0]);
+        assert!(!said.is_ok_and(|count| count > 0), "and nobody else");
+    }
+    drop((agent, commands));
+    let (status, said) = end(child);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(said.matches(" is no agent").count(), 4, "{said}");
+    let received = fs::read(directory.join("x.hprof")).expect("a file");
+    assert_eq!(received, profile());
+}
+
+#[test]
+fn many_silent_strangers_keep_no_agent_out() {
+    let directory = directory("many");
+    let (child, address) = start(&directory, &[]);
+    let connect = || TcpStream::connect(&*address).expect("it listens");
+    let _strangers: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
+    connect().write_all(&profile()).expect("it reads");
+    assert_eq!(end(child).0, Some(0));
 }
 
 fn interrupt(child: &Child) {
@@ -272,6 +303,24 @@ fn what_cannot_work_is_said_at_once() {
         assert!(said.starts_with(message), "{said}");
         assert_eq!(files(&directory), [""; 0]);
     }
+}
+
+#[test]
+fn what_is_no_plain_file_is_not_replaced() {
+    let directory = directory("pipe");
+    let made = Command::new("mkfifo")
+        .arg(directory.join("x.hprof"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let child = hprof(&directory)
+        .args(["-o", "x.hprof"])
+        .spawn()
+        .expect("the tool starts");
+    let (status, said) = end(child);
+    assert_eq!(
+        (status, &*said),
+        (Some(1), "hprof: x.hprof: is there and is no plain file\n")
+    );
 }
 
 #[test]

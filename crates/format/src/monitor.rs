@@ -46,10 +46,12 @@ pub enum MonitorRecord<'a> {
 }
 
 /// A thread in MONITOR DUMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadState {
     /// The thread.
     pub thread: ThreadSerial,
+    /// Its name; empty where it has none.
+    pub name: String,
     /// What it is at.
     pub trace: TraceSerial,
     /// Whether it runs.

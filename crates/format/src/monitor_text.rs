@@ -109,7 +109,12 @@ fn print_thread(thread: &ThreadState, out: &mut Vec<u8>) -> io::Result<()> {
         ThreadStatus::NotStarted => "NS",
         ThreadStatus::Unknown => "UN",
     };
-    writeln!(out, "{status}")
+    write!(out, "{status}")?;
+    // Behind a space and at the end: readers know the line without it.
+    match &*thread.name {
+        "" => writeln!(out),
+        name => writeln!(out, " \"{}\"", printable(name.as_bytes())),
+    }
 }
 
 fn print_monitor(monitor: &MonitorState, out: &mut Vec<u8>) -> io::Result<()> {

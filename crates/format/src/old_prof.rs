@@ -5,6 +5,7 @@ use std::io::Write;
 use foldhash::HashMap;
 
 use crate::printable::printable;
+use crate::text::source_name;
 use crate::timing::millis;
 use crate::{ClassSerial, Encoder, FrameId, Micros, Millis, Record, StringId, Timing};
 
@@ -63,7 +64,7 @@ impl Encoder for OldProfEncoder {
                 class,
                 ..
             } => {
-                let (class, method) = (self.class_name(class), self.string(method));
+                let (class, method) = (source_name(self.class_name(class)), self.string(method));
                 let text = format!("{class}.{method}{}", self.string(signature));
                 self.methods.insert(id, text.into());
             }

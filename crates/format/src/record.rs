@@ -42,8 +42,8 @@ impl StringId {
     /// strings forgets these once it has used them.
     pub const USED_ONCE: u64 = 1 << 62;
 
-    /// A STRING under this id is a note to whoever reads the file, about the record behind it: that numbers are
-    /// estimates, say. No record names it, and it may come again with another text. The text format prints it in
+    /// A STRING under this id is a note to whoever reads the file, about the record behind it (that numbers are
+    /// estimates, say) or about the file. No record names it, and it may come again with another text. The text format prints it in
     /// parentheses, on a line of its own.
     pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
 

@@ -2,9 +2,12 @@
 
 mod digits;
 mod heap;
+mod names;
+mod sites;
 
-use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
@@ -12,11 +15,13 @@ use crate::ctime::ctime;
 use crate::printable::printable;
 use crate::timing::millis;
 use crate::{
-    AllocSite, ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord,
-    Record, SITES_BY_ALLOCATION, StringId, Timing, TraceSerial, TraceTime,
+    ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord, Record,
+    StringId, Timing, TraceSerial, TraceTime,
 };
 use heap::HeapText;
-pub use heap::source_name;
+use names::Names;
+pub use names::source_name;
+use sites::SitesOrder;
 
 /// Stands for what an id names when nothing of that name has been written.
 const UNKNOWN: &str = "<unknown>";
@@ -58,7 +63,9 @@ This file is the profile of a Java program, written as a sequence of records:
   SITES
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
-      accum are shares of all live bytes.
+      accum are shares of all bytes of the kind that the rows are ordered by.
+      Lines in parentheses before it say how the numbers came to be, and what
+      was left out.
 
   WAIT, WAITED
       A thread called Object.wait, or came back from it. Times are in ms, a
@@ -70,10 +77,11 @@ This file is the profile of a Java program, written as a sequence of records:
       self and accum are shares of the total.
 
   MONITOR DUMP
-      Every thread with its stack and status (R runnable, SL sleeping, MW
-      waiting to enter, CW waiting, ZO ended, NS not started, UN unknown; in
-      front S| suspended, intr| interrupted, native| in native code), and
+      Every thread with its stack, status (R runnable, SL sleeping, MW waiting
+      to enter, CW waiting, ZO ended, NS not started, UN unknown; in front S|
+      suspended, intr| interrupted, native| in native code) and name, and
       every monitor that threads want or wait for, with its owner.
+
   HEAP DUMP
       What is in the heap: its roots, classes, plain objects and arrays, with
       the stack that allocated each object and everything that they refer to.
@@ -95,27 +103,52 @@ This file is the profile of a Java program, written as a sequence of records:
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
-    strings: HashMap<StringId, Box<str>>,
-    classes: HashMap<ClassSerial, StringId>,
+    about: Vec<(&'static str, String)>,
+    names: Names,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,
     heap: HeapText,
 }
 
-/// A frame as it is printed.
+/// What is printed of a frame, with the names as they are when it is defined.
 #[derive(Debug)]
 struct FrameText {
-    /// `Class.method(File.java:12)`.
-    line: Box<str>,
-    /// How many bytes of it are `Class.method`.
-    method_length: usize,
+    class: Option<Arc<str>>,
+    method: Option<Arc<str>>,
+    /// `None` where the class names no file.
+    source_file: Option<Option<Arc<str>>>,
+    line: Line,
 }
 
-impl FrameText {
-    fn method(&self) -> &str {
-        &self.line[..self.method_length]
+/// `Class.method`.
+struct Method<'a>(&'a FrameText);
+
+impl fmt::Display for Method<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FrameText { class, method, .. } = self.0;
+        write!(out, "{}.{}", known(class.as_ref()), known(method.as_ref()))
     }
+}
+
+/// `Class.method(File.java:12)`.
+impl fmt::Display for FrameText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = match &self.source_file {
+            None => "<Unknown Source>",
+            Some(name) => known(name.as_ref()),
+        };
+        write!(out, "{}({file}:", Method(self))?;
+        match self.line {
+            Line::Number(number) => write!(out, "{number})"),
+            // Parsers know a number or this. The binary format tells native methods apart.
+            Line::Unknown | Line::Compiled | Line::Native => out.write_str("Unknown line)"),
+        }
+    }
+}
+
+fn known(name: Option<&Arc<str>>) -> &str {
+    name.map_or(UNKNOWN, |name| name)
 }
 
 impl TextEncoder {
@@ -124,34 +157,81 @@ impl TextEncoder {
     pub fn new() -> TextEncoder {
         TextEncoder::default()
     }
+
+    /// As [`TextEncoder::new`], with what is to be known of the run below the file's first line: labels of a word, and
+    /// what they stand for.
+    #[must_use]
+    pub fn of_run(about: Vec<(&'static str, String)>) -> TextEncoder {
+        TextEncoder {
+            about,
+            ..TextEncoder::default()
+        }
+    }
+
+    fn print_head(&self, created: &str, out: &mut Vec<u8>) -> io::Result<()> {
+        writeln!(out, "JAVA PROFILE 1.0.1, created {created}\n")?;
+        for (label, text) in &self.about {
+            let label = format!("{label}:");
+            writeln!(out, "{label:<11} {}", printable(text.as_bytes()))?;
+        }
+        if !self.about.is_empty() {
+            writeln!(out)?;
+        }
+        writeln!(out, "{DESCRIPTION}\n--------\n")
+    }
 }
 
 impl Encoder for TextEncoder {
     fn start(&mut self, time: Millis, out: &mut Vec<u8>) {
         self.start = time;
-        let created = ctime(time, Micros(0));
-        writeln!(
-            out,
-            "JAVA PROFILE 1.0.1, created {created}\n\n{DESCRIPTION}\n--------\n"
-        )
-        .expect("a Vec takes every write");
+        self.print_head(&ctime(time, Micros(0)), out)
+            .expect("a Vec takes every write");
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.write(time, record, out)
+            .expect("a Vec takes every write");
+    }
+
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
+        self.print_monitor(time, record, out)
+            .expect("a Vec takes every write");
+    }
+
+    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
+        if let Timing::Traces { total, ref rows } = *timing {
+            self.print_cpu_times(time, total, rows, out)
+                .expect("a Vec takes every write");
+        }
+    }
+}
+
+impl TextEncoder {
+    /// Writes the text that [`Encoder::record`] appends. A few rows that name a long string make a long text: here it goes
+    /// where it shall go, bit by bit.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(
+        &mut self,
+        time: Micros,
+        record: &Record<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         self.heap.note(record);
         match *record {
             Record::String {
                 id: StringId::NOTE,
                 ref text,
             } => {
-                writeln!(out, "({})", printable(text)).expect("a Vec takes every write");
+                writeln!(out, "({})", printable(text))?;
             }
             Record::String {
                 id: StringId::BROKE_OFF,
                 ref text,
-            } => self.heap_broke_off(text, out),
+            } => self.heap_broke_off(text, out)?,
             Record::String { id, ref text } => {
-                self.strings.insert(id, printable(text).into());
+                self.names.add(id, text);
             }
             Record::LoadClass {
                 serial,
@@ -159,7 +239,7 @@ impl Encoder for TextEncoder {
                 class_object,
                 ..
             } => {
-                self.classes.insert(serial, name);
+                self.names.load(serial, name);
                 self.heap.load(serial, class_object);
             }
             Record::Frame {
@@ -177,34 +257,19 @@ impl Encoder for TextEncoder {
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
-            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out),
-            Record::HeapDumpEnd => self.heap_end(out),
-            _ => self
-                .print(time, record, out)
-                .expect("a Vec takes every write"),
+            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out)?,
+            Record::HeapDumpEnd => self.heap_end(out)?,
+            _ => self.print(time, record, out)?,
         }
+        Ok(())
     }
 
-    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
-        self.print_monitor(time, record, out)
-            .expect("a Vec takes every write");
-    }
-
-    fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
-        if let Timing::Traces { total, ref rows } = *timing {
-            self.print_cpu_times(time, total, rows, out)
-                .expect("a Vec takes every write");
-        }
-    }
-}
-
-impl TextEncoder {
     /// The file's time stamp.
     pub(crate) fn start_time(&self) -> Millis {
         self.start
     }
 
-    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         match *record {
             Record::StartThread {
                 serial,
@@ -221,7 +286,7 @@ impl TextEncoder {
                     self.string(group)
                 )?;
                 if name.0 >= StringId::USED_ONCE {
-                    self.strings.remove(&name);
+                    self.names.forget(name);
                 }
                 Ok(())
             }
@@ -244,20 +309,24 @@ impl TextEncoder {
             Record::AllocSites {
                 flags,
                 live_bytes,
+                allocated_bytes,
                 ref sites,
                 ..
-            } => self.print_sites(time, flags, live_bytes, sites, out),
+            } => {
+                let order = SitesOrder::of(flags, live_bytes, allocated_bytes);
+                self.print_sites(time, &order, sites, out)
+            }
             _ => Ok(()),
         }
     }
 
-    fn print_frames(&self, frames: &[FrameId], out: &mut Vec<u8>) -> io::Result<()> {
+    fn print_frames(&self, frames: &[FrameId], out: &mut impl Write) -> io::Result<()> {
         if frames.is_empty() {
             return writeln!(out, "\t<empty>");
         }
         for frame in frames {
             match self.frames.get(frame) {
-                Some(frame) => writeln!(out, "\t{}", frame.line)?,
+                Some(frame) => writeln!(out, "\t{frame}")?,
                 // Parsers insist on a file and a line.
                 None => writeln!(out, "\t{UNKNOWN}(<Unknown Source>:Unknown line)")?,
             }
@@ -270,7 +339,7 @@ impl TextEncoder {
         time: Micros,
         total: u32,
         rows: &[CpuSample],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         writeln!(
             out,
@@ -284,11 +353,8 @@ impl TextEncoder {
             let own = percent(row.count.into(), total.into());
             let accum = percent(accumulated, total.into());
             let (count, trace) = (row.count, row.trace);
-            let method = self.top_method(trace);
-            writeln!(
-                out,
-                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
-            )?;
+            write!(out, "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} ")?;
+            self.end_with_top(trace, out)?;
         }
         writeln!(out, "CPU SAMPLES END")
     }
@@ -298,7 +364,7 @@ impl TextEncoder {
         time: Micros,
         total: u64,
         rows: &[TraceTime],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         let created = ctime(self.start, time);
         let millis = millis(total);
@@ -310,58 +376,10 @@ impl TextEncoder {
             let own = percent(row.own, total);
             let accum = percent(accumulated, total);
             let (count, trace) = (row.calls, row.trace);
-            let method = self.top_method(trace);
-            writeln!(
-                out,
-                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {method}"
-            )?;
+            write!(out, "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} ")?;
+            self.end_with_top(trace, out)?;
         }
         writeln!(out, "CPU TIME (ms) END")
-    }
-
-    fn print_sites(
-        &self,
-        time: Micros,
-        flags: u16,
-        live_bytes: u64,
-        sites: &[AllocSite],
-        out: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        let order = if flags & SITES_BY_ALLOCATION == 0 {
-            "live"
-        } else {
-            "allocated"
-        };
-        writeln!(
-            out,
-            "SITES BEGIN (ordered by {order} bytes) {}",
-            ctime(self.start, time)
-        )?;
-        writeln!(
-            out,
-            "          percent          live          alloc'ed  stack class"
-        )?;
-        writeln!(
-            out,
-            " rank   self  accum     bytes objs     bytes  objs trace name"
-        )?;
-        let mut accumulated: u64 = 0;
-        for (rank, site) in (1..).zip(sites) {
-            accumulated = accumulated.saturating_add(site.live_bytes);
-            let own = percent(site.live_bytes, live_bytes);
-            let accum = percent(accumulated, live_bytes);
-            writeln!(
-                out,
-                "{rank:5} {own:5.2}% {accum:5.2}% {:9} {:4} {:9} {:5} {:5} {}",
-                site.live_bytes,
-                site.live_instances,
-                site.allocated_bytes,
-                site.allocated_instances,
-                site.trace,
-                self.class_name(site.class),
-            )?;
-        }
-        writeln!(out, "SITES END")
     }
 
     fn frame(
@@ -371,44 +389,33 @@ impl TextEncoder {
         source_file: StringId,
         line: Line,
     ) -> FrameText {
-        let mut text = format!("{}.{}", self.class_name(class), self.string(method));
-        let method_length = text.len();
-        text.push('(');
-        text.push_str(match source_file {
-            StringId(0) => "<Unknown Source>",
-            _ => self.string(source_file),
-        });
-        text.push(':');
-        match line {
-            Line::Number(number) => text.push_str(&number.to_string()),
-            // Parsers know a number or this. The binary format tells native methods apart.
-            Line::Unknown | Line::Compiled | Line::Native => text.push_str("Unknown line"),
-        }
-        text.push(')');
+        let string = |id| self.names.string(id).cloned();
         FrameText {
-            line: text.into(),
-            method_length,
+            class: self.names.class(class).cloned(),
+            method: string(method),
+            source_file: (source_file != StringId(0)).then(|| string(source_file)),
+            line,
         }
     }
 
-    fn top_method(&self, trace: TraceSerial) -> &str {
+    /// Writes the innermost method of a trace, and the end of the line.
+    fn end_with_top(&self, trace: TraceSerial, out: &mut impl Write) -> io::Result<()> {
         match self.tops.get(&trace) {
-            Some(None) => "<empty>",
-            Some(Some(frame)) => self.frames.get(frame).map_or(UNKNOWN, FrameText::method),
-            None => UNKNOWN,
+            Some(None) => writeln!(out, "<empty>"),
+            Some(Some(frame)) => match self.frames.get(frame) {
+                Some(frame) => writeln!(out, "{}", Method(frame)),
+                None => writeln!(out, "{UNKNOWN}"),
+            },
+            None => writeln!(out, "{UNKNOWN}"),
         }
     }
 
-    pub(crate) fn class_name(&self, class: ClassSerial) -> Cow<'_, str> {
-        let name = self.classes.get(&class);
-        source_name(name.map_or(UNKNOWN, |&name| self.string(name)))
+    pub(crate) fn class_name(&self, class: ClassSerial) -> &str {
+        known(self.names.class(class))
     }
 
     fn string(&self, id: StringId) -> &str {
-        match id {
-            StringId(0) => "",
-            _ => self.strings.get(&id).map_or(UNKNOWN, |text| text),
-        }
+        known(self.names.string(id))
     }
 }
 
@@ -460,7 +467,7 @@ mod tests {
             encoder.record(Micros(0), &note, &mut out);
         }
         assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
-        assert!(encoder.strings.is_empty());
+        assert!(encoder.names.count() == 0);
     }
 
     #[test]
@@ -500,8 +507,8 @@ mod tests {
             start_thread(&mut encoder, StringId(StringId::USED_ONCE + 9)),
             line
         );
-        assert!(encoder.strings.is_empty());
+        assert!(encoder.names.count() == 0);
         assert_eq!(start_thread(&mut encoder, StringId(9)), line);
-        assert_eq!(encoder.strings.len(), 1, "another record may name this one");
+        assert_eq!(encoder.names.count(), 1, "another record may name this one");
     }
 }

@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError, VmFlags};
+use crate::jvmti::{
+    AgentThreads, BoolFlag, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError, NumberFlag,
+    VmFlags,
+};
 
 /// JDK 11's flag for the size of what is left of a buffer that is worth keeping.
-const WASTE: &std::ffi::CStr = c"TLABRefillWasteFraction";
+const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
 /// JDK 11's flag for buffers whose size follows the thread.
-const RESIZE: &std::ffi::CStr = c"ResizeTLAB";
+const RESIZE: BoolFlag = BoolFlag::ResizeTlab;
 
 /// What is done to the VM for the while of a profile.
 #[derive(Default)]

@@ -25,14 +25,14 @@ use super::worker::Worker;
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
 use crate::jvmti::{
-    AgentThreads, Allocation, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError, Object,
-    SessionId, VmFlags,
+    AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
+    NumberFlag, Object, RegisteredThreads, SessionId, VmFlags,
 };
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::options::Options;
+use crate::options::{Options, Sort};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames, VmTopFrames};
 
@@ -59,6 +59,8 @@ pub struct AllocationTracker {
     plan: ReportPlan,
     /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
     settled_at_death: OnceLock<bool>,
+    /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
+    unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>>,
 }
 
 /// What the options say of reports.
@@ -67,6 +69,8 @@ struct ReportPlan {
     sites: bool,
     /// `cutoff=`.
     cutoff: f64,
+    /// `sort=`: whether sites go by what was allocated.
+    by_allocation: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
     collect: bool,
     /// `sample=`: the bytes between two allocations that are seen, where not all are.
@@ -76,6 +80,7 @@ struct ReportPlan {
 /// What the events and the sweeper share.
 struct Shared {
     env: Env,
+    registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     sites: Sites,
     stacks: Arc<Stacks>,
@@ -119,8 +124,8 @@ fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
 
 /// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
 fn tells_without_buffers(flags: VmFlags) -> bool {
-    let is_silent = flags.is_on(c"UseSerialGC") || flags.is_on(c"UseParallelGC");
-    flags.is_on(c"UseTLAB") || !is_silent
+    let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
+    flags.is_on(BoolFlag::UseTlab) || !is_silent
 }
 
 /// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
@@ -128,7 +133,7 @@ fn tells_without_buffers(flags: VmFlags) -> bool {
 /// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended). A buffer is worth keeping when it has more left
 /// than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
 fn keep_no_buffer(flags: VmFlags) -> bool {
-    flags.set(c"TLABRefillWasteFraction", 1) && flags.switch_off(c"ResizeTLAB")
+    flags.set(NumberFlag::TlabRefillWasteFraction, 1) && flags.switch(BoolFlag::ResizeTlab, false)
 }
 
 impl AllocationTracker {
@@ -146,6 +151,7 @@ impl AllocationTracker {
         let sweeper = Worker::default();
         let shared = Shared {
             env,
+            registered: context.registered.clone(),
             tables: context.tables.clone(),
             sites: Sites::default(),
             stacks: context.stacks.clone(),
@@ -164,10 +170,12 @@ impl AllocationTracker {
             plan: ReportPlan {
                 sites: heap.has_sites(),
                 cutoff: options.cutoff,
+                by_allocation: options.sort == Sort::Allocated,
                 collect: options.collect,
                 sampled: options.sample,
             },
             settled_at_death: OnceLock::new(),
+            unseen_before_dump: Mutex::default(),
         })
     }
 
@@ -261,6 +269,24 @@ impl AllocationTracker {
         Ok(collects)
     }
 
+    /// The heap is going to be dumped before its sites are reported: a dump leaves garbage and fillers behind, which are
+    /// nobody's, so what nobody saw being made is counted now.
+    pub fn before_dump(&self, jni: Jni<'_>) {
+        if self.plan.sites {
+            let unseen = self.look_for_unseen(jni);
+            *self.unseen_before_dump.lock() = Some(unseen);
+        }
+    }
+
+    fn look_for_unseen(&self, jni: Jni<'_>) -> Vec<(ClassId, Amount)> {
+        self.unseen(jni).unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; objects that nobody saw being made are left out"
+            ));
+            Vec::new()
+        })
+    }
+
     /// Reports the sites as they are; `collected` is what [`AllocationTracker::settle`] answered.
     pub fn report_sites(
         &self,
@@ -269,12 +295,8 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let unseen = self.unseen(jni).unwrap_or_else(|error| {
-            console::line(format_args!(
-                "{error}; objects that nobody saw being made are left out"
-            ));
-            Vec::new()
-        });
+        let before_dump = self.unseen_before_dump.lock().take();
+        let unseen = before_dump.unwrap_or_else(|| self.look_for_unseen(jni));
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
@@ -286,6 +308,8 @@ impl AllocationTracker {
         let state = HeapState {
             collected,
             unseen: &unseen,
+            // Traces without frames tell nothing apart.
+            unseen_last: self.shared.late.is_some() && self.shared.stacks.depth() > 0,
             note: note.as_deref(),
         };
         report::sites(journal, &self.shared.sites, request, state);
@@ -329,6 +353,7 @@ pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     let nothing = HeapState {
         collected: false,
         unseen: &[],
+        unseen_last: false,
         note: None,
     };
     report::sites(journal, &Sites::default(), request, nothing);
@@ -349,7 +374,7 @@ impl Engine for AllocationTracker {
             &self.agent_threads,
             env,
             jni,
-            c"HPROF sweeper",
+            "HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
         if let (Some(late), Scale::Exact) = (&self.shared.late, scale) {
@@ -377,17 +402,17 @@ impl Engine for AllocationTracker {
         Local::with(&self.shared, |local| local.set_serial(serial));
     }
 
-    fn has_report(&self) -> bool {
-        self.plan.sites
+    fn section(&self) -> Option<&'static str> {
+        self.plan.sites.then_some("allocation sites")
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         // A heap dump before it takes its time: the program has gone on meanwhile, unless it has ended.
         let collected = self.settle(jni, report.moment);
-        report.say(" allocation sites ...");
         let request = SitesRequest {
             cutoff: self.plan.cutoff,
-            ..SitesRequest::default()
+            by_allocation: self.plan.by_allocation,
+            incremental: false,
         };
         self.report_sites(jni, report.journal, request, collected);
     }

@@ -31,6 +31,8 @@ pub struct HeapState<'a> {
     pub collected: bool,
     /// What was made before the agent could see it, by class.
     pub unseen: &'a [(ClassId, Amount)],
+    /// Whether its rows come last.
+    pub unseen_last: bool,
     /// A line about how the numbers came to be.
     pub note: Option<&'a str>,
 }
@@ -42,17 +44,57 @@ struct Row {
     allocated: Amount,
 }
 
+/// What a report has, and what it has not.
+struct Selection {
+    total: Row,
+    rows: Vec<(SiteKey, Row)>,
+    left_out: LeftOut,
+}
+
+/// Rows below the cutoff.
+struct LeftOut {
+    rows: usize,
+    sum: Row,
+}
+
+impl LeftOut {
+    fn note(&self, cutoff: f64) -> Option<String> {
+        let Row { live, allocated } = self.sum;
+        (self.rows > 0).then(|| {
+            format!(
+                "left out below the cutoff of {cutoff}: {} rows of {} live and {} allocated bytes",
+                self.rows, live.bytes, allocated.bytes
+            )
+        })
+    }
+}
+
+/// What rows of the trace without frames are, where the VM ran already when the profile began.
+const UNSEEN_LAST: &str =
+    "trace 300000, in the last rows: what is alive and was there before the profile began";
+
 /// Writes both records. Counting is not reset: sites are for the whole run.
 pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: HeapState<'_>) {
     journal.entry(|entry| {
         let rows = rows(sites, request.incremental, state.unseen);
-        let (total, rows) = select(rows, request);
+        let is_last = |key: SiteKey| state.unseen_last && key.trace == TraceId::EMPTY;
+        let Selection {
+            total,
+            rows,
+            left_out,
+        } = select(rows, request, is_last);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
         }
         if let Some(note) = state.note {
             entry.note(note);
+        }
+        if let Some(note) = left_out.note(request.cutoff) {
+            entry.note(&note);
+        }
+        if rows.last().is_some_and(|&(key, _)| is_last(key)) {
+            entry.note(UNSEEN_LAST);
         }
         let sites = rows
             .iter()
@@ -122,25 +164,41 @@ fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(
     rows.into_iter().collect()
 }
 
-/// The sum of all rows, and those that are not cut off, the largest first. Ties go by the other amount, then by number,
-/// so that equal runs give equal files.
-fn select(mut rows: Vec<(SiteKey, Row)>, request: SitesRequest) -> (Row, Vec<(SiteKey, Row)>) {
-    let total = rows.iter().fold(Row::default(), |sum, (_, row)| Row {
-        live: sum.live + row.live,
-        allocated: sum.allocated + row.allocated,
-    });
+/// The sum of all rows, and those that are not cut off, the largest first, but for those that come last. Ties go by the
+/// other amount, then by number, so that equal runs give equal files.
+fn select(
+    mut rows: Vec<(SiteKey, Row)>,
+    request: SitesRequest,
+    is_last: impl Fn(SiteKey) -> bool,
+) -> Selection {
+    let sum = |rows: &[(SiteKey, Row)]| {
+        let amounts = rows.iter().map(|&(_, row)| row);
+        amounts.fold(Row::default(), |sum, row| Row {
+            live: sum.live + row.live,
+            allocated: sum.allocated + row.allocated,
+        })
+    };
     let sizes = |row: &Row| match request.by_allocation {
         true => (row.allocated.bytes, row.live.bytes),
         false => (row.live.bytes, row.allocated.bytes),
     };
+    let total = sum(&rows);
+    let least = request.cutoff * sizes(&total).0 as f64;
+    let is_cut = |row: &Row| (sizes(row).0 as f64) < least;
     rows.sort_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
-        (largest_first, key.trace, key.class)
+        let place = (is_cut(row), is_last(*key));
+        (place, largest_first, key.trace, key.class)
     });
-    let all = sizes(&total).0 as f64;
-    let end = rows.partition_point(|(_, row)| sizes(row).0 as f64 >= request.cutoff * all);
-    rows.truncate(end);
-    (total, rows)
+    let cut = rows.split_off(rows.partition_point(|(_, row)| !is_cut(row)));
+    Selection {
+        total,
+        rows,
+        left_out: LeftOut {
+            rows: cut.len(),
+            sum: sum(&cut),
+        },
+    }
 }
 
 fn flags(request: SitesRequest, state: HeapState<'_>) -> u16 {
@@ -217,7 +275,8 @@ mod tests {
         request: SitesRequest,
         unseen: &[(ClassId, Amount)],
     ) -> (Row, Vec<SiteKey>) {
-        let (total, rows) = select(rows(sites, request.incremental, unseen), request);
+        let rows = rows(sites, request.incremental, unseen);
+        let Selection { total, rows, .. } = select(rows, request, |_| false);
         (total, rows.into_iter().map(|(key, _)| key).collect())
     }
 
@@ -256,6 +315,35 @@ mod tests {
         };
         let (total, rows) = chosen(&sites, request, &[]);
         assert_eq!((total.live.instances, rows), (100, vec![keys[0], keys[1]]));
+    }
+
+    #[test]
+    fn what_is_left_out_is_told() {
+        let (_tables, sites, _) = some_sites(&[(90, 0), (9, 8), (1, 0)]);
+        let request = SitesRequest {
+            cutoff: 0.1,
+            ..Default::default()
+        };
+        let rows = rows(&sites, false, &[]);
+        let left_out = select(rows.clone(), request, |_| false).left_out;
+        let note = "left out below the cutoff of 0.1: 2 rows of 32 live and 160 allocated bytes";
+        assert_eq!(left_out.note(0.1).as_deref(), Some(note));
+        let all = select(rows, SitesRequest::default(), |_| false).left_out;
+        assert_eq!(all.note(0.0), None);
+    }
+
+    #[test]
+    fn what_comes_last_keeps_its_order_and_is_cut_off_alike() {
+        let (_tables, sites, keys) = some_sites(&[(2, 0), (90, 0), (7, 0), (40, 0), (1, 0)]);
+        let request = SitesRequest {
+            cutoff: 0.02,
+            ..Default::default()
+        };
+        let is_last = |key: SiteKey| [keys[1], keys[3], keys[4]].contains(&key);
+        let rows = rows(&sites, false, &[]);
+        let selected = select(rows, request, is_last).rows;
+        let selected: Vec<SiteKey> = selected.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(selected, [keys[2], keys[1], keys[3]]);
     }
 
     #[test]

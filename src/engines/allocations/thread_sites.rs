@@ -15,7 +15,7 @@ use crate::engines::allocations::sites::{SiteId, SiteKey};
 use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, Weak};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::registered_serial;
+use crate::stacks::StackBuffer;
 
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
@@ -33,7 +33,7 @@ thread_local! {
 pub(super) struct Local {
     /// A thread may find what it kept for an earlier session, which is over.
     session: SessionId,
-    frames: Vec<Frame>,
+    stack: StackBuffer,
     cache: Arc<Mutex<Cache>>,
     nursery: Arc<Nursery>,
     serial: Option<ThreadSerial>,
@@ -97,7 +97,7 @@ impl Local {
         shared.caches.lock().push(Arc::downgrade(&cache));
         Self {
             session: shared.session,
-            frames: vec![Frame::default(); shared.stacks.depth()],
+            stack: StackBuffer::default(),
             cache,
             nursery: shared.live.new_nursery(),
             serial: None,
@@ -118,11 +118,9 @@ impl Local {
             return;
         }
         let depth = shared.stacks.depth();
-        if self.frames.len() != depth {
-            self.frames.resize(depth, Frame::default());
-        }
-        let count = shared.top_frames.top_frames(&mut self.frames);
-        let site = self.site(shared, jni, allocation, count);
+        self.stack
+            .take(depth, |frames| shared.top_frames.top_frames(frames));
+        let site = self.site(shared, jni, allocation);
         shared
             .sites
             .get(site)
@@ -130,18 +128,16 @@ impl Local {
         shared.live.add(&self.nursery, jni, allocation, site);
     }
 
-    fn site(
-        &mut self,
-        shared: &Shared,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
-        count: usize,
-    ) -> SiteId {
+    fn site(&mut self, shared: &Shared, jni: Jni<'_>, allocation: Allocation<'_>) -> SiteId {
         let class = allocation.class;
         let mut cache = self.cache.lock();
-        let trace = cache.hasher.hash_one(&self.frames[..count]);
+        let trace = cache.hasher.hash_one(self.stack.frames());
         // Traces without frames have classes of all kinds.
-        let crowd = if count == 0 { 0 } else { CROWD };
+        let crowd = if self.stack.frames().is_empty() {
+            0
+        } else {
+            CROWD
+        };
         let mut place = cache.find(trace, crowd, jni, class);
         if let Place::Crowded = place {
             let identity = shared.env.identity_hash(class).unwrap_or(0);
@@ -155,7 +151,7 @@ impl Local {
             shared,
             jni,
             allocation,
-            &self.frames[..count],
+            self.stack.frames(),
             &mut self.serial,
         );
         if let (Place::Free(key), Some(class)) = (place, class) {
@@ -205,8 +201,7 @@ fn new_site(
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
-            let serial =
-                own_serial.or_else(|| registered_serial(shared.env, Some(allocation.thread?)));
+            let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
             *own_serial = serial;
             let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
             shared.stacks.trace(jni, serial, frames)
@@ -218,4 +213,17 @@ fn new_site(
         .class_and_reference(jni, allocation.class)
         .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
     (shared.sites.intern(SiteKey { class, trace }), reference)
+}
+
+/// The serial number of the thread that allocates, which is the current one.
+fn current_serial(
+    shared: &Shared,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+) -> Option<ThreadSerial> {
+    let registered = &shared.registered;
+    let serial = registered
+        .remembered()
+        .or_else(|| registered.serial(jni, allocation.thread?));
+    serial.map(ThreadSerial)
 }

@@ -20,7 +20,7 @@ use crate::engines::worker::Worker;
 use crate::jvmti::{AgentThreads, Env, Frame, Global, Jni, JvmtiError, Object, VirtualThreads};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::Stacks;
+use crate::stacks::{StackBuffer, Stacks};
 
 /// How often unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -98,7 +98,7 @@ impl Sampler for JvmtiSampler {
             &self.agent_threads,
             self.shared.env,
             jni,
-            c"HPROF cpu sampler",
+            "HPROF cpu sampler",
             run,
         )
     }
@@ -133,7 +133,7 @@ impl Sampler for JvmtiSampler {
             return;
         };
         let samples = watched.account.charge(cpu_time, self.shared.nanos());
-        if samples > 0 {
+        if samples > 0 && self.shared.stacks.depth() > 0 {
             let trace = self.shared.stacks.unsampled_trace(serial);
             self.shared.counts.add(trace, samples);
         }
@@ -175,11 +175,11 @@ impl Shared {
     }
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
-        let mut frames = Vec::new();
+        let mut stack = StackBuffer::default();
         let mut next = Instant::now() + self.interval;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(next) {
-            self.look(jni, &mut frames);
+            self.look(jni, &mut stack);
             let now = Instant::now();
             if now >= next_sweep {
                 self.stacks.sweep(jni);
@@ -190,12 +190,11 @@ impl Shared {
         }
     }
 
-    fn look(&self, jni: Jni<'_>, frames: &mut Vec<Frame>) {
+    fn look(&self, jni: Jni<'_>, stack: &mut StackBuffer) {
         let depth = self.stacks.depth();
-        frames.resize(depth, Frame::default());
-        // Without frames there is nothing to charge the samples to, here as with `depth=0`.
+        // Without frames there is nothing to charge.
         for due in self.charge().into_iter().filter(|_| depth > 0) {
-            let trace = self.trace(jni, &due, frames);
+            let trace = self.trace(jni, &due, depth, stack);
             self.counts.add(trace, due.samples);
         }
     }
@@ -223,10 +222,12 @@ impl Shared {
         due
     }
 
-    fn trace(&self, jni: Jni<'_>, due: &Due, frames: &mut [Frame]) -> TraceId {
-        match self.stack(jni, due.thread.object(), frames) {
-            Ok(count) if count > 0 => self.stacks.trace(jni, due.serial, &frames[..count]),
-            _ => self.stacks.unsampled_trace(due.serial),
+    fn trace(&self, jni: Jni<'_>, due: &Due, depth: usize, stack: &mut StackBuffer) -> TraceId {
+        let thread = due.thread.object();
+        stack.take(depth, |frames| self.stack(jni, thread, frames).unwrap_or(0));
+        match stack.frames() {
+            [] => self.stacks.unsampled_trace(due.serial),
+            frames => self.stacks.trace(jni, due.serial, frames),
         }
     }
 

@@ -9,7 +9,7 @@ mod report;
 
 use std::sync::Arc;
 
-use super::{Context, Engine, Report, Requirement};
+use super::{Context, Engine, Report, Requirement, Totals};
 use crate::jvmti::{Capability, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
@@ -54,10 +54,10 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl CpuSamples {
-    /// `None` where no samples are asked for, or where traces have no frames to charge.
+    /// `None` where no samples are asked for.
     pub(super) fn new(context: &Context<'_>) -> Option<Self> {
         let options = context.options;
-        if options.cpu != Some(Cpu::Samples) || options.depth == 0 {
+        if options.cpu != Some(Cpu::Samples) {
             return None;
         }
         let counts = Arc::new(SampleCounts::default());
@@ -108,8 +108,15 @@ impl Engine for CpuSamples {
         }
     }
 
+    fn section(&self) -> Option<&'static str> {
+        Some("CPU usage by sampling running threads")
+    }
+
     fn report(&self, _jni: Jni<'_>, report: &Report<'_>) {
-        report.say(" CPU usage by sampling running threads ...");
-        report::cpu_samples(report.journal, self.counts.take(), self.cutoff);
+        let samples = match report.totals {
+            Totals::Kept => self.counts.get(),
+            Totals::Reset => self.counts.take(),
+        };
+        report::cpu_samples(report.journal, samples, self.cutoff);
     }
 }

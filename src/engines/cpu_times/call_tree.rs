@@ -147,6 +147,8 @@ impl Tree {
             published: Arc::default(),
         };
         tree.push(TraceId::EMPTY);
+        // With a depth of 0 calls have the empty trace, too: theirs is another context.
+        tree.by_trace.clear();
         tree
     }
 

@@ -8,12 +8,13 @@ use parking_lot::Mutex;
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
+use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
-use crate::jvmti::Env;
+use crate::jvmti::{Env, RegisteredThreads};
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::{TraceShape, registered_serial};
+use crate::stacks::TraceShape;
 
 /// A thread, as others see it.
 pub(super) struct Record {
@@ -31,6 +32,7 @@ pub(super) struct Record {
 /// Lock order: `books`, then what a thread has published.
 pub(super) struct Ledger {
     env: Env,
+    registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     shape: TraceShape,
     timing: Timing,
@@ -41,7 +43,7 @@ struct Books {
     threads: Vec<Arc<Record>>,
     /// The costs of threads that have ended.
     ended: Costs,
-    /// What has been reported already.
+    /// What had been measured when it was reset.
     reported: Costs,
     /// What measuring a piece of time costs, in ticks, as far as it has been seen.
     overhead: u64,
@@ -71,6 +73,7 @@ impl Ledger {
     /// `overhead` is what a hook costs at the least, in ticks.
     pub(super) fn new(
         env: Env,
+        registered: Arc<RegisteredThreads>,
         tables: Arc<Tables>,
         shape: TraceShape,
         timing: Timing,
@@ -78,6 +81,7 @@ impl Ledger {
     ) -> Self {
         Self {
             env,
+            registered,
             tables,
             shape,
             timing,
@@ -102,7 +106,10 @@ impl Ledger {
     }
 
     fn current_thread(&self) -> ThreadSerial {
-        registered_serial(self.env, None).unwrap_or(ThreadSerial::UNKNOWN)
+        let serial = self
+            .env
+            .with_current_jni(|jni| self.registered.current(jni));
+        serial.flatten().map_or(ThreadSerial::UNKNOWN, ThreadSerial)
     }
 
     /// The current thread begins to measure.
@@ -127,8 +134,8 @@ impl Ledger {
         record.contexts.each(|trace, sums| ended.add(trace, sums));
     }
 
-    /// What has been measured since this was asked last, by trace, without traces that have no cost.
-    pub(super) fn take(&self) -> Vec<TraceCost> {
+    /// What has been measured since it was reset, by trace, without traces that have no cost.
+    pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let mut books = self.books.lock();
         let mut now = books.ended.clone();
         for record in &books.threads {
@@ -146,7 +153,9 @@ impl Ledger {
                 costs.push(TraceCost { trace, cost });
             }
         }
-        books.reported = now;
+        if totals == Totals::Reset {
+            books.reported = now;
+        }
         costs
     }
 

@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Context, Engine, Report, Requirement};
+use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
-    Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, TickClock,
-    TickStart, VirtualThreads, define_hooks,
+    Capability, ClassFile, Env, Event, Global, Jni, JvmtiError, Local, Object, RegisteredThreads,
+    TickClock, TickStart, VirtualThreads, define_hooks,
 };
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
@@ -48,6 +48,7 @@ pub struct MethodTimer {
     /// In its thread storage a virtual thread that is unmounted has the number of its saved calls.
     unmounted_storage: Env,
     virtual_threads: Option<VirtualThreads>,
+    registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
     clock: Clock,
     shape: TraceShape,
@@ -70,14 +71,11 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl MethodTimer {
-    /// `None` where calls are not to be timed, or where traces have no frames to charge.
+    /// `None` where calls are not to be timed.
     pub(super) fn new(context: &Context<'_>) -> Option<Self> {
         let options = context.options;
         let shape = context.stacks.shape();
         let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
-        if shape.depth == 0 {
-            return None;
-        }
         let old_prof = cpu == Cpu::Old;
         let filter = ClassFilter {
             include: options.include.clone(),
@@ -91,6 +89,7 @@ impl MethodTimer {
             // Where there is only one environment, its storage is that of threads that have a serial number.
             unmounted_storage: context.env.aside().unwrap_or(context.env),
             virtual_threads: context.virtual_threads,
+            registered: context.registered.clone(),
             tables,
             clock: options.clock,
             shape: TraceShape {
@@ -115,10 +114,10 @@ impl MethodTimer {
     /// The current thread begins to carry a virtual thread.
     pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
         let storage = self.unmounted_storage;
-        let number = storage.thread_storage_value(Some(thread)).unwrap_or(0);
+        let number = storage.thread_storage(Some(thread)).unwrap_or(0);
         let calls = self.parked.take(number);
         if number != 0 {
-            let _ = storage.set_thread_storage_value(thread, 0);
+            let _ = storage.set_thread_storage(thread, 0);
         }
         thread_calls::with(|local| local.mount(calls));
     }
@@ -129,16 +128,18 @@ impl MethodTimer {
         if !calls.is_empty() {
             let number = self.parked.keep(calls);
             let storage = self.unmounted_storage;
-            if storage.set_thread_storage_value(thread, number).is_err() {
+            if storage.set_thread_storage(thread, number).is_err() {
                 self.parked.take(number);
             }
         }
     }
 
-    /// What calls have cost since this was asked last.
-    fn take_costs(&self) -> Vec<TraceCost> {
+    /// What calls have cost since it was reset.
+    fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let ledger = self.ledger.lock().clone();
-        ledger.map(|ledger| ledger.take()).unwrap_or_default()
+        ledger
+            .map(|ledger| ledger.costs(totals))
+            .unwrap_or_default()
     }
 
     /// What is not timed, in words: one line for each reason.
@@ -166,8 +167,14 @@ impl MethodTimer {
     }
 
     fn new_ledger(&self, timing: Timing, overhead: u64) -> Arc<Ledger> {
-        let tables = self.tables.clone();
-        Arc::new(Ledger::new(self.env, tables, self.shape, timing, overhead))
+        Arc::new(Ledger::new(
+            self.env,
+            self.registered.clone(),
+            self.tables.clone(),
+            self.shape,
+            timing,
+            overhead,
+        ))
     }
 
     /// What a hook costs from one reading of the clock to the next, in ticks, without the VM's part.
@@ -265,22 +272,27 @@ impl Engine for MethodTimer {
         thread_calls::finish();
     }
 
+    fn section(&self) -> Option<&'static str> {
+        Some(match self.old_prof {
+            true => "CPU usage in old prof format",
+            false => "CPU usage by timing methods",
+        })
+    }
+
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        let costs = self.take_costs();
+        let costs = self.costs(report.totals);
         let notes = match report.verbose {
             true => self.left_out(jni),
             false => Vec::new(),
         };
         if !self.old_prof {
-            report.say(" CPU usage by timing methods ...");
             report::cpu_times(report.journal, costs, self.cutoff, &notes);
             return;
         }
-        report.say(" CPU usage in old prof format ...");
         report::old_prof(report.journal, &costs);
         // That format has no place for them.
         for note in notes {
-            report.say(&format!(" ({note})"));
+            report.say(&format!("({note})"));
         }
     }
 

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
-use crate::jvmti::{Env, Jni, JvmtiError};
+use crate::jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::options::Dumper;
-use crate::stacks::{Stacks, registered_serial};
+use crate::stacks::Stacks;
 
 /// Both dumpers, and which to take.
 pub struct Dumpers {
     env: Env,
+    registered: Arc<RegisteredThreads>,
     stacks: Arc<Stacks>,
     wanted: Dumper,
     vm: Box<dyn HeapDumper>,
@@ -37,6 +38,7 @@ impl Dumpers {
     /// The dumpers of a run.
     pub fn new(
         env: Env,
+        registered: Arc<RegisteredThreads>,
         stacks: Arc<Stacks>,
         wanted: Dumper,
         vm: Box<dyn HeapDumper>,
@@ -44,6 +46,7 @@ impl Dumpers {
     ) -> Self {
         Self {
             env,
+            registered,
             stacks,
             wanted,
             vm,
@@ -56,8 +59,9 @@ impl Dumpers {
         let threads = self.env.all_threads(jni)?;
         Ok(threads
             .into_iter()
-            .map(
-                |object| match registered_serial(self.env, Some(object.object())) {
+            .map(|object| {
+                let serial = self.registered.serial(jni, object.object());
+                match serial.map(ThreadSerial) {
                     Some(serial) => LiveThread {
                         trace: self.stacks.thread_trace(jni, serial, object.object()),
                         object,
@@ -68,8 +72,8 @@ impl Dumpers {
                         serial: ThreadSerial::UNKNOWN,
                         trace: TraceId::EMPTY,
                     },
-                },
-            )
+                }
+            })
             .collect())
     }
 

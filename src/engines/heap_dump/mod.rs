@@ -68,6 +68,7 @@ impl HeapDumps {
         Some(Self {
             dumpers: Dumpers::new(
                 env,
+                context.registered.clone(),
                 stacks.clone(),
                 options.dumper,
                 Box::new(vm),
@@ -94,13 +95,13 @@ impl HeapDumps {
                 let millis = done.dumped.pause.as_millis();
                 let Done { dumper, reason, .. } = done;
                 report.say(&format!(
-                    " (by {dumper}: {reason}; the program stood still for {millis} ms)"
+                    "Java heap (by {dumper}: {reason}; the program stood still for {millis} ms)"
                 ));
             }
             // The writer has said what happened.
-            Err(DumpError::Output) => {}
+            Err(DumpError::Output) => report.failed.set(true),
             Err(error) => {
-                report.say("\n");
+                report.failed.set(true);
                 console::line(format_args!("no heap dump: {error}; the program goes on"));
             }
         }
@@ -135,15 +136,15 @@ impl Engine for HeapDumps {
 
     fn stop(&self, _jni: Jni<'_>) {}
 
-    fn has_report(&self) -> bool {
-        self.in_reports
+    fn section(&self) -> Option<&'static str> {
+        self.in_reports.then_some("Java heap")
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
             tracker.settle(jni, report.moment);
+            tracker.before_dump(jni);
         }
-        report.say(" Java heap ...");
         self.dump(jni, report);
     }
 

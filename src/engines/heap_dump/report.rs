@@ -25,7 +25,8 @@ const DIRECT: usize = SEGMENT / 8;
 /// Writes a heap dump. `spool` is a folder for the dumps of dumpers that cannot tell what they are going to dump, where
 /// the output's format needs to be told before.
 ///
-/// What was written before an error stays, without the record that would end the dump, and a note says so.
+/// What was written before an error stays. In the place of the record that would end the dump stands one that says why it
+/// broke off.
 pub fn heap_dump(
     journal: &Journal,
     spool: Option<&Path>,
@@ -37,16 +38,22 @@ pub fn heap_dump(
         spool,
         spooled: None,
         error: None,
-        begun: false,
         naming: true,
         segment: Vec::new(),
     };
     let answer = dump(&mut output).and_then(|done| output.finish(done));
-    if let Err(error) = &answer
-        && output.begun
-    {
-        let note = format!("the heap dump is not whole: {error}");
-        journal.entry(|entry| entry.note(&note));
+    // A dumper knows no more than that the output has failed.
+    let answer = match output.error.take() {
+        Some(error) => Err(error.into()),
+        None => answer,
+    };
+    if let Err(error) = &answer {
+        journal.entry(|entry| {
+            entry.records.write(&Record::String {
+                id: StringId::BROKE_OFF,
+                text: Cow::Owned(error.to_string().into_bytes()),
+            });
+        });
     }
     answer
 }
@@ -57,8 +64,6 @@ struct Output<'a> {
     spool: Option<&'a Path>,
     spooled: Option<Spool>,
     error: Option<io::Error>,
-    /// Whether a segment has been written.
-    begun: bool,
     /// Whether segments wait for what they name.
     naming: bool,
     segment: Vec<u8>,
@@ -135,9 +140,6 @@ impl Output<'_> {
                 sound
             })?;
         }
-        if let Some(error) = self.error.take() {
-            return Err(error.into());
-        }
         if !sound {
             return Err(DumpError::Output);
         }
@@ -168,7 +170,6 @@ impl Output<'_> {
             self.error = answer.err();
             return self.error.is_none();
         }
-        self.begun = true;
         self.journal.count_segment();
         self.journal.entry(|entry| {
             entry.records.write(&Record::HeapDumpSegment {
@@ -187,15 +188,25 @@ struct Spool {
 
 impl Spool {
     fn new(folder: &Path) -> io::Result<Self> {
-        let path = folder.join(format!(".hprof.{}.spool", std::process::id()));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.open(&path)?;
-        fs::remove_file(&path)?;
-        Ok(Self {
-            file: BufWriter::new(file),
-            lengths: Vec::new(),
-        })
+        for number in 0.. {
+            let name = format!(".hprof.{}.{number}.spool", std::process::id());
+            let path = folder.join(name);
+            match options.open(&path) {
+                // A program with this number that was killed, or one in another container.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    fs::remove_file(&path)?;
+                    return Ok(Self {
+                        file: BufWriter::new(file),
+                        lengths: Vec::new(),
+                    });
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     fn push(&mut self, segment: &[u8]) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::Equivalent;
 
+use crate::engines::Totals;
 use crate::names::class::ClassId;
 use crate::names::intern::Interner;
 use crate::names::trace::TraceId;
@@ -78,16 +79,20 @@ impl Contentions {
         entry.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes what has been added since the last time; places where there was nothing are left out.
-    pub fn take(&self) -> Vec<(ContentionKey, Contended)> {
-        let taken = self.0.iter().map(|(_, entry)| {
+    /// What has been added since it was reset; places where there was nothing are left out.
+    pub fn costs(&self, totals: Totals) -> Vec<(ContentionKey, Contended)> {
+        let read = |counter: &AtomicU64| match totals {
+            Totals::Kept => counter.load(Ordering::Relaxed),
+            Totals::Reset => counter.swap(0, Ordering::Relaxed),
+        };
+        let costs = self.0.iter().map(|(_, entry)| {
             let contended = Contended {
-                count: entry.count.swap(0, Ordering::Relaxed),
-                nanos: entry.nanos.swap(0, Ordering::Relaxed),
+                count: read(&entry.count),
+                nanos: read(&entry.nanos),
             };
             (entry.key, contended)
         });
-        taken
+        costs
             .filter(|(_, contended)| *contended != Contended::default())
             .collect()
     }
@@ -98,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn costs_add_up_by_place_and_are_taken_once() {
+    fn costs_add_up_by_place_until_they_are_reset() {
         let contentions = Contentions::default();
         let tables = crate::names::Tables::default();
         let classes = ["a", "b", "c"].map(|name| {
@@ -119,11 +124,15 @@ mod tests {
         contentions.add(first, 6);
         let contended = |count, nanos| Contended { count, nanos };
         assert_eq!(
-            contentions.take(),
+            contentions.costs(Totals::Kept),
             [(key(1), contended(2, 11)), (key(2), contended(1, 7))]
         );
-        assert_eq!(contentions.take(), []);
+        assert_eq!(contentions.costs(Totals::Reset).len(), 2);
+        assert_eq!(contentions.costs(Totals::Reset), []);
         contentions.add(second, 1);
-        assert_eq!(contentions.take(), [(key(2), contended(1, 1))]);
+        assert_eq!(
+            contentions.costs(Totals::Reset),
+            [(key(2), contended(1, 1))]
+        );
     }
 }

@@ -117,7 +117,7 @@ impl MonitorWatch {
         let Ok(signature) = self.signature(jni, monitor) else {
             return;
         };
-        report::waiting(&self.journal, &signature, timeout, serial);
+        report::waiting(&self.journal, signature, timeout, serial);
         if serial != ThreadSerial::UNKNOWN {
             // The time begins last: the thread may have waited for the disk.
             self.begun.waiting(serial, Weak::new(jni, monitor));
@@ -134,7 +134,7 @@ impl MonitorWatch {
         if let Ok(signature) = self.signature(jni, monitor) {
             let time = now.saturating_duration_since(waiting.since);
             let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-            report::waited(&self.journal, &signature, millis, serial);
+            report::waited(&self.journal, signature, millis, serial);
         }
     }
 
@@ -180,15 +180,19 @@ impl Engine for MonitorWatch {
         }
     }
 
+    fn section(&self) -> Option<&'static str> {
+        Some("contended monitor usage")
+    }
+
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        report.say(" contended monitor usage ...");
         self.stacks.sweep(jni);
         let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
         match snapshot::survey(self, jni, &serial) {
             Ok(states) => report::monitor_dump(report.journal, &states),
             Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
         }
-        report::monitor_time(report.journal, &self.contentions, self.cutoff);
+        let costs = self.contentions.costs(report.totals);
+        report::monitor_time(report.journal, costs, self.cutoff);
     }
 
     fn give_back(&self, _jni: Jni<'_>) {

@@ -13,7 +13,7 @@ use super::{MonitorWatch, SWEEP_INTERVAL};
 use crate::jvmti::{Frame, Jni, Object, SessionId, Weak};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::TopFrames;
+use crate::stacks::{StackBuffer, TopFrames};
 
 /// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
 const REMEMBERED: usize = 1_000;
@@ -32,7 +32,7 @@ pub(super) struct Places {
 /// What one thread of the system has seen, whichever virtual threads it carried.
 struct Cache {
     session: SessionId,
-    frames: Vec<Frame>,
+    stack: StackBuffer,
     /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
     /// program apart.
     places: HashMap<u64, Cached, FixedState>,
@@ -71,7 +71,7 @@ impl MonitorWatch {
             .ok()
             .flatten()
             .filter(|cache| cache.session == self.places.session)
-            .unwrap_or_else(|| Cache::new(self.places.session, self.stacks.depth()));
+            .unwrap_or_else(|| Cache::new(self.places.session));
         let place = cache.place(self, jni, serial, monitor);
         let _ = CACHE.try_with(|own| {
             if let Ok(mut own) = own.try_borrow_mut() {
@@ -116,10 +116,10 @@ impl MonitorWatch {
 }
 
 impl Cache {
-    fn new(session: SessionId, depth: usize) -> Self {
+    fn new(session: SessionId) -> Self {
         Self {
             session,
-            frames: vec![Frame::default(); depth],
+            stack: StackBuffer::default(),
             places: HashMap::default(),
         }
     }
@@ -131,8 +131,10 @@ impl Cache {
         serial: ThreadSerial,
         monitor: Object<'_>,
     ) -> Option<ContentionId> {
-        let count = watch.places.top_frames.top_frames(&mut self.frames);
-        let frames = &self.frames[..count];
+        let top_frames = &watch.places.top_frames;
+        self.stack
+            .take(watch.stacks.depth(), |frames| top_frames.top_frames(frames));
+        let frames = self.stack.frames();
         let class = jni.class_of(monitor)?;
         let class = class.object();
         let identity = watch.env.identity_hash(class).unwrap_or(0);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hprof_format::{self as format, MonitorRecord};
 
-use super::contentions::{Contended, ContentionKey, Contentions};
+use super::contentions::{Contended, ContentionKey};
 use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
@@ -12,23 +12,23 @@ use crate::output::serials;
 
 /// A thread begins to wait in a monitor of the class with this signature, for so many milliseconds at the most (0: for
 /// ever).
-pub fn waiting(journal: &Journal, signature: &str, timeout: u64, thread: ThreadSerial) {
+pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Wait {
-        signature: Cow::Borrowed(signature),
+        signature: Cow::Owned(signature),
         timeout,
         thread: serials::thread(thread),
     };
-    journal.entry(|entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.records.write_monitor(&record));
 }
 
 /// It waits no more, after so many milliseconds.
-pub fn waited(journal: &Journal, signature: &str, time_waited: u64, thread: ThreadSerial) {
+pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Waited {
-        signature: Cow::Borrowed(signature),
+        signature: Cow::Owned(signature),
         time_waited,
         thread: serials::thread(thread),
     };
-    journal.entry(|entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.records.write_monitor(&record));
 }
 
 /// Writes the state of all monitors.
@@ -44,11 +44,10 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     });
 }
 
-/// Writes what contention has cost since the last time, and starts counting anew. Rows below `cutoff`, a share of the
-/// whole time, are left out.
-pub fn monitor_time(journal: &Journal, contentions: &Contentions, cutoff: f64) {
+/// Writes what contention has cost, place by place. Rows below `cutoff`, a share of the whole time, are left out.
+pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, cutoff: f64) {
     journal.entry(|entry| {
-        let (total, rows) = take_rows(contentions, cutoff);
+        let (total, rows) = rows(costs, cutoff);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
@@ -67,8 +66,10 @@ pub fn monitor_time(journal: &Journal, contentions: &Contentions, cutoff: f64) {
 }
 
 /// The time of all places, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn take_rows(contentions: &Contentions, cutoff: f64) -> (u64, Vec<(ContentionKey, Contended)>) {
-    let mut rows = contentions.take();
+fn rows(
+    mut rows: Vec<(ContentionKey, Contended)>,
+    cutoff: f64,
+) -> (u64, Vec<(ContentionKey, Contended)>) {
     let total = rows
         .iter()
         .fold(0_u64, |sum, (_, row)| sum.saturating_add(row.nanos));
@@ -82,6 +83,7 @@ fn take_rows(contentions: &Contentions, cutoff: f64) -> (u64, Vec<(ContentionKey
 fn thread_state(state: &ThreadState) -> format::ThreadState {
     format::ThreadState {
         thread: serials::thread(state.thread),
+        name: state.name.clone(),
         trace: serials::trace(state.trace),
         status: match state.status {
             ThreadStatus::Runnable => format::ThreadStatus::Runnable,
@@ -112,9 +114,13 @@ fn monitor_state(state: &MonitorState) -> format::MonitorState {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contentions::Contentions;
     use super::*;
+    use crate::engines::Totals;
     use crate::names::Tables;
     use crate::names::trace::TraceKey;
+    use crate::output::ThreadNames;
+    use crate::output::tests::{lines, place};
 
     #[test]
     fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {
@@ -139,11 +145,27 @@ mod tests {
                 key
             })
             .collect();
-        let (total, rows) = take_rows(&contentions, 0.1);
+        let (total, rows) = rows(contentions.costs(Totals::Kept), 0.1);
         assert_eq!(total, 100, "what is cut off counts");
         let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
         let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(take_rows(&contentions, 0.0), (0, vec![]));
+        assert_eq!(super::rows(vec![], 0.0), (0, vec![]));
+    }
+
+    #[test]
+    fn a_thread_that_starts_and_waits_within_a_heap_dump_starts_before_it_waits() {
+        let lines = lines(|journal| {
+            let thread = ThreadSerial(200_001);
+            let dump = journal.hold_events();
+            journal.thread_started(thread, ThreadNames::default());
+            waiting(journal, "Ljava/lang/Object;".to_owned(), 0, thread);
+            waited(journal, "Ljava/lang/Object;".to_owned(), 1, thread);
+            journal.thread_ended(thread);
+            drop(dump);
+        });
+        let places =
+            ["THREAD START", "WAIT: ", "WAITED: ", "THREAD END"].map(|start| place(&lines, start));
+        assert!(places.is_sorted(), "{lines:#?}");
     }
 }

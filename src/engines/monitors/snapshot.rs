@@ -8,9 +8,13 @@ use hashbrown::HashMap;
 
 use super::MonitorWatch;
 use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
-use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadState};
+use crate::jvmti::{Frame, Jni, JvmtiError, Local, MonitorUsage, Object, ThreadStack, ThreadState};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
+use crate::stacks::StackBuffer;
+
+/// The frames of a stack that is not deep.
+const SHALLOW: usize = 1_024;
 
 /// How often it is asked who has a monitor that is wanted and seems to be free.
 const LOOKS: usize = 5;
@@ -85,10 +89,9 @@ impl<'j> Survey<'_, 'j, '_> {
             .filter(|(serial, _)| *serial != ThreadSerial::UNKNOWN)
             .collect();
         let objects: Vec<Object<'_>> = threads.iter().map(|(_, thread)| thread.object()).collect();
-        let stacks = env.stacks(&objects, self.watch.stacks.depth())?;
-        for ((serial, thread), stack) in threads.iter().zip(stacks) {
+        for ((serial, thread), stack) in threads.iter().zip(self.stacks(&objects)?) {
             let thread = thread.object();
-            self.thread(*serial, stack.state, &stack.frames);
+            self.thread(*serial, thread, stack.state, &stack.frames);
             self.want(thread, stack.state, None);
             // One that runs now may never have waited for a monitor, and yet have one.
             if let Some(virtual_threads) = self.watch.virtual_threads
@@ -100,9 +103,27 @@ impl<'j> Survey<'_, 'j, '_> {
         Ok(())
     }
 
+    /// The stacks of platform threads. The VM sets memory for `depth` frames aside for each, so deep stacks are asked for
+    /// alone, a moment later.
+    fn stacks(&self, threads: &[Object<'_>]) -> Result<Vec<ThreadStack>, JvmtiError> {
+        let (env, depth) = (self.watch.env, self.watch.stacks.depth());
+        let mut stacks = env.stacks(threads, depth.min(SHALLOW))?;
+        if depth <= SHALLOW {
+            return Ok(stacks);
+        }
+        for (&thread, stack) in threads.iter().zip(&mut stacks) {
+            if stack.frames.len() == SHALLOW
+                && let Some(whole) = env.stacks(&[thread], depth)?.pop()
+            {
+                *stack = whole;
+            }
+        }
+        Ok(stacks)
+    }
+
     fn virtual_threads(&mut self) {
         let env = self.watch.env;
-        let mut frames = vec![Frame::default(); self.watch.stacks.depth()];
+        let mut stack = StackBuffer::default();
         for (serial, thread) in self.watch.known.all(self.jni) {
             // One that has ended meanwhile has no state to tell.
             let Ok(state) = env.thread_state(thread.object()) else {
@@ -111,22 +132,31 @@ impl<'j> Survey<'_, 'j, '_> {
             if !state.is_alive() {
                 continue;
             }
-            let count = env
-                .stack_trace(Some(thread.object()), &mut frames)
-                .unwrap_or(0);
-            self.thread(serial, state, &frames[..count]);
+            stack.take(self.watch.stacks.depth(), |frames| {
+                env.stack_trace(Some(thread.object()), frames).unwrap_or(0)
+            });
+            self.thread(serial, thread.object(), state, stack.frames());
             self.want(thread.object(), state, Some(serial));
             self.virtual_threads.push((serial, thread));
         }
     }
 
-    fn thread(&mut self, thread: ThreadSerial, state: ThreadState, frames: &[Frame]) {
+    fn thread(
+        &mut self,
+        serial: ThreadSerial,
+        thread: Object<'_>,
+        state: ThreadState,
+        frames: &[Frame],
+    ) {
         let trace = match frames {
             [] => TraceId::EMPTY,
-            frames => self.watch.stacks.trace(self.jni, thread, frames),
+            frames => self.watch.stacks.trace(self.jni, serial, frames),
         };
+        // One that is ending has none any more.
+        let info = self.watch.env.thread_info(self.jni, thread);
         self.threads.push(states::ThreadState {
-            thread,
+            thread: serial,
+            name: info.map(|info| info.name).unwrap_or_default(),
             trace,
             status: status(state),
             suspended: state.is_suspended(),

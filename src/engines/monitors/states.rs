@@ -13,10 +13,12 @@ pub struct MonitorStates {
 }
 
 /// A thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadState {
     /// The thread.
     pub thread: ThreadSerial,
+    /// Its name; empty where it has none.
+    pub name: String,
     /// What it is at.
     pub trace: TraceId,
     /// Whether it runs.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::flags::Field;
 use crate::jvmti::agent_thread::AgentThreads;
-use crate::jvmti::callbacks::GcPause;
 use crate::jvmti::env::Env;
+use crate::jvmti::events::GcPause;
 use crate::jvmti::heap::Interval;
 use crate::jvmti::jni::{Jni, Vm};
 use crate::jvmti::sys;
@@ -72,7 +72,7 @@ impl BytesUntilSample {
     fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
         let (sender, receiver) = std::sync::mpsc::channel();
         agent_threads
-            .run(env, jni, c"HPROF trial", move |jni| {
+            .run(env, jni, "HPROF trial", move |jni| {
                 let thread = env.current_thread(jni).ok().flatten();
                 let address = thread.and_then(|thread| jni.native_thread(thread.object()));
                 // SAFETY: the address is that of the current thread in the VM, and a thread is larger than that.

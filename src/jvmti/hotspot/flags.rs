@@ -1,10 +1,96 @@
-//! The VM's flags, found by the tables that HotSpot exports for debuggers (`gHotSpotVMStructs`): the one way to learn
+//! The VM's flags that the agent asks for, found by the tables that HotSpot exports for debuggers (`gHotSpotVMStructs`): the one way to learn
 //! which collector runs that needs no Java module and works on every version, and to set a flag from within.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
+use crate::jvmti::env::Env;
 use crate::jvmti::jni::Vm;
+
+/// A flag that is a C++ `bool`.
+#[derive(Clone, Copy, Debug)]
+pub enum BoolFlag {
+    /// Threads have allocation buffers.
+    UseTlab,
+    /// The sizes of allocation buffers follow the threads. The VM reads it at each collection.
+    ResizeTlab,
+    /// The collector is Serial.
+    UseSerialGc,
+    /// The collector is Parallel.
+    UseParallelGc,
+    /// The collector is G1.
+    UseG1Gc,
+    /// There is no collector.
+    UseEpsilonGc,
+    /// The collector is Concurrent Mark Sweep (JDK 11).
+    UseConcMarkSweepGc,
+    /// The collector is ZGC.
+    UseZgc,
+    /// The collector is Shenandoah.
+    UseShenandoahGc,
+}
+
+/// A flag that is a `uintx`.
+#[derive(Clone, Copy, Debug)]
+pub enum NumberFlag {
+    /// JDK 11: what is left of an allocation buffer is worth keeping when it is more than its size over this. The VM takes it
+    /// over when it gives a thread a buffer of another size.
+    TlabRefillWasteFraction,
+}
+
+impl BoolFlag {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::UseTlab => c"UseTLAB",
+            Self::ResizeTlab => c"ResizeTLAB",
+            Self::UseSerialGc => c"UseSerialGC",
+            Self::UseParallelGc => c"UseParallelGC",
+            Self::UseG1Gc => c"UseG1GC",
+            Self::UseEpsilonGc => c"UseEpsilonGC",
+            Self::UseConcMarkSweepGc => c"UseConcMarkSweepGC",
+            Self::UseZgc => c"UseZGC",
+            Self::UseShenandoahGc => c"UseShenandoahGC",
+        }
+    }
+}
+
+impl NumberFlag {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::TlabRefillWasteFraction => c"TLABRefillWasteFraction",
+        }
+    }
+}
+
+/// The type of a flag, as the VM's row of it says: a name up to JDK 15, a number of HotSpot's `JVMFlag::TYPE_…` since.
+#[derive(Clone, Copy)]
+enum FlagType {
+    Bool,
+    Uintx,
+}
+
+impl FlagType {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::Bool => c"bool",
+            Self::Uintx => c"uintx",
+        }
+    }
+
+    fn number(self) -> c_int {
+        match self {
+            Self::Bool => 0,
+            Self::Uintx => 4,
+        }
+    }
+}
+
+/// Where the type of a flag stands in its row.
+#[derive(Clone, Copy)]
+enum TypeField {
+    Name { offset: usize },
+    Number { offset: usize },
+}
 
 /// The flags of this VM.
 #[derive(Clone, Copy)]
@@ -14,6 +100,7 @@ pub struct VmFlags {
     size: usize,
     name_offset: usize,
     value_offset: usize,
+    type_field: TypeField,
 }
 
 // SAFETY: the tables are constants of the VM's library, which is never unloaded.
@@ -63,69 +150,92 @@ impl VmFlags {
             if flags.is_null() || count.is_null() {
                 return None;
             }
+            let kind = field(c"_type")?;
+            let offset = kind.offset as usize;
+            let type_field = match is(kind.type_string, c"int") {
+                true => TypeField::Number { offset },
+                false => TypeField::Name { offset },
+            };
             Some(Self {
                 flags: *flags,
                 count: *count,
                 size: size as usize,
                 name_offset: field(c"_name")?.offset as usize,
                 value_offset: field(c"_addr")?.offset as usize,
+                type_field,
             })
         }
     }
 
-    /// Whether the VM has a flag of that name, and it is on.
-    pub fn is_on(&self, name: &CStr) -> bool {
-        // SAFETY: the value of a flag that is asked for here is a C++ bool.
-        self.value(name).is_some_and(|value| unsafe { *value } != 0)
+    /// Whether the VM has the flag, and it is on.
+    pub fn is_on(&self, flag: BoolFlag) -> bool {
+        let value = self.value(flag.name(), FlagType::Bool);
+        // SAFETY: `value` has found a C++ bool that lives as long as the VM.
+        value.is_some_and(|value| unsafe { value.as_ptr().read_volatile() } != 0)
     }
 
-    /// The value of a flag that is a `uintx`.
-    pub fn number(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: the value of a flag that is asked for here is a uintx, which has the size and alignment of a pointer.
-        self.value(name)
-            .map(|value| unsafe { *value.cast::<usize>() })
+    /// Switches a flag; `false` where the VM has none of that name and type.
+    pub fn switch(&self, flag: BoolFlag, on: bool) -> bool {
+        let Some(value) = self.value(flag.name(), FlagType::Bool) else {
+            return false;
+        };
+        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads it
+        // anew whenever it needs it, so it finds the old value or the new one.
+        unsafe { value.as_ptr().write_volatile(u8::from(on)) };
+        true
     }
 
-    /// Switches a flag on or off while the program runs; `false` where there is none of that name. Only for a `bool` that
-    /// the VM reads again and again, and that it can bear to find changed.
-    pub fn switch(&self, name: &CStr, on: bool) -> bool {
-        // SAFETY: flags are variables of the VM; this one is a byte, which changes at once.
-        self.value(name)
-            .map(|value| unsafe { value.write_volatile(u8::from(on)) })
-            .is_some()
+    /// The value of a flag; `None` where the VM has none of that name and type.
+    pub fn number(&self, flag: NumberFlag) -> Option<usize> {
+        let value = self.value(flag.name(), FlagType::Uintx)?;
+        // SAFETY: `value` has found a uintx, which has the size and the alignment of a pointer.
+        Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
     }
 
-    /// Switches a flag off, as `-XX:-name` would have; `false` where there is none of that name.
-    ///
-    /// Only while the VM starts (in `Agent_OnLoad`), before it has read the flag, and only for a flag that is a `bool`.
-    pub fn switch_off(&self, name: &CStr) -> bool {
-        // SAFETY: flags are variables of the VM, and its one thread is waiting for us.
-        self.value(name)
-            .map(|value| unsafe { *value = 0 })
-            .is_some()
-    }
-
-    /// Sets a flag, as `-XX:name=number` would have; `false` where there is none of that name.
-    ///
-    /// As [`VmFlags::switch_off`] or [`VmFlags::switch`], for a flag that is a `uintx`.
-    pub fn set(&self, name: &CStr, number: usize) -> bool {
-        // SAFETY: as above; a uintx has the size and the alignment of a pointer.
-        self.value(name)
-            .map(|value| unsafe { *value.cast::<usize>() = number })
-            .is_some()
+    /// Sets a flag; `false` where the VM has none of that name and type.
+    pub fn set(&self, flag: NumberFlag, number: usize) -> bool {
+        let Some(value) = self.value(flag.name(), FlagType::Uintx) else {
+            return false;
+        };
+        // SAFETY: as in `number`. An aligned word changes at once: the VM finds the old value or the new one.
+        unsafe { value.cast::<usize>().as_ptr().write_volatile(number) };
+        true
     }
 
     /// Where the value of a flag is.
-    fn value(&self, name: &CStr) -> Option<*mut u8> {
+    fn value(&self, name: &CStr, kind: FlagType) -> Option<NonNull<u8>> {
         (0..self.count).find_map(|index| {
             // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name and to its value.
             unsafe {
                 let flag = self.flags.add(index * self.size);
                 let flag_name = *flag.add(self.name_offset).cast::<*const c_char>();
                 let value = *flag.add(self.value_offset).cast::<*mut u8>();
-                (is(flag_name, name) && !value.is_null()).then_some(value)
+                (is(flag_name, name) && self.is_of(flag, kind))
+                    .then(|| NonNull::new(value))
+                    .flatten()
             }
         })
+    }
+
+    /// # Safety
+    /// `flag` is a row of the table.
+    unsafe fn is_of(&self, flag: *const u8, kind: FlagType) -> bool {
+        // SAFETY: the tables say that the field is there, and of this type.
+        unsafe {
+            match self.type_field {
+                TypeField::Name { offset } => {
+                    is(*flag.add(offset).cast::<*const c_char>(), kind.name())
+                }
+                TypeField::Number { offset } => *flag.add(offset).cast::<c_int>() == kind.number(),
+            }
+        }
+    }
+}
+
+impl Env {
+    /// The VM's flags, where it lets us see them.
+    pub fn flags(self) -> Option<VmFlags> {
+        VmFlags::find(self.vm())
     }
 }
 

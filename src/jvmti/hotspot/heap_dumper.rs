@@ -72,15 +72,16 @@ impl VmDumper {
         (max - (total - free)).try_into().unwrap_or(0)
     }
 
-    /// Writes everything that is in the heap, garbage included, to a new file. What the VM says where it cannot.
-    pub fn dump(self, jni: Jni<'_>, path: &CStr) -> Result<(), String> {
+    /// The name of a file, as [`VmDumper::dump`] takes it. It is an object in the Java heap.
+    pub fn path<'a>(self, jni: Jni<'a>, path: &CStr) -> Option<Local<'a>> {
         // SAFETY: the path is NUL-terminated; the VM throws where it has no memory for the string.
         let raw = unsafe { jni!(jni, NewStringUTF, path.as_ptr()) };
         let thrown = jni.clear_exception();
-        let path = Local::new(jni, raw).filter(|_| !thrown);
-        let Some(path) = path else {
-            return Err("no memory".to_owned());
-        };
+        Local::new(jni, raw).filter(|_| !thrown)
+    }
+
+    /// Writes everything that is in the heap, garbage included, to a new file. What the VM says where it cannot.
+    pub fn dump(self, jni: Jni<'_>, path: &Local<'_>) -> Result<(), String> {
         // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
         let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
         match take_message(jni) {
@@ -89,6 +90,26 @@ impl VmDumper {
             None => Ok(()),
         }
     }
+}
+
+/// What holds the characters of a `java.lang.String`.
+pub fn characters<'a>(jni: Jni<'a>, string: &Local<'_>) -> Option<Local<'a>> {
+    let class = jni.find_class(c"java/lang/String")?;
+    // SAFETY: class and object are live, names are NUL-terminated, and the field is one of the object's class.
+    let raw = unsafe {
+        let field = jni!(
+            jni,
+            GetFieldID,
+            class.raw,
+            c"value".as_ptr(),
+            c"[B".as_ptr()
+        );
+        if jni.clear_exception() || field.is_null() {
+            return None;
+        }
+        jni!(jni, GetObjectField, string.raw, field)
+    };
+    Local::new(jni, raw)
 }
 
 /// Whether a function is one of the VM's.

@@ -5,5 +5,5 @@ mod flags;
 mod heap_dumper;
 
 pub use bytes_until_sample::BytesUntilSample;
-pub use flags::VmFlags;
-pub use heap_dumper::VmDumper;
+pub use flags::{BoolFlag, NumberFlag, VmFlags};
+pub use heap_dumper::{VmDumper, characters};

@@ -5,6 +5,7 @@ mod commands;
 mod refusals;
 mod rounds;
 mod strangers;
+mod totals;
 mod traces;
 
 use std::fs;

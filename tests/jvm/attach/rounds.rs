@@ -1,9 +1,9 @@
 //! One profile after the other in one VM: each is exact, and nothing stays behind.
 
 use super::{EXACT, busy, end, go, made, profile, steps, text, without_warning};
+use crate::cells::cells;
 use crate::harness::{jdks, jvms};
 use crate::profile::Profile;
-use crate::sites::cells;
 
 const STEPS: [&str; 7] = [
     "make:77",

@@ -1,6 +1,7 @@
-//! Programs of other users, and in containers. Only root can make either, so for others these tests do nothing.
+//! Programs of other users, and in containers. Only root can make either, so for others these tests are skipped.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +14,14 @@ use crate::harness::{Program, Running, agent, any_jvm, cli, jvms};
 fn is_root() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if !is_root {
-        println!("only root can be somebody else");
+        skipped("programs of other users and in containers: only root can be somebody else");
     }
     is_root
+}
+
+/// Said past the harness, which keeps what a test prints; `scripts/test` repeats it at its end.
+fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
 /// A folder that everybody can read, with the command and the library in it.
@@ -74,7 +80,10 @@ fn root_reaches_everybodys() {
         let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
         let run = program.behind(user).start();
         if !starts(&run) {
-            println!("{}: not to be read by others", jvm.feature);
+            skipped(&format!(
+                "a program of another user on {}: it may not read the JVM",
+                jvm.feature
+            ));
             continue;
         }
         let options = format!("cpu=samples,verbose=n,file={}", output.display());
@@ -123,11 +132,11 @@ fn a_program_in_a_container_is_reached_by_its_own_view() {
         let container = "unshare --mount --pid --fork --kill-child --mount-proc";
         let run = program.after(&inside).behind(container).start();
         if !starts(&run) {
-            println!(
-                "{}: no namespaces here: {}",
+            skipped(&format!(
+                "a program in a container on {}: {}",
                 jvm.feature,
-                run.output("stderr")
-            );
+                run.output("stderr").trim()
+            ));
             continue;
         }
         let process = child(run.id());
@@ -139,6 +148,42 @@ fn a_program_in_a_container_is_reached_by_its_own_view() {
         }
         let profile = fs::read_to_string(format!("/proc/{process}/root/tmp/x.txt"));
         assert!(profile.expect("a profile").contains("CPU SAMPLES"));
+        go(&run, 1);
+        end(run);
+    }
+}
+
+/// What the VM sees there as its own user is another number here, and root is nobody to it.
+#[test]
+fn root_reaches_a_program_in_its_users_own_namespace() {
+    if !is_root() {
+        return;
+    }
+    let folder = public();
+    let library = folder.path().join("libhprof.so");
+    for jvm in jvms() {
+        let program = Program::bare_java(jvm, &[])
+            .program("attach", "Steps")
+            .arg("make:1");
+        let namespaces = "setpriv --reuid=65534 --regid=65534 --clear-groups \
+                          unshare --user --map-root-user --mount";
+        let run = program.behind(namespaces).start();
+        if !starts(&run) {
+            skipped(&format!(
+                "a user's own namespaces on {}: {}",
+                jvm.feature,
+                run.output("stderr").trim()
+            ));
+            continue;
+        }
+        let file = folder.path().join("x.txt");
+        let options = format!("cpu=samples,verbose=n,file={}", file.display());
+        let (content, text) = hprof("attach", run.id(), &[&options], &library);
+        assert!(content, "{}: {text}", jvm.feature);
+        let (content, text) = hprof("stop", run.id(), &[], &library);
+        assert!(content, "{}: {text}", jvm.feature);
+        assert_eq!(fs::metadata(&file).expect("the profile").uid(), 65_534);
+        fs::remove_file(&file).expect("it is there");
         go(&run, 1);
         end(run);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{dump, program, read};
+use super::{program, read};
 use crate::harness::{Finished, any_jvm, jvms};
 
 /// The VM's dumper or none: the other one needs no temporary file.
@@ -39,7 +39,9 @@ fn the_output_may_not_grow_while_a_dump_is_written() {
             .start();
         run.wait_for_output("ready");
         for number in 1..=6 {
-            dump(&run, number);
+            run.send("QUIT");
+            let ends = || [" done.\n", " failed.\n"].map(|end| run.stderr().matches(end).count());
+            run.wait_until(|| ends().iter().sum::<usize>() >= number);
         }
         fs::write(run.path("go"), "").expect("a file");
         let run = run.wait();
@@ -117,4 +119,53 @@ fn an_end_in_the_middle_of_a_dump_leaves_nothing_behind() {
         assert_eq!(run.status.code(), Some(143), "{}", run.stderr);
         assert_eq!(run.files(), ["x.hprof"], "{}", run.stderr);
     }
+}
+
+#[test]
+fn a_dump_that_broke_off_says_so_in_the_file() {
+    for jvm in jvms() {
+        let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
+        let run = run.after("ulimit -f 512").run_well();
+        let (sound, _, fault) = run.hprof("check", "x.hprof");
+        let reason =
+            "a heap dump broke off before its first record: the VM's dumper failed: File too large";
+        assert!(!sound && fault.contains(reason), "{}: {fault}", jvm.feature);
+        assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_text_that_finds_no_room_to_wait_for_its_totals_says_so() {
+    for jvm in jvms() {
+        let options = "heap=dump,dumper=jvmti,file=x.txt";
+        let run = program(jvm, options, &[], "Traces").arg("20000");
+        let run = run.after("ulimit -f 512").run_well();
+        let line = "hprof: no heap dump: File too large (os error 27); the program goes on";
+        assert_eq!(lines(&run), [line], "{}", jvm.feature);
+        assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
+        let text = run.read("x.txt");
+        let end = "HEAP DUMP BROKE OFF (File too large (os error 27))\n";
+        assert!(text.ends_with(end), "{}", jvm.feature);
+        assert_eq!(run.files(), ["x.txt"]);
+    }
+}
+
+#[test]
+fn what_a_killed_program_left_blocks_no_text() {
+    let options = "heap=dump,dumper=jvmti,file=x.txt";
+    let run = program(any_jvm(), options, &[], "Graph")
+        .after("touch go .hprof.$$.spool .hprof.$$.0.spool")
+        .run_well();
+    assert_eq!(lines(&run), [""; 0], "{}", run.stderr);
+    assert!(run.read("x.txt").contains("HEAP DUMP END"));
+}
+
+#[test]
+fn folders_of_killed_programs_are_swept() {
+    // No process has such a number.
+    let killed = ".x.hprof.4000000001.0";
+    let run = program(any_jvm(), BY_VM, &[], "Graph")
+        .after(&format!("touch go; mkdir {killed}; touch {killed}/heap"))
+        .run_well();
+    assert_eq!(run.files(), ["go", "x.hprof"], "{}", run.stderr);
 }

@@ -6,8 +6,8 @@ use hprof_format::{Root, Value};
 
 use super::heap::{Dump, File, id};
 use super::{DUMP, dump, program, read};
+use crate::cells::cells;
 use crate::harness::Jvm;
-use crate::sites::cells;
 
 /// Runs `Graph`, with a dump while `main` runs and one at the end.
 pub(super) fn graph(jvm: &Jvm, vm_options: &[&str], options: &str) -> File {

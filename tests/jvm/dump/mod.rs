@@ -1,6 +1,7 @@
 //! `heap=dump`: every object, with its fields and where it was made. The programs stand in `java-tests/dump`, their right
 //! answers in their first comments.
 
+mod every_cell;
 mod failures;
 mod graph;
 pub mod heap;

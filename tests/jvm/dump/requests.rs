@@ -41,8 +41,7 @@ fn each_request_adds_a_whole_dump_and_the_end_another() {
         let (sound, _, fault) = run.hprof("check", "x.hprof");
         assert!(sound, "{fault}");
         assert!(run.read("java.hprof.check.txt").contains("HEAP DUMP END"));
-        let said =
-            "Dumping Java heap ... (by the VM's dumper: the fastest; the program stood still for ";
+        let said = "Java heap (by the VM's dumper: the fastest; the program stood still for ";
         assert_eq!(run.stderr.matches(said).count(), 3, "{}", run.stderr);
     }
 }

@@ -17,8 +17,8 @@ use hprof_format::{BasicType, Value};
 
 use super::heap::{Class, Dump, File, Thing, id};
 use super::{DUMP, dump, program, read};
+use crate::cells::cells;
 use crate::harness::Jvm;
-use crate::sites::cells;
 
 /// Fields that two runs need not agree on.
 const UNSTEADY: [(&str, &str); 6] = [

@@ -4,8 +4,8 @@ use hprof_format::Value;
 
 use super::heap::{Dump, File};
 use super::{DUMP, program, read};
+use crate::cells::cells;
 use crate::harness::jvms;
-use crate::sites::cells;
 
 /// Compares every object with what it says of itself; answers how many there were.
 pub(super) fn assert_traces(file: &File, dump: &Dump) -> usize {

@@ -8,8 +8,8 @@ use super::graph::{assert_frame, assert_graph, assert_thread_local, graph};
 use super::heap::{Dump, File, Thing, id};
 use super::traces::assert_traces;
 use super::{DUMP, dump, program, read};
+use crate::cells::cells;
 use crate::harness::{Jvm, any_jvm, jvms};
-use crate::sites::cells;
 
 /// The dumps of a program that prints `ready` and then waits to be let go: as many as are asked for, and one at its end.
 fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, String) {

@@ -42,6 +42,10 @@ fn assert_desk(profile: &Profile, dump: &MonitorDump, what: &str) {
         ("waiter", "CW", "Desk.await"),
     ] {
         let (status, trace) = status(profile, dump, name);
+        let states = dump.threads.iter();
+        let mut named = states.filter(|state| state.name.as_deref() == Some(name));
+        let thread = named.next().map(|state| state.thread);
+        assert_eq!(thread, Some(profile.thread(name)), "{what}: {name}");
         assert_eq!(status, expected, "{what}: {name}");
         assert!(goes_through(profile, trace, method), "{what}: {name}");
     }

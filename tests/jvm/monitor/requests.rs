@@ -23,7 +23,8 @@ fn dumps(run: &Finished, jvm: &Jvm) -> usize {
     let said = run.stderr.matches("Dumping").count();
     assert_eq!(
         (said, run.stderr.matches(" done.\n").count()),
-        (counts[0], counts[0])
+        (2 * counts[0], counts[0]),
+        "begun and done"
     );
     counts[0]
 }

@@ -32,6 +32,7 @@ pub struct MonitorDump {
 #[derive(Debug)]
 pub struct ThreadState {
     pub thread: u32,
+    pub name: Option<String>,
     pub trace: u32,
     pub status: String,
 }
@@ -174,10 +175,19 @@ impl MonitorDump {
 }
 
 impl ThreadState {
-    /// `%d, trace %d, status: R`.
+    /// `%d, trace %d, status: R`, and the name behind it.
     fn parse(text: &str) -> Self {
         let (thread, rest) = text.split_once(", trace ").expect("trace");
         let (trace, status) = rest.split_once(", status: ").expect("status");
+        let (status, name) = match status.split_once(' ') {
+            Some((status, name)) => {
+                let name = name
+                    .strip_prefix('"')
+                    .and_then(|name| name.strip_suffix('"'));
+                (status, Some(name.expect("a name in quotes").to_owned()))
+            }
+            None => (status, None),
+        };
         let mut rest = status;
         for prefix in ["S|", "intr|", "native|"] {
             rest = rest.strip_prefix(prefix).unwrap_or(rest);
@@ -188,6 +198,7 @@ impl ThreadState {
         );
         Self {
             thread: thread.parse().expect("a number"),
+            name,
             trace: trace.parse().expect("a number"),
             status: status.to_owned(),
         }

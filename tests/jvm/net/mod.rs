@@ -142,7 +142,7 @@ impl Names<'_> {
             Record::LoadClass { serial, name, .. } if *serial == class => Some(*name),
             _ => None,
         });
-        self.string(name.expect("a class"))
+        hprof_format::source_name(&self.string(name.expect("a class"))).into_owned()
     }
 
     /// The methods of a trace.

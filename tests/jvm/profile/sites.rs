@@ -5,11 +5,46 @@ use super::{Shares, assert_ctime};
 /// A SITES section.
 #[derive(Debug)]
 pub struct Sites {
+    /// `live` or `allocated`.
+    pub order: String,
+    pub notes: SitesNotes,
+    pub rows: Vec<Site>,
+}
+
+/// What the lines before it say.
+#[derive(Debug, Default)]
+pub struct SitesNotes {
     /// The bytes between two samples, where the numbers are estimates.
     pub sampled: Option<u64>,
     /// No GC came before it: what died since the last one still counts as alive.
     pub as_of_last_gc: bool,
-    pub rows: Vec<Site>,
+    /// Rows that were left out, their live and their allocated bytes.
+    pub left_out: Option<[u64; 3]>,
+    /// The rows of trace 300000 come last.
+    pub unseen_last: bool,
+}
+
+impl SitesNotes {
+    pub(super) fn take(&mut self, line: &str) {
+        let notes = line
+            .strip_prefix('(')
+            .and_then(|notes| notes.strip_suffix(')'));
+        for note in notes.expect("notes stand in parentheses").split("; ") {
+            if note.starts_with("trace 300000, in the last rows: ") {
+                self.unseen_last = true;
+            } else if let Some(rest) = note.strip_prefix("left out below the cutoff of ") {
+                let words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
+                let numbers: Vec<u64> = words.collect();
+                self.left_out = Some(numbers.try_into().expect("three numbers"));
+            } else if let Some(rest) = note.strip_prefix("sampled every ") {
+                let bytes = rest.strip_suffix(" bytes").expect("bytes");
+                self.sampled = Some(bytes.parse().expect("a number"));
+            } else {
+                assert_eq!(note, "live as of the last garbage collection");
+                self.as_of_last_gc = true;
+            }
+        }
+    }
 }
 
 /// A row of it.
@@ -24,7 +59,7 @@ pub struct Site {
 }
 
 impl Sites {
-    pub(super) fn parse(head: &str, lines: &[&str]) -> Self {
+    pub(super) fn parse(head: &str, lines: &[&str], notes: SitesNotes) -> Self {
         let (order, date) = head.split_once(" bytes) ").expect("bytes) date");
         assert_ctime(date);
         let [first, second, rows @ ..] = lines else {
@@ -38,30 +73,29 @@ impl Sites {
             *second,
             " rank   self  accum     bytes objs     bytes  objs trace name"
         );
-        let mut shares = Shares::default();
-        let rows: Vec<Site> = (1..)
-            .zip(rows)
-            .map(|(rank, line)| Site::parse(rank, line, &mut shares))
-            .collect();
         let key = |row: &Site| match order {
             "live" => row.live_bytes,
             "allocated" => row.allocated_bytes,
             _ => panic!("ordered by {order}"),
         };
-        assert!(
-            rows.is_sorted_by(|left, right| key(left) >= key(right)),
-            "ordered by {order} bytes"
-        );
+        let mut shares = Shares::default();
+        let rows: Vec<Site> = (1..)
+            .zip(rows)
+            .map(|(rank, line)| Site::parse(rank, line, key, &mut shares))
+            .collect();
+        let is_last = |row: &Site| notes.unseen_last && row.trace == 300_000;
+        let order_of = |row: &Site| (is_last(row), std::cmp::Reverse(key(row)));
+        assert!(rows.is_sorted_by_key(order_of), "ordered by {order} bytes");
         Self {
-            sampled: None,
-            as_of_last_gc: false,
+            order: order.to_owned(),
+            notes,
             rows,
         }
     }
 }
 
 impl Site {
-    fn parse(rank: usize, line: &str, shares: &mut Shares) -> Self {
+    fn parse(rank: usize, line: &str, key: impl Fn(&Site) -> u64, shares: &mut Shares) -> Self {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, own, accum, numbers @ .., trace, class] = &fields[..] else {
             panic!("nine columns: {line}")
@@ -86,14 +120,15 @@ impl Site {
             live <= allocated && live_bytes <= allocated_bytes,
             "what lives has been allocated: {line}"
         );
-        shares.add(live_bytes, own, accum, line);
-        Self {
+        let site = Self {
             live_bytes,
             live,
             allocated_bytes,
             allocated,
             trace: trace.parse().expect("a trace"),
             class: (*class).to_owned(),
-        }
+        };
+        shares.add(key(&site), own, accum, line);
+        site
     }
 }

@@ -135,7 +135,7 @@ fn every_allocation_is_counted_on_every_collector_of_every_jvm() {
         assert!(run.stdout.contains("kept 1910"), "{cell}: {}", run.stdout);
         let profile = parse(&run);
         let sites = profile.one_sites();
-        assert_eq!(sites.as_of_last_gc, !cell.ends_with_a_gc(), "{cell}");
+        assert_eq!(sites.notes.as_of_last_gc, !cell.ends_with_a_gc(), "{cell}");
         let wrong = wrong(cell, &profile, sites, !cell.ends_with_a_gc());
         show(cell, "at the end", &profile, sites, &wrong);
         faults.extend(wrong.into_iter().map(|fault| format!("{cell}: {fault}")));
@@ -160,7 +160,7 @@ fn live_means_live_on_every_collector_of_every_jvm() {
         let [asked, at_end] = &profile.sites[..] else {
             panic!("{cell}: two sections")
         };
-        assert!(!asked.as_of_last_gc, "{cell}");
+        assert!(!asked.notes.as_of_last_gc, "{cell}");
         let wrong_now = wrong(cell, &profile, asked, false);
         show(cell, "  on demand", &profile, asked, &wrong_now);
         let wrong_at_end = wrong(cell, &profile, at_end, !cell.ends_with_a_gc());

@@ -7,16 +7,15 @@ mod exact;
 mod heap;
 mod layout;
 mod options;
+mod order;
 mod pressure;
 mod programs;
 mod sampled;
 
-use std::fmt;
 use std::ops::AddAssign;
-use std::process::Command;
-use std::sync::OnceLock;
 
-use crate::harness::{Finished, Jvm, Program, Running, jvms};
+use crate::cells::{Cell, cells};
+use crate::harness::{Finished, Jvm, Program, Running};
 use crate::profile::{Profile, Site, Sites};
 
 /// Exact counts of everything: without `cutoff=0` the rows of what is dead would be missing.
@@ -128,63 +127,17 @@ fn dump(run: &Running, number: usize) {
     });
 }
 
-/// A collector of a JVM.
-pub struct Cell {
-    pub jvm: &'static Jvm,
-    pub collector: &'static str,
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.jvm.feature, self.collector)
-    }
-}
-
-impl Cell {
-    /// The options that choose it.
-    pub fn vm_options(&self) -> [&'static str; 2] {
-        let choose = match self.collector {
-            "Serial" => "-XX:+UseSerialGC",
-            "Parallel" => "-XX:+UseParallelGC",
-            "G1" => "-XX:+UseG1GC",
-            "Z" => "-XX:+UseZGC",
-            "Shenandoah" => "-XX:+UseShenandoahGC",
-            other => panic!("{other}"),
-        };
-        ["-XX:+UnlockExperimentalVMOptions", choose]
-    }
-
-    /// Whether a GC can be forced while the VM ends; where not, what the last GC has left counts as alive.
-    pub fn ends_with_a_gc(&self) -> bool {
-        !matches!(self.collector, "Z" | "Shenandoah")
-    }
-
-    fn layout(&self) -> Layout {
-        Layout::of(self.jvm, self.collector == "Z")
-    }
-}
-
-/// Every collector that every JVM has.
-pub fn cells() -> &'static [Cell] {
-    static CELLS: OnceLock<Vec<Cell>> = OnceLock::new();
-    CELLS.get_or_init(|| {
-        let all = jvms().iter().flat_map(|jvm| {
-            ["Serial", "Parallel", "G1", "Z", "Shenandoah"].map(|collector| Cell { jvm, collector })
-        });
-        all.filter(|cell| {
-            let mut java = Command::new(cell.jvm.home.join("bin/java"));
-            let asked = java.args(cell.vm_options()).arg("-version").output();
-            asked.expect("java").status.success()
-        })
-        .collect()
-    })
-}
-
 /// How large the VM makes objects, in a heap of less than 32 GB.
 struct Layout {
     header: u64,
     array_header: u64,
     reference: u64,
+}
+
+impl Cell {
+    fn layout(&self) -> Layout {
+        Layout::of(self.jvm, self.collector == "Z")
+    }
 }
 
 impl Layout {

@@ -165,7 +165,7 @@ fn without_a_gc_the_dead_may_count_as_alive() {
             let run = program(jvm, &options, &["-XX:+UseSerialGC", "-Xmn64m"], "Alloc").run_well();
             let profile = Profile::parse(&run.read("x.txt"));
             let sites = profile.one_sites();
-            assert_eq!(sites.as_of_last_gc, gc == "gc=n", "{}", jvm.feature);
+            assert_eq!(sites.notes.as_of_last_gc, gc == "gc=n", "{}", jvm.feature);
             let dropped = count(&profile, sites, "Alloc$Dropped", "");
             assert_eq!(
                 (dropped.allocated, dropped.live),

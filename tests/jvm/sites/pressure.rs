@@ -151,3 +151,17 @@ fn every_exit_in_a_busy_loop_is_alike() {
         }
     }
 }
+
+#[test]
+fn a_great_depth_takes_no_memory_from_shallow_stacks() {
+    for jvm in jvms() {
+        let peak = |depth: u32| {
+            let options = format!("heap=sites,monitor=y,depth={depth},file=x.txt");
+            let run = program(jvm, &options, &[], "ManyThreads").run_well();
+            run.printed("peak")
+        };
+        // A megabyte for each of 400 threads would be 400 more.
+        let (shallow, deep) = (peak(4), peak(65_535));
+        assert!(deep < shallow + 150.0, "{}: {shallow}, {deep}", jvm.feature);
+    }
+}

@@ -69,7 +69,7 @@ fn assert_allocated(jvm: &Jvm, profile: &Profile, factor: u64) {
 fn estimates_are_near_the_truth() {
     for jvm in jvms() {
         let (profile, _) = profile(jvm, "sample=8k", "Millions");
-        assert_eq!(profile.one_sites().sampled, Some(8_192));
+        assert_eq!(profile.one_sites().notes.sampled, Some(8_192));
         assert_allocated(jvm, &profile, 1);
         let kept = count(
             &profile,
@@ -95,7 +95,7 @@ fn estimates_of_wide_steps_are_near_the_truth() {
         let options = format!("{EXACT},sample=512k");
         let run = program(jvm, &options, &[], "Millions").arg("12").run_well();
         let profile = Profile::parse(&run.read("x.txt"));
-        assert_eq!(profile.one_sites().sampled, Some(524_288));
+        assert_eq!(profile.one_sites().notes.sampled, Some(524_288));
         assert_allocated(jvm, &profile, 12);
     }
 }
@@ -103,7 +103,7 @@ fn estimates_of_wide_steps_are_near_the_truth() {
 #[test]
 fn exact_counts_do_not_call_themselves_sampled() {
     let (profile, _) = profile(any_jvm(), "", "Alloc");
-    assert_eq!(profile.one_sites().sampled, None);
+    assert_eq!(profile.one_sites().notes.sampled, None);
 }
 
 #[test]

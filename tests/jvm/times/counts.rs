@@ -142,3 +142,19 @@ fn a_dump_on_request_starts_counting_anew() {
         assert_eq!(steps, [100, 50], "{}", jvm.feature);
     }
 }
+
+#[test]
+fn without_depth_all_calls_are_one_row_of_the_empty_trace() {
+    for jvm in jvms() {
+        let (profile, _) = profile(jvm, "depth=0,include=Calls", "Calls");
+        let times = one(&profile);
+        let [row] = &times.rows[..] else {
+            panic!("{}: {:?}", jvm.feature, times.rows)
+        };
+        assert_eq!((row.trace, &*row.method), (300_000, "<empty>"));
+        // fib, leaf, spin, middle, thrower, locked and main, as the program's comment says.
+        let calls = 1_973 + 300 + 300 + 100 + 220 + 50 + 1;
+        assert_eq!(row.calls, calls, "{}", jvm.feature);
+        assert_eq!(profile.traces.len(), 1, "the empty trace alone");
+    }
+}

@@ -34,7 +34,7 @@ fn parse(text: &str) -> Vec<Line<'_>> {
 #[test]
 fn each_pair_of_methods_is_a_line() {
     for jvm in jvms() {
-        for depth in ["", ",depth=1", ",depth=9"] {
+        for depth in ["", ",depth=0", ",depth=1", ",depth=9"] {
             let options = format!("cpu=old,file=x.txt{depth}");
             let run = program(jvm, &options, "Calls").run_well();
             let text = run.read("x.txt");

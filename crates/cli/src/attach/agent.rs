@@ -1,12 +1,17 @@
 //! The agent's library, and its commands.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{OpenOptionsExt, fchown};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, FlockOperation, OFlags, flock};
+use rustix::process::geteuid;
+use tempfile::NamedTempFile;
+
 use super::process::Process;
-use super::{Error, listener};
+use super::view::Folder;
+use super::{Error, TEMPORARY, bounded, listener, temporary};
 
 const LIBRARY: &str = "libhprof.so";
 
@@ -17,25 +22,23 @@ pub fn loaded(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error>
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
     let mut found = Err(Error::NoAgent(pid));
-    for (path, is_there) in process.mapped(name.unwrap_or(LIBRARY)) {
-        if named.is_some_and(|named| !is_same(process, path, named)) {
+    let files = process.mapped(name.unwrap_or(LIBRARY));
+    for (path, is_there) in files.map_err(|_| Error::NoProcess(pid))? {
+        if named.is_some_and(|named| !is_same(process, &path, named)) {
             continue;
         }
-        if *is_there {
-            return Ok(path.clone());
+        if is_there {
+            return Ok(path);
         }
-        found = Err(Error::LibraryGone {
-            pid,
-            path: path.clone(),
-        });
+        found = Err(Error::LibraryGone { pid, path });
     }
     found
 }
 
 fn is_same(process: &Process, path: &Path, named: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(process.path(path)).ok();
     let named = std::path::absolute(named).unwrap_or(named.to_owned());
-    path == named || real(path).is_some_and(|path| real(&named) == Some(path))
+    let find = |path: &Path| process.view().find(path).ok();
+    path == named || find(path).is_some_and(|one| find(&named).is_some_and(|other| one.is(&other)))
 }
 
 /// The library that the program is to load.
@@ -48,7 +51,8 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
         None => beside_this_command()?,
     };
     // A program with a root of its own sees other files.
-    if process.path(&library).is_file() {
+    let seen = process.view().find(&library);
+    if seen.is_ok_and(|seen| seen.kind() == FileType::RegularFile) {
         return Ok(library);
     }
     if library.is_file() {
@@ -88,35 +92,41 @@ pub fn command(
 ) -> Result<String, Error> {
     let pid = process.pid();
     let reply = Reply::create(process)?;
-    let mut command = format!("{verb},reply={}", reply.own_path.display());
+    let mut command = format!("{verb},reply={}", reply.own_path().display());
     if !options.is_empty() {
         command.push(',');
         command.push_str(options);
     }
     let library = library.to_string_lossy();
-    let answer = listener::request(process, "load", [&library, "true", &command])?;
+    let answer = listener::request(process, "load", [&library, "true", &command]);
+    // What the agent says stands, even where its program has ended since.
+    match reply.read(pid)? {
+        Some(Told::Done(text)) => return Ok(text),
+        Some(Told::Refused(text)) => return Err(Error::Refused(text)),
+        None => {}
+    }
+    let answer = answer?;
     // Behind the VM's own code comes the agent's, in words.
     let code = answer.text.strip_prefix("return code: ");
     let code = code.and_then(|code| code.trim().parse::<i32>().ok());
-    match (answer.code, code, reply.read()) {
-        (_, _, Some(Told::Done(text))) => Ok(text),
-        (_, _, Some(Told::Refused(text))) => Err(Error::Refused(text)),
-        (0, Some(0), None) => Ok(format!(
+    match (answer.code, code) {
+        (0, Some(0)) => Ok(format!(
             "done; what the agent says is on the stderr of process {pid}"
         )),
-        (0, Some(code), None) => Err(Error::RefusedSilently { pid, code }),
-        (_, _, None) => Err(Error::NotLoaded {
+        (0, Some(code)) => Err(Error::RefusedSilently { pid, code }),
+        _ => Err(Error::NotLoaded {
             pid,
             answer: answer.text.replace('\n', " "),
         }),
     }
 }
 
-/// A file for the agent's words, which the VM does not pass on. Gone on drop.
+/// A file for the agent's words, which the VM does not pass on. It goes on drop, and where this process is killed, when the
+/// next one comes: each keeps its file locked for as long as it lives.
 struct Reply {
-    path: PathBuf,
-    own_path: PathBuf,
-    file: File,
+    file: NamedTempFile,
+    /// Behind the file, which is removed from it.
+    _folder: Folder,
 }
 
 enum Told {
@@ -124,50 +134,64 @@ enum Told {
     Refused(String),
 }
 
+/// How the files' names begin.
+const REPLY: &str = ".hprof-reply-";
+/// How often a new file may be swept before it is locked.
+const ROUNDS: usize = 10;
+
 impl Reply {
     fn create(process: &Process) -> Result<Self, Error> {
-        let name = format!(".hprof-reply-{}-{}", process.own_pid(), std::process::id());
-        let own_path = Path::new("/tmp").join(name);
-        let path = process.path(&own_path);
-        let failed = |error| Error::File {
-            path: path.clone(),
-            error,
+        let folder = temporary(process)?;
+        sweep(&folder);
+        let failed = |error: io::Error| Error::Theirs {
+            pid: process.pid(),
+            path: Path::new(TEMPORARY).join(REPLY),
+            // Without the path, which is this process's own.
+            error: error.kind().into(),
         };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
-        let reply = Self {
-            path: path.clone(),
-            own_path,
-            file,
-        };
-        let (uid, gid) = process.owner();
-        if rustix::process::geteuid().as_raw() != uid {
-            // This is root's: the program is to write to it. Its path may lead elsewhere by now, in a folder of the
-            // program's.
-            fchown(&reply.file, Some(uid), Some(gid)).map_err(failed)?;
+        for _ in 0..ROUNDS {
+            // Created with mode 0600, where nothing of that name is.
+            let mut builder = tempfile::Builder::new();
+            let builder = builder.prefix(REPLY).rand_bytes(12);
+            let file = builder.tempfile_in(folder.path()).map_err(failed)?;
+            let _ = flock(file.as_file(), FlockOperation::LockExclusive);
+            let links = file.as_file().metadata().map(|metadata| metadata.nlink());
+            if links.is_ok_and(|links| links > 0) {
+                let _folder = folder;
+                return Ok(Self { file, _folder });
+            }
         }
-        Ok(reply)
+        Err(failed(ErrorKind::NotFound.into()))
     }
 
-    fn read(mut self) -> Option<Told> {
-        let mut text = String::new();
-        self.file.read_to_string(&mut text).ok()?;
-        let (outcome, text) = text.split_once('\n')?;
-        match outcome {
-            "done" => Some(Told::Done(text.to_owned())),
-            "refused" => Some(Told::Refused(text.to_owned())),
+    /// As the program sees it.
+    fn own_path(&self) -> PathBuf {
+        let name = self.file.path().file_name().unwrap_or_default();
+        Path::new(TEMPORARY).join(name)
+    }
+
+    /// What has come, if something has.
+    fn read(&self, pid: u32) -> Result<Option<Told>, Error> {
+        let Some(text) = bounded(self.file.as_file()).unwrap_or(Some(String::new())) else {
+            return Err(Error::TooMuch(pid));
+        };
+        Ok(match text.split_once('\n') {
+            Some(("done", text)) => Some(Told::Done(text.to_owned())),
+            Some(("refused", text)) => Some(Told::Refused(text.to_owned())),
             _ => None,
-        }
+        })
     }
 }
 
-impl Drop for Reply {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+/// Removes the files that clients have left who were killed.
+fn sweep(folder: &Folder) {
+    let user = geteuid().as_raw();
+    for name in folder.names(REPLY) {
+        let Ok(file) = folder.open(&name, user, OFlags::RDWR) else {
+            continue;
+        };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            folder.remove(&name);
+        }
     }
 }

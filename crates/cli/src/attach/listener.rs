@@ -5,18 +5,19 @@
 //! version of the protocol, a command and three arguments, each ended by a zero byte; the answer is a number in a line of
 //! its own, then text to the end.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use rustix::fs::FileType;
 
 use super::process::Process;
-use super::{Error, perf_data};
+use super::view::{Folder, Found};
+use super::{Error, TEMPORARY, bounded, perf_data, temporary};
 
 /// The most bytes of an argument.
 pub const LONGEST: usize = 1024;
@@ -40,19 +41,25 @@ pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result
     {
         return Err(Error::TooLong(long));
     }
-    let pid = process.pid();
-    let broken = |error| Error::Broken { pid, error };
-    let mut socket = connect(process)?;
     let mut request = Vec::new();
     for part in ["1", command].into_iter().chain(arguments) {
         request.extend(part.as_bytes());
         request.push(0);
     }
-    socket.write_all(&request).map_err(broken)?;
-    let mut answer = Vec::new();
-    // No limit here: a profile may take its time to be written.
-    socket.read_to_end(&mut answer).map_err(broken)?;
-    let answer = String::from_utf8_lossy(&answer);
+    let mut socket = connect(process)?;
+    let answer = socket.write_all(&request).and_then(|()| {
+        // For as long as it takes: a profile may take its time to be written.
+        bounded(&mut socket)
+    });
+    let pid = process.pid();
+    let answer = match answer {
+        // Without a word the VM closes the connection to whom it does not know, and when it ends.
+        Ok(None) => return Err(Error::TooMuch(pid)),
+        Ok(Some(answer)) if !answer.is_empty() => answer,
+        _ if process.is_ending() => return Err(Error::Ended(pid)),
+        Ok(_) => return Err(Error::NoWord(pid)),
+        Err(error) => return Err(Error::Broken { pid, error }),
+    };
     let (code, text) = answer.split_once('\n').unwrap_or((&answer, ""));
     match code.trim().parse() {
         Ok(code) => Ok(Answer {
@@ -61,41 +68,82 @@ pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result
         }),
         Err(_) => Err(Error::Unreadable {
             pid,
-            answer: format!("{:.80?}", answer),
+            answer: format!("{answer:.80?}"),
         }),
     }
 }
 
+/// Connects to the program's VM, and to nobody else.
 fn connect(process: &Process) -> Result<UnixStream, Error> {
     if process.is_stopped() {
         return Err(Error::Stopped(process.pid()));
     }
-    let own_path = format!("/tmp/.java_pid{}", process.own_pid());
-    let path = process.path(Path::new(&own_path));
-    if !is_socket(&path) {
-        wake(process, &path)?;
+    let folder = temporary(process)?;
+    let found = match socket(process, &folder)? {
+        Some(found) => found,
+        None => wake(process, &folder)?,
+    };
+    let stream = match UnixStream::connect(found.path()) {
+        Ok(stream) => stream,
+        Err(_) if process.has_ended() => return Err(Error::Ended(process.pid())),
+        Err(error) => return Err(failed(process, error)),
+    };
+    let peer = getsockopt(&stream, PeerCredentials)
+        .map_err(|error| failed(process, io::Error::from(error)))?;
+    // 0 is a process that is not to be seen from here.
+    let is_it = u32::try_from(peer.pid()) == Ok(process.pid());
+    // Its number is no other program's while it lives.
+    if is_it && is_trusted(peer.uid(), process) && !process.has_ended() {
+        return Ok(stream);
     }
-    UnixStream::connect(&path).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Error::AnotherUser {
-            pid: process.pid(),
-            uid: process.owner().0,
-        },
-        _ => Error::File {
-            path: path.clone(),
-            error,
-        },
+    Err(Error::ForeignPeer {
+        pid: process.pid(),
+        socket: path(process),
+        peer: peer.pid(),
+        uid: peer.uid(),
     })
 }
 
-fn is_socket(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+/// The VM's socket, if it has made one.
+fn socket(process: &Process, folder: &Folder) -> Result<Option<Found>, Error> {
+    let found = folder.find(&name(process));
+    let Some(found) = found.map_err(|error| failed(process, error))? else {
+        return Ok(None);
+    };
+    let (pid, socket) = (process.pid(), path(process));
+    if found.kind() != FileType::Socket {
+        return Err(Error::NoSocket { pid, socket });
+    }
+    if !is_trusted(found.owner(), process) {
+        let uid = found.owner();
+        return Err(Error::ForeignSocket { pid, socket, uid });
+    }
+    Ok(Some(found))
+}
+
+fn is_trusted(user: u32, process: &Process) -> bool {
+    user == 0 || user == process.owner()
+}
+
+fn name(process: &Process) -> String {
+    format!(".java_pid{}", process.own_pid())
+}
+
+/// The socket's path, as the program sees it.
+fn path(process: &Process) -> PathBuf {
+    Path::new(TEMPORARY).join(name(process))
+}
+
+fn failed(process: &Process, error: io::Error) -> Error {
+    let (pid, path) = (process.pid(), path(process));
+    Error::Theirs { pid, path, error }
 }
 
 /// Has the VM open its socket.
-fn wake(process: &Process, socket: &Path) -> Result<(), Error> {
+fn wake(process: &Process, folder: &Folder) -> Result<Found, Error> {
     let pid = process.pid();
     // To such a VM SIGQUIT would be no request, but a thread dump.
-    let capabilities = perf_data::of(process).remove("sun.rt.jvmCapabilities");
+    let capabilities = perf_data::of(process).remove(perf_data::CAPABILITIES);
     let is_told = process
         .command_line()
         .contains("-XX:+DisableAttachMechanism");
@@ -105,16 +153,15 @@ fn wake(process: &Process, socket: &Path) -> Result<(), Error> {
     if !process.catches_quit() {
         return Err(Error::Deaf(pid));
     }
-    let _trigger = Trigger::create(process)?;
-    let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let signalled = target.map(|target| kill_process(target, Signal::QUIT));
-    if !matches!(signalled, Some(Ok(()))) {
-        return Err(Error::NoProcess(pid));
-    }
+    let _trigger = Trigger::create(process, folder)?;
+    process.quit()?;
     let end = Instant::now() + PATIENCE;
-    while !is_socket(socket) {
-        if !Path::new(&format!("/proc/{pid}")).exists() {
-            return Err(Error::NoProcess(pid));
+    loop {
+        if let Some(found) = socket(process, folder)? {
+            return Ok(found);
+        }
+        if process.has_ended() {
+            return Err(Error::Ended(pid));
         }
         if Instant::now() >= end {
             let seconds = PATIENCE.as_secs();
@@ -122,41 +169,47 @@ fn wake(process: &Process, socket: &Path) -> Result<(), Error> {
         }
         sleep(Duration::from_millis(10));
     }
-    Ok(())
 }
 
 /// The file that tells SIGQUIT for a request from one for a thread dump. It goes when the VM has answered.
-struct Trigger(PathBuf);
+struct Trigger<'a> {
+    folder: &'a Folder,
+    name: String,
+}
 
-impl Trigger {
-    fn create(process: &Process) -> Result<Self, Error> {
+impl<'a> Trigger<'a> {
+    /// Creates it in the program's `/tmp`, or where that cannot be, in its working folder.
+    fn create(process: &'a Process, temporary: &'a Folder) -> Result<Self, Error> {
         let name = format!(".attach_pid{}", process.own_pid());
-        let temporary = process.path(Path::new("/tmp")).join(&name);
-        let mut failure = None;
-        for path in [temporary, process.working_folder().join(&name)] {
-            let made = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path);
-            match made {
-                Ok(_) => return Ok(Self(path)),
-                // Another tool is asking at this moment, or died when it did. The VM looks whose it is.
-                Err(_) if is_trusted(&path, process) => return Ok(Self(path)),
-                Err(error) => failure = Some(Error::File { path, error }),
-            }
-        }
-        failure.map_or(Err(Error::NoProcess(process.pid())), Err)
+        let failed = |error| Error::Theirs {
+            pid: process.pid(),
+            path: Path::new(TEMPORARY).join(&name),
+            error,
+        };
+        let folder = match put(process, temporary, &name) {
+            Ok(()) => temporary,
+            Err(error) => match process.working_folder() {
+                Some(working) if put(process, working, &name).is_ok() => working,
+                _ => return Err(failed(error)),
+            },
+        };
+        Ok(Self { folder, name })
     }
 }
 
-fn is_trusted(path: &Path, process: &Process) -> bool {
-    let owner = fs::symlink_metadata(path).map(|metadata| metadata.uid());
-    owner.is_ok_and(|owner| owner == 0 || owner == process.owner().0)
+fn put(process: &Process, folder: &Folder, name: &str) -> io::Result<()> {
+    let Err(error) = folder.create(name) else {
+        return Ok(());
+    };
+    // Another tool is asking at this moment, or died when it did. The VM looks whose it is.
+    match folder.find(name) {
+        Ok(Some(found)) if is_trusted(found.owner(), process) => Ok(()),
+        _ => Err(error),
+    }
 }
 
-impl Drop for Trigger {
+impl Drop for Trigger<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        self.folder.remove(&self.name);
     }
 }

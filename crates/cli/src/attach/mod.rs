@@ -1,18 +1,29 @@
 //! Profiles of programs that run already: `hprof list`, `attach`, `status`, `dump` and `stop`.
 //!
 //! `process` knows what /proc tells of a program, `perf_data` what its VM tells of itself; `listener` is the VM's attach
-//! socket; `agent` finds the library and hands it commands.
+//! socket; `agent` finds the library and hands it commands. The program need not be honest, and root may be the one who
+//! asks: `view` is how its files are reached, and what it says is read up to a limit and printed without what a terminal
+//! would obey.
 
 mod agent;
 mod listener;
 mod perf_data;
 mod process;
+mod view;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use hprof_format::printable;
 
 use crate::failure::Failure;
 use process::Process;
+use view::Folder;
+
+/// The folder where a VM has its files for those who attach.
+const TEMPORARY: &str = "/tmp";
+/// The most bytes of an answer.
+const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// Why a program cannot be reached, or what it refused.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +47,47 @@ enum Error {
     NoAnswer { pid: u32, seconds: u64 },
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
+    #[error("{} of process {pid}: {error}", path.display())]
+    Theirs {
+        pid: u32,
+        path: PathBuf,
+        error: io::Error,
+    },
+    #[error(
+        "process {pid} is user {uid}'s, whose rights this command takes on to reach it: {error}"
+    )]
+    NotItsUser {
+        pid: u32,
+        uid: u32,
+        error: io::Error,
+    },
+    #[error("process {pid} cannot be sent a signal: {error}")]
+    NoSignal { pid: u32, error: io::Error },
+    #[error("{} of process {pid} is no socket: somebody has put it there; nothing was sent", socket.display())]
+    NoSocket { pid: u32, socket: PathBuf },
+    #[error(
+        "{} of process {pid} belongs to user {uid}, and not to the program's: somebody else has made it; nothing was sent",
+        socket.display()
+    )]
+    ForeignSocket { pid: u32, socket: PathBuf, uid: u32 },
+    #[error(
+        "{} of process {pid} leads to another: process {peer} of user {uid} (0 is one that cannot be seen from here); \
+         nothing was sent", socket.display()
+    )]
+    ForeignPeer {
+        pid: u32,
+        socket: PathBuf,
+        peer: i32,
+        uid: u32,
+    },
+    #[error("process {0} ended before it answered")]
+    Ended(u32),
+    #[error(
+        "process {0} closed the connection without a word: its VM does not take requests from this user"
+    )]
+    NoWord(u32),
+    #[error("the answer of process {0} is longer than the {max} bytes that are read of one", max = LONGEST_ANSWER)]
+    TooMuch(u32),
     #[error("the connection to process {pid} broke: {error}")]
     Broken { pid: u32, error: io::Error },
     #[error("process {pid} gave an answer that cannot be read: {answer}")]
@@ -124,6 +176,7 @@ impl Attach {
             Err(Error::NoAgent(_)) => agent::to_load(&process, self.library.agent.as_deref())?,
             library => library?,
         };
+        process.act_as_its_user()?;
         say(&agent::command(&process, &library, "start", &self.options)?)
     }
 }
@@ -152,6 +205,7 @@ impl Running {
     fn send(&self, verb: &str) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         let library = agent::loaded(&process, self.library.agent.as_deref())?;
+        process.act_as_its_user()?;
         say(&agent::command(&process, &library, verb, "")?)
     }
 }
@@ -160,20 +214,20 @@ impl List {
     /// Runs the command.
     pub fn run(&self) -> Result<(), Failure> {
         let mut lines = Vec::new();
-        for process in process::jvms() {
+        for process in process::ids().into_iter().flat_map(Process::find) {
             let facts = perf_data::of(&process);
-            let version = facts.get("java.property.java.version");
-            let command = facts.get("sun.rt.javaCommand").cloned();
+            let version = facts.get(perf_data::VERSION);
+            let command = facts.get(perf_data::COMMAND).cloned();
             lines.push(format!(
                 "{:>8} {:<10} {:<6} {}",
                 process.pid(),
-                version.map_or("-", String::as_str),
+                printable(version.map_or("-", String::as_str)),
                 if agent::loaded(&process, None).is_ok() {
                     "yes"
                 } else {
                     "-"
                 },
-                command.unwrap_or_else(|| process.command_line()),
+                printable(&command.unwrap_or_else(|| process.command_line())),
             ));
         }
         if lines.is_empty() {
@@ -190,9 +244,30 @@ impl List {
     }
 }
 
+/// The program's folder for such files.
+fn temporary(process: &Process) -> Result<Folder, Error> {
+    let folder = process.view().folder(Path::new(TEMPORARY));
+    folder.map_err(|error| Error::Theirs {
+        pid: process.pid(),
+        path: TEMPORARY.into(),
+        error,
+    })
+}
+
+/// All that a program says, to the end; `None` where that is too much.
+fn bounded(source: impl Read) -> io::Result<Option<String>> {
+    let mut said = Vec::new();
+    source.take(LONGEST_ANSWER + 1).read_to_end(&mut said)?;
+    let is_bounded = said.len() as u64 <= LONGEST_ANSWER;
+    Ok(is_bounded.then(|| String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// Prints the lines.
 fn say(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", text.trim_end())
+    let mut lines = text.trim_end().lines();
+    lines
+        .try_for_each(|line| writeln!(out, "{}", printable(line)))
         .and_then(|()| out.flush())
         .map_err(|error| Failure::writing(Path::new("standard output"), &error))
 }

@@ -5,46 +5,52 @@
 //! type, ..., data's offset. Only strings are read. A VM that runs without the file (-XX:-UsePerfData) tells nothing.
 
 use std::collections::HashMap;
-use std::fs;
+use std::io::Read;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::process::Process;
 
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN: u8 = 1;
-/// The largest file that is read; the VM's own limit for what has a fixed size is 32 KB, names and paths come on top.
+/// The most bytes that are read; the VM's own limit for what has a fixed size is 32 KB, names and paths come on top.
 const LARGEST: u64 = 16 << 20;
 
-/// All names with a text.
-pub fn of(process: &Process) -> HashMap<String, String> {
+/// The most bytes of a text.
+const LONGEST: usize = 64 << 10;
+
+/// The version of the JDK.
+pub const VERSION: &str = "java.property.java.version";
+/// What the VM runs, with its arguments.
+pub const COMMAND: &str = "sun.rt.javaCommand";
+/// What can be done with the VM, a digit each; the first says whether it takes requests.
+pub const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
+
+/// The texts with these names.
+type Facts = HashMap<&'static str, String>;
+
+/// What there is of the texts named above.
+pub fn of(process: &Process) -> Facts {
     read(process).unwrap_or_default()
 }
 
-fn read(process: &Process) -> Option<HashMap<String, String>> {
-    let folders = fs::read_dir(process.path(Path::new("/tmp"))).ok()?;
-    let (owner, _) = process.owner();
-    for folder in folders.flatten() {
-        if !folder
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(b"hsperfdata_")
-        {
-            continue;
-        }
-        let path = folder.path().join(process.own_pid().to_string());
+fn read(process: &Process) -> Option<Facts> {
+    let temporary = process.view().folder(Path::new("/tmp")).ok()?;
+    let name = process.own_pid().to_string();
+    let file = temporary.names("hsperfdata_").iter().find_map(|folder| {
         // Somebody else's file of that name is a leftover, or a trap.
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        let owned = std::os::unix::fs::MetadataExt::uid(&metadata) == owner;
-        if owned && metadata.is_file() && metadata.len() <= LARGEST {
-            return parse(&fs::read(path).ok()?);
-        }
-    }
-    None
+        let folder = temporary.folder(folder).ok()?;
+        folder.open(&name, process.owner(), OFlags::RDONLY).ok()
+    });
+    let mut bytes = Vec::new();
+    file?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    parse(&bytes, &[VERSION, COMMAND, CAPABILITIES])
 }
 
-fn parse(file: &[u8]) -> Option<HashMap<String, String>> {
+/// The file may say anything: no byte of it is looked at for more than one entry but those of the texts, and of those there
+/// is one for each name.
+fn parse(file: &[u8], wanted: &[&'static str]) -> Option<Facts> {
     if !file.starts_with(&MAGIC) {
         return None;
     }
@@ -58,21 +64,24 @@ fn parse(file: &[u8]) -> Option<HashMap<String, String>> {
     };
     let text = |start: usize, end: usize| {
         let bytes = file.get(start..end.min(file.len()))?;
-        let text = bytes.split(|&byte| byte == 0).next()?;
-        Some(String::from_utf8_lossy(text).into_owned())
+        bytes.split(|&byte| byte == 0).next()
     };
-    let mut facts = HashMap::new();
+    let mut facts = Facts::new();
     let mut entry = number(24)?;
     for _ in 0..number(28)? {
         let Some(length) = number(entry).filter(|&length| length > 0) else {
             break;
         };
-        let elements = number(entry + 8)?;
+        let elements = number(entry + 8)?.min(LONGEST);
         let is_text = elements > 0 && file.get(entry + 12) == Some(&b'B');
         let name = text(entry.checked_add(number(entry + 4)?)?, entry + length);
-        if is_text && let Some(name) = name {
+        let name = wanted.iter().find(|wanted| name == Some(wanted.as_bytes()));
+        if let (true, Some(&name)) = (is_text, name)
+            && !facts.contains_key(name)
+        {
             let start = entry.checked_add(number(entry + 16)?)?;
-            facts.extend(text(start, start.checked_add(elements)?).map(|text| (name, text)));
+            let fact = text(start, start.checked_add(elements)?);
+            facts.extend(fact.map(|fact| (name, String::from_utf8_lossy(fact).into_owned())));
         }
         entry = entry.checked_add(length)?;
     }
@@ -83,20 +92,28 @@ fn parse(file: &[u8]) -> Option<HashMap<String, String>> {
 mod tests {
     use super::*;
 
+    const WANTED: [&str; 2] = ["n.one", "n.two"];
+
     fn file() -> Vec<u8> {
+        with_entries(&[
+            ("n.one", b'J', 0, *b"\x07\x07\x07\x07\x07\x07\x07\x07"),
+            ("n.two", b'B', 8, *b"Main x\0?"),
+            ("n.two", b'B', 8, *b"again\0\0?"),
+            ("n.six", b'B', 8, *b"nobody\0?"),
+        ])
+    }
+
+    fn with_entries(entries: &[(&str, u8, u32, [u8; 8])]) -> Vec<u8> {
         let mut file = Vec::from(MAGIC);
         file.extend([LITTLE_ENDIAN, 2, 0, 1]);
         file.resize(24, 0);
         file.extend(32u32.to_le_bytes());
-        file.extend(2u32.to_le_bytes());
-        for (name, kind, elements, data) in [
-            ("n.one", b'J', 0u32, [7u8; 8]),
-            ("n.two", b'B', 8, *b"Main x\0?"),
-        ] {
-            for number in [36u32, 20, elements] {
+        file.extend((entries.len() as u32).to_le_bytes());
+        for (name, kind, elements, data) in entries {
+            for number in [36u32, 20, *elements] {
                 file.extend(number.to_le_bytes());
             }
-            file.extend([kind, 0, 0, 0]);
+            file.extend([*kind, 0, 0, 0]);
             file.extend(28u32.to_le_bytes());
             file.extend(name.as_bytes());
             file.extend([0; 3]);
@@ -107,23 +124,28 @@ mod tests {
 
     #[test]
     fn texts_are_read_by_name() {
-        let facts = parse(&file()).expect("a file");
-        assert_eq!(
-            facts,
-            HashMap::from([("n.two".to_owned(), "Main x".to_owned())])
-        );
+        let facts = parse(&file(), &WANTED).expect("a file");
+        assert_eq!(facts, HashMap::from([("n.two", "Main x".to_owned())]));
     }
 
     #[test]
     fn a_damaged_file_is_no_fault() {
         let whole = file();
         for length in 0..whole.len() {
-            let _ = parse(&whole[..length]);
+            let _ = parse(&whole[..length], &WANTED);
         }
         for index in 0..whole.len() {
             let mut file = whole.clone();
             file[index] = 0xff;
-            let _ = parse(&file);
+            let _ = parse(&file, &WANTED);
         }
+    }
+
+    #[test]
+    fn a_text_has_an_end() {
+        let mut file = with_entries(&[("n.one", b'B', u32::MAX, [b'x'; 8])]);
+        file.resize(1 << 20, b'x');
+        let facts = parse(&file, &WANTED).expect("a file");
+        assert_eq!(facts["n.one"].len(), LONGEST);
     }
 }

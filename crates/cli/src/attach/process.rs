@@ -1,59 +1,225 @@
 //! What /proc tells of a program.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Gid, Pid, Signal, Uid, geteuid, kill_process, pidfd_send_signal};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::Error;
+use super::view::{Folder, View};
 
 /// SIGQUIT in the masks of /proc/<pid>/status.
 const QUIT: u64 = 1 << 2;
+/// The most bytes that are read of a command line.
+const LONGEST_COMMAND: u64 = 64 << 10;
+/// How long a program that has closed all its files may take to end.
+const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// A JVM that this user may attach to.
 pub struct Process {
+    status: Status,
+    /// Its folder in /proc, which is no other program's when its number is.
+    folder: OwnedFd,
+    view: View,
+    working_folder: Option<Folder>,
+}
+
+/// Its /proc/<pid>/status.
+struct Status {
     pid: u32,
     /// Its process id as it sees it itself.
     own_pid: u32,
     uid: u32,
     gid: u32,
+    groups: Vec<u32>,
     catches_quit: bool,
     is_stopped: bool,
-    /// The files it has mapped, and whether each is still there.
-    files: Vec<(PathBuf, bool)>,
+    is_over: bool,
 }
 
 impl Process {
     /// Looks the program up.
     pub fn find(pid: u32) -> Result<Self, Error> {
-        let status = match fs::read_to_string(format!("/proc/{pid}/status")) {
-            Ok(status) => status,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
-                return Err(Error::NoProcess(pid));
-            }
-            Err(error) => {
-                let path = format!("/proc/{pid}/status").into();
-                return Err(Error::File { path, error });
-            }
+        let path = PathBuf::from(format!("/proc/{pid}"));
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::PermissionDenied => Error::File {
+                path: path.clone(),
+                error,
+            },
+            _ => Error::NoProcess(pid),
         };
-        let mut process = Self::parse(pid, &status).ok_or(Error::NoProcess(pid))?;
-        let user = rustix::process::geteuid().as_raw();
-        if user != 0 && user != process.uid {
-            let uid = process.uid;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, &path, flags, Mode::empty());
+        let folder = folder.map_err(|error| failed(error.into()))?;
+        let status = Status::read(pid, &folder).map_err(failed)?;
+        let status = status.ok_or(Error::NoProcess(pid))?;
+        let user = geteuid().as_raw();
+        if user != 0 && user != status.uid {
+            let uid = status.uid;
             return Err(Error::AnotherUser { pid, uid });
         }
-        let path = PathBuf::from(format!("/proc/{pid}/maps"));
-        let maps = match fs::read_to_string(&path) {
-            Ok(maps) => maps,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                return Err(Error::File { path, error });
-            }
-            Err(_) => return Err(Error::NoProcess(pid)),
+        let view = View::of(folder.as_fd()).map_err(failed)?;
+        let process = Self {
+            working_folder: Folder::working(folder.as_fd()).ok(),
+            status,
+            folder,
+            view,
         };
-        process.files = mapped(&maps);
-        if !process.maps("libjvm.so") {
+        if process
+            .mapped("libjvm.so")
+            .map_err(failed)?
+            .next()
+            .is_none()
+        {
             return Err(Error::NotAJvm(pid));
         }
         Ok(process)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.status.pid
+    }
+
+    /// Its process id as it sees it itself.
+    pub fn own_pid(&self) -> u32 {
+        self.status.own_pid
+    }
+
+    /// Its user.
+    pub fn owner(&self) -> u32 {
+        self.status.uid
+    }
+
+    /// Whether SIGQUIT would reach the VM instead of killing the program.
+    pub fn catches_quit(&self) -> bool {
+        self.status.catches_quit
+    }
+
+    /// Whether it has been stopped, as a debugger or a shell does.
+    pub fn is_stopped(&self) -> bool {
+        self.status.is_stopped
+    }
+
+    /// The file system as it sees it.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Its working folder, if that can be told.
+    pub fn working_folder(&self) -> Option<&Folder> {
+        self.working_folder.as_ref()
+    }
+
+    /// The files of that name that it has mapped, and whether each is still there.
+    pub fn mapped(&self, name: &str) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
+        let lines = BufReader::new(self.open("maps")?).split(b'\n');
+        let files = lines.map_while(Result::ok).filter_map(mapped);
+        Ok(files.filter(move |(path, _)| path.file_name().is_some_and(|file| file == name)))
+    }
+
+    /// Its command line.
+    pub fn command_line(&self) -> String {
+        let mut bytes = Vec::new();
+        if let Ok(file) = self.open("cmdline") {
+            // What could be read is enough.
+            let _ = file.take(LONGEST_COMMAND).read_to_end(&mut bytes);
+        }
+        let words = bytes.split(|&byte| byte == 0);
+        let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+        words.join(" ").trim_end().to_owned()
+    }
+
+    /// Gives up for good being root, where the program is another user's: from here on this process can do in the program's
+    /// files what the program's user can, and nothing else, wherever the program has them lead.
+    pub fn act_as_its_user(&self) -> Result<(), Error> {
+        let Status { uid, gid, .. } = self.status;
+        if geteuid().as_raw() == uid {
+            return Ok(());
+        }
+        let groups: Vec<Gid> = self
+            .status
+            .groups
+            .iter()
+            .map(|&id| Gid::from_raw(id))
+            .collect();
+        let (user, group) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        // The kernel knows users by thread; this process has one.
+        set_thread_groups(&groups)
+            .and_then(|()| set_thread_res_gid(group, group, group))
+            .and_then(|()| set_thread_res_uid(user, user, user))
+            .map_err(|error| Error::NotItsUser {
+                pid: self.status.pid,
+                uid,
+                error: error.into(),
+            })
+    }
+
+    /// Sends SIGQUIT.
+    pub fn quit(&self) -> Result<(), Error> {
+        let pid = self.status.pid;
+        let sent = match pidfd_send_signal(&self.folder, Signal::QUIT) {
+            // A kernel before 5.1, or a container whose rules are older than the call.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
+                target.map_or(Err(Errno::SRCH), |pid| kill_process(pid, Signal::QUIT))
+            }
+            sent => sent,
+        };
+        sent.map_err(|error| match error {
+            Errno::SRCH => Error::Ended(pid),
+            error => Error::NoSignal {
+                pid,
+                error: error.into(),
+            },
+        })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        let status = Status::read(self.status.pid, &self.folder);
+        !matches!(status, Ok(Some(status)) if !status.is_over)
+    }
+
+    /// As `has_ended`, of one that has closed its files, as the kernel does before it ends a program.
+    pub fn is_ending(&self) -> bool {
+        let end = Instant::now() + LAST_BREATH;
+        while Instant::now() < end {
+            if self.has_ended() {
+                return true;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        let file = openat(
+            &self.folder,
+            name,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(file.into())
+    }
+}
+
+impl Status {
+    fn read(pid: u32, folder: &OwnedFd) -> io::Result<Option<Self>> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mut file = File::from(openat(folder, "status", flags, Mode::empty())?);
+        let mut status = Vec::new();
+        file.read_to_end(&mut status)?;
+        // The program's name stands there as it is, in UTF-8 or not.
+        Ok(Self::parse(pid, &String::from_utf8_lossy(&status)))
     }
 
     /// `None` where the id is that of a thread.
@@ -63,106 +229,51 @@ impl Process {
                 .lines()
                 .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
         };
-        let number = |name, index| {
-            let words = field(name).map(str::split_whitespace);
-            words.and_then(|mut words| words.nth(index)?.parse().ok())
+        let numbers = |name| {
+            let words = field(name).unwrap_or_default().split_whitespace();
+            words.map_while(|word| word.parse().ok())
         };
-        if number("Tgid", 0) != Some(pid) {
+        if numbers("Tgid").next() != Some(pid) {
             return None;
         }
         let caught = field("SigCgt").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        // The last is that of the innermost namespace, the program's own.
-        let own_pid = field("NSpid").and_then(|ids| ids.split_whitespace().last()?.parse().ok());
+        let is_in = |states: [char; 2]| {
+            field("State").is_some_and(|state| state.trim().starts_with(states))
+        };
         Some(Self {
             pid,
-            own_pid: own_pid.unwrap_or(pid),
+            // The last is that of the innermost namespace, the program's own.
+            own_pid: numbers("NSpid").last().unwrap_or(pid),
             // The effective ones are second.
-            uid: number("Uid", 1)?,
-            gid: number("Gid", 1)?,
+            uid: numbers("Uid").nth(1)?,
+            gid: numbers("Gid").nth(1)?,
+            groups: numbers("Groups").collect(),
             catches_quit: caught.is_some_and(|mask| mask & QUIT != 0),
-            is_stopped: field("State").is_some_and(|state| state.trim().starts_with(['T', 't'])),
-            files: Vec::new(),
+            is_stopped: is_in(['T', 't']),
+            is_over: is_in(['Z', 'X']),
         })
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// Its process id as it sees it itself.
-    pub fn own_pid(&self) -> u32 {
-        self.own_pid
-    }
-
-    /// Its user and group.
-    pub fn owner(&self) -> (u32, u32) {
-        (self.uid, self.gid)
-    }
-
-    /// Whether SIGQUIT would reach the VM instead of killing the program.
-    pub fn catches_quit(&self) -> bool {
-        self.catches_quit
-    }
-
-    /// Whether it has been stopped, as a debugger or a shell does.
-    pub fn is_stopped(&self) -> bool {
-        self.is_stopped
-    }
-
-    /// A file of its own view of the file system.
-    pub fn path(&self, own: &Path) -> PathBuf {
-        let relative = own.strip_prefix("/").unwrap_or(own);
-        Path::new(&format!("/proc/{}/root", self.pid)).join(relative)
-    }
-
-    /// Its working folder.
-    pub fn working_folder(&self) -> PathBuf {
-        format!("/proc/{}/cwd", self.pid).into()
-    }
-
-    /// The files of that name that it has mapped, and whether each is still there.
-    pub fn mapped<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a (PathBuf, bool)> {
-        let has_name = move |path: &Path| path.file_name().is_some_and(|file| file == name);
-        self.files.iter().filter(move |(path, _)| has_name(path))
-    }
-
-    /// Whether it has a file of that name mapped.
-    fn maps(&self, name: &str) -> bool {
-        self.mapped(name).next().is_some()
-    }
-
-    /// Its command line.
-    pub fn command_line(&self) -> String {
-        let bytes = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
-        let words = bytes.split(|&byte| byte == 0);
-        let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-        words.join(" ").trim_end().to_owned()
     }
 }
 
-/// All JVMs that this user may attach to, by process id.
-pub fn jvms() -> Vec<Process> {
+/// The process ids of all programs, in order.
+pub fn ids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut processes: Vec<Process> = ids.filter_map(|pid| Process::find(pid).ok()).collect();
-    processes.sort_by_key(Process::pid);
-    processes
+    let mut ids: Vec<u32> = ids.collect();
+    ids.sort_unstable();
+    ids
 }
 
-/// The files of a /proc/<pid>/maps, once each.
-fn mapped(maps: &str) -> Vec<(PathBuf, bool)> {
-    let mut files: Vec<(PathBuf, bool)> = maps
-        .lines()
-        .filter_map(|line| line.find('/').map(|start| &line[start..]))
-        .map(|file| match file.strip_suffix(" (deleted)") {
-            Some(file) => (file.into(), false),
-            None => (file.into(), true),
-        })
-        .collect();
-    files.sort();
-    files.dedup();
-    files
+/// The file in a line of a /proc/<pid>/maps, and whether it is still there.
+fn mapped(mut line: Vec<u8>) -> Option<(PathBuf, bool)> {
+    let start = line.iter().position(|&byte| byte == b'/')?;
+    let gone = b" (deleted)";
+    let is_there = !line.ends_with(gone);
+    if !is_there {
+        line.truncate(line.len() - gone.len());
+    }
+    let path = std::ffi::OsString::from_vec(line.split_off(start));
+    Some((Path::new(&path).to_owned(), is_there))
 }
 
 #[cfg(test)]
@@ -170,26 +281,27 @@ mod tests {
     use super::*;
 
     const STATUS: &str = "Name:\tjava\nState:\tS (sleeping)\nTgid:\t812\nPid:\t812\nUid:\t1000\t1001\t1000\t1000\n\
-        Gid:\t100\t101\t100\t100\nNSpid:\t812\t7\nSigCgt:\t0000000181005ccf\n";
+        Gid:\t100\t101\t100\t100\nGroups:\t4 24 \nNSpid:\t812\t7\nSigCgt:\t0000000181005ccf\n";
 
     #[test]
     fn the_ids_are_the_effective_ones_and_the_innermost() {
-        let process = Process::parse(812, STATUS).expect("a process");
-        assert_eq!((process.pid(), process.own_pid()), (812, 7));
-        assert_eq!(process.owner(), (1001, 101));
-        assert!(process.catches_quit() && !process.is_stopped());
+        let status = Status::parse(812, STATUS).expect("a process");
+        assert_eq!((status.pid, status.own_pid), (812, 7));
+        assert_eq!((status.uid, status.gid), (1001, 101));
+        assert_eq!(status.groups, [4, 24]);
+        assert!(status.catches_quit && !status.is_stopped && !status.is_over);
     }
 
     #[test]
     fn a_thread_is_no_process() {
-        assert!(Process::parse(813, STATUS).is_none());
+        assert!(Status::parse(813, STATUS).is_none());
     }
 
     #[test]
     fn a_program_that_sigquit_would_kill_is_known() {
         let status = STATUS.replace("5ccf", "5ccb").replace("S (sl", "T (st");
-        let process = Process::parse(812, &status).expect("a process");
-        assert!(!process.catches_quit() && process.is_stopped());
+        let status = Status::parse(812, &status).expect("a process");
+        assert!(!status.catches_quit && status.is_stopped);
     }
 
     #[test]
@@ -197,12 +309,12 @@ mod tests {
         let maps = "7f00-7f01 r-xp 00000000 08:01 42 /opt/my jdk/lib/server/libjvm.so\n\
             7f01-7f02 rw-p 00001000 08:01 42 /opt/my jdk/lib/server/libjvm.so\n\
             7f02-7f03 r-xp 00000000 08:01 43 /a/libhprof.so (deleted)\n7f03-7f04 rw-p 00000000 00:00 0 [heap]\n";
-        assert_eq!(
-            mapped(maps),
-            [
-                ("/a/libhprof.so".into(), false),
-                ("/opt/my jdk/lib/server/libjvm.so".into(), true)
-            ]
-        );
+        let files: Vec<_> = maps
+            .lines()
+            .filter_map(|line| mapped(line.into()))
+            .collect();
+        let jvm = ("/opt/my jdk/lib/server/libjvm.so".into(), true);
+        let agent = ("/a/libhprof.so".into(), false);
+        assert_eq!(files, [jvm.clone(), jvm, agent]);
     }
 }

@@ -44,7 +44,7 @@ struct Binary {
 }
 
 /// The first byte of a gzip stream, and of no profile.
-const GZIP: u8 = 0x1f;
+pub const GZIP: u8 = 0x1f;
 /// Bytes of the file's head behind the version: the size of ids, and the time.
 const HEAD: u64 = 12;
 /// Bytes of a record's head: tag, time, and in the last 4 the length.
@@ -69,11 +69,6 @@ impl Watch {
             }
             Format::Unknown | Format::Broken => {}
         }
-    }
-
-    /// Bytes so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// What there is so far: `7 records, 4711 bytes`; a text has lines.

@@ -82,14 +82,35 @@ impl HeapCounter {
         }
     }
 
+    /// Takes back an object that was counted, by its record or the head of it.
+    pub fn remove(&mut self, item: &HeapItem<'_>) {
+        let bytes = match *item {
+            HeapItem::Record(ref record) => self.size(record, None),
+            HeapItem::Head { ref record, length } => self.size(record, Some(length)),
+            HeapItem::Piece { .. } => None,
+        };
+        if let Some(bytes) = bytes {
+            self.totals.objects = self.totals.objects.saturating_sub(1);
+            self.totals.bytes = self.totals.bytes.saturating_sub(bytes);
+        }
+    }
+
     fn count(&mut self, record: &HeapRecord<'_>, length: Option<u64>) {
+        if let HeapRecord::Class(class) = record {
+            self.classes.add(0, class, self.id_size);
+        } else if let Some(bytes) = self.size(record, length) {
+            self.totals.objects += 1;
+            self.totals.bytes = self.totals.bytes.saturating_add(bytes);
+        }
+    }
+
+    /// The bytes of an object; `None` where the record is none.
+    fn size(&mut self, record: &HeapRecord<'_>, length: Option<u64>) -> Option<u64> {
         let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
         let id_size = self.id_size;
-        let bytes = match *record {
-            HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } => return,
-            HeapRecord::Class(ref class) => {
-                self.classes.add(0, class, id_size);
-                return;
+        Some(match *record {
+            HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } | HeapRecord::Class(_) => {
+                return None;
             }
             HeapRecord::Instance { class, fields, .. } => {
                 let content = content(fields);
@@ -106,9 +127,7 @@ impl HeapCounter {
             HeapRecord::PrimitiveArrayWithoutData {
                 element, length, ..
             } => array_size(element, length.into()),
-        };
-        self.totals.objects += 1;
-        self.totals.bytes = self.totals.bytes.saturating_add(bytes);
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::LARGEST_RECORD;
 use crate::{HeapKind, RecordKind};
 
 /// Why a file, or one of its records, cannot be read. Offsets are bytes from the start of the file.
@@ -61,6 +62,18 @@ pub enum ReadError {
         offset: u64,
         /// How many bytes are missing from the record, or from its first nine where they are not all there.
         missing: u64,
+    },
+    /// A record that must be held whole is too large for that. The reader can go on behind it.
+    #[error(
+        "byte {offset}: {kind} of {length} bytes; only heap dumps may take more than {LARGEST_RECORD}"
+    )]
+    TooLarge {
+        /// Where the record starts.
+        offset: u64,
+        /// Its kind.
+        kind: RecordKind,
+        /// Bytes of its body.
+        length: u32,
     },
     /// A record's tag is none of the format's. The reader can go on behind it.
     #[error("byte {offset}: unknown tag 0x{tag:02X}")]
@@ -168,6 +181,7 @@ impl ReadError {
             | ReadError::IdSize { offset, .. }
             | ReadError::TruncatedHeader { offset, .. }
             | ReadError::Truncated { offset, .. }
+            | ReadError::TooLarge { offset, .. }
             | ReadError::UnknownTag { offset, .. }
             | ReadError::TooShort { offset, .. }
             | ReadError::TooLong { offset, .. }

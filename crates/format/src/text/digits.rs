@@ -1,8 +1,10 @@
 //! Numbers as text. A heap dump is made of little else, and `format!` takes several times as long.
 
+use std::io::{self, Write};
+
 /// Appends a number in hexadecimal.
 #[inline]
-pub(super) fn put_hex(out: &mut Vec<u8>, value: u64) {
+pub(super) fn put_hex(out: &mut impl Write, value: u64) -> io::Result<()> {
     let mut digits = [0; 16];
     let mut rest = value;
     let mut start = digits.len();
@@ -14,12 +16,12 @@ pub(super) fn put_hex(out: &mut Vec<u8>, value: u64) {
             break;
         }
     }
-    out.extend_from_slice(&digits[start..]);
+    out.write_all(&digits[start..])
 }
 
 /// Appends a number in decimal.
 #[inline]
-pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
+pub(super) fn put_decimal(out: &mut impl Write, value: u64) -> io::Result<()> {
     let mut digits = [0; 20];
     let mut rest = value;
     let mut start = digits.len();
@@ -31,7 +33,7 @@ pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
             break;
         }
     }
-    out.extend_from_slice(&digits[start..]);
+    out.write_all(&digits[start..])
 }
 
 #[cfg(test)]
@@ -54,9 +56,9 @@ mod tests {
             u64::MAX,
         ] {
             let mut out = Vec::new();
-            put_hex(&mut out, value);
+            put_hex(&mut out, value).expect("a Vec takes every write");
             out.push(b' ');
-            put_decimal(&mut out, value);
+            put_decimal(&mut out, value).expect("a Vec takes every write");
             assert_eq!(out, format!("{value:x} {value}").into_bytes());
         }
     }

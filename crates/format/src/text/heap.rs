@@ -1,18 +1,19 @@
 //! Heap dumps as text.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
 use super::digits::{put_decimal, put_hex};
+use super::names::java_name;
 use super::{TextEncoder, UNKNOWN};
 use crate::ctime::ctime;
 use crate::heap::{ClassIndex, Classes, array_size, class_of, id_at, instance_size};
 use crate::printable::printable;
 use crate::{
     BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
-    Micros, ObjectId, Record, Root, StringId, TraceSerial, Value,
+    Micros, ObjectId, Record, Root, TraceSerial, Value,
 };
 
 /// The trace without frames. The binary format has no trace for global references of native code.
@@ -35,10 +36,10 @@ pub(super) struct HeapText {
 #[derive(Debug, Default)]
 struct Dump {
     classes: Classes,
-    /// For each class, what stands before the value of each reference that it declares.
-    labels: Vec<Box<[Box<[u8]>]>>,
-    /// For each class, how an object's line ends.
-    endings: Vec<Box<[u8]>>,
+    /// For each class, the name of each reference that it declares.
+    labels: Vec<Box<[Option<Arc<str>>]>>,
+    /// For each class, its name.
+    names: Vec<Option<Arc<str>>>,
     /// The long object whose pieces come next.
     long: Option<Long>,
 }
@@ -104,9 +105,12 @@ impl TextEncoder {
     }
 
     /// Begins a heap dump, or goes on with one: a heap dump's record, or one of its segments, comes next.
-    pub fn heap_segment(&mut self, time: Micros, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn heap_segment(&mut self, time: Micros, out: &mut impl Write) -> io::Result<()> {
         if self.heap.open.is_some() {
-            return;
+            return Ok(());
         }
         self.heap.open = Some(Dump::default());
         let HeapTotals { objects, bytes } = self.heap.totals.take().unwrap_or_default();
@@ -115,14 +119,21 @@ impl TextEncoder {
             out,
             "HEAP DUMP BEGIN ({objects} objects, {bytes} bytes) {date}"
         )
-        .expect("a Vec takes every write");
     }
 
-    /// Appends a record of the heap dump, or a piece of one, from a file with ids of `id_size`.
-    pub fn heap_item(&mut self, id_size: IdSize, item: &HeapItem<'_>, out: &mut Vec<u8>) {
+    /// Writes a record of the heap dump, or a piece of one, from a file with ids of `id_size`.
+    ///
+    /// # Errors
+    /// Those of `out`. What is left of the dump is then not printed.
+    pub fn heap_item(
+        &mut self,
+        id_size: IdSize,
+        item: &HeapItem<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         // The dump is taken out so that names can be looked up meanwhile.
         let Some(mut dump) = self.heap.open.take() else {
-            return;
+            return Ok(());
         };
         let mut printer = Printer {
             names: self,
@@ -131,71 +142,78 @@ impl TextEncoder {
         };
         match *item {
             HeapItem::Record(ref record) => {
-                printer.record(&mut dump, record, None);
+                printer.record(&mut dump, record, None)?;
                 dump.long = None;
             }
             HeapItem::Head { ref record, length } => {
-                dump.long = printer.record(&mut dump, record, Some(length));
+                dump.long = printer.record(&mut dump, record, Some(length))?;
             }
-            HeapItem::Piece { bytes, last } => printer.piece(&mut dump, bytes, last),
+            HeapItem::Piece { bytes, last } => printer.piece(&mut dump, bytes, last)?,
         }
         self.heap.open = Some(dump);
+        Ok(())
     }
 
     /// Ends the heap dump.
-    pub fn heap_end(&mut self, out: &mut Vec<u8>) {
-        if self.heap.open.take().is_some() {
-            out.extend_from_slice(b"HEAP DUMP END\n");
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn heap_end(&mut self, out: &mut impl Write) -> io::Result<()> {
+        match self.heap.open.take() {
+            Some(_) => out.write_all(b"HEAP DUMP END\n"),
+            None => Ok(()),
         }
     }
 
     /// Ends a heap dump that is not complete.
-    pub(super) fn heap_broke_off(&mut self, reason: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn heap_broke_off(&mut self, reason: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.heap.open = None;
         writeln!(out, "HEAP DUMP BROKE OFF ({})", printable(reason))
-            .expect("a Vec takes every write");
     }
 
-    /// Appends the records of a segment that the agent made.
-    pub(super) fn heap_content(&mut self, time: Micros, content: &[u8], out: &mut Vec<u8>) {
-        self.heap_segment(time, out);
+    /// Writes the records of a segment that the agent made.
+    pub(super) fn heap_content(
+        &mut self,
+        time: Micros,
+        content: &[u8],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        self.heap_segment(time, out)?;
         for record in HeapRecords::new(content, IdSize::Eight) {
             // Content that is none of ours ends here; nothing better can be done about it.
             let Ok(record) = record.and_then(|record| record.decode()) else {
-                return;
+                break;
             };
-            self.heap_item(IdSize::Eight, &HeapItem::Record(record), out);
+            self.heap_item(IdSize::Eight, &HeapItem::Record(record), out)?;
         }
+        Ok(())
     }
 
     /// The name of the class with this object.
-    fn name_of(&self, class: ObjectId) -> Cow<'_, str> {
-        match self.heap.loaded.get(&class) {
-            Some(&serial) => self.class_name(serial),
-            None => Cow::Borrowed(UNKNOWN),
-        }
+    fn name_of(&self, class: ObjectId) -> Option<&Arc<str>> {
+        self.names.class(*self.heap.loaded.get(&class)?)
     }
 }
 
 /// Prints records.
-struct Printer<'a> {
+struct Printer<'a, W> {
     names: &'a TextEncoder,
     id_size: IdSize,
-    out: &'a mut Vec<u8>,
+    out: &'a mut W,
 }
 
-impl Printer<'_> {
+impl<W: Write> Printer<'_, W> {
     /// Prints a record. Of a long one, which has `length` bytes of content, it returns what its pieces belong to.
     fn record(
         &mut self,
         dump: &mut Dump,
         record: &HeapRecord<'_>,
         length: Option<u64>,
-    ) -> Option<Long> {
+    ) -> io::Result<Option<Long>> {
         let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
         match *record {
-            HeapRecord::Root { object, root } => self.root(object, root),
-            HeapRecord::Class(ref class) => self.class(dump, class),
+            HeapRecord::Root { object, root } => self.root(object, root)?,
+            HeapRecord::Class(ref class) => self.class(dump, class)?,
             HeapRecord::Instance {
                 object,
                 trace,
@@ -206,14 +224,14 @@ impl Printer<'_> {
                 let index = class_of(&mut dump.classes, class, content);
                 let references = index.map_or(0, |index| dump.classes.references(index));
                 let size = instance_size(content, references, self.id_size);
-                self.object(b"OBJ ", object, size, trace);
-                self.put(b", class=");
-                self.end_with(dump, class);
+                self.object(b"OBJ ", object, size, trace)?;
+                self.put(b", class=")?;
+                self.end_with(dump, class)?;
                 if length.is_some() {
-                    return index.map(|index| Long::Fields(index, Vec::new()));
+                    return Ok(index.map(|index| Long::Fields(index, Vec::new())));
                 }
                 if let Some(index) = index {
-                    self.fields(dump, index, fields);
+                    self.fields(dump, index, fields)?;
                 }
             }
             HeapRecord::ObjectArray {
@@ -223,10 +241,10 @@ impl Printer<'_> {
                 elements,
             } => {
                 let count = content(elements) / self.id_size.bytes();
-                self.array(object, array_size(BasicType::Object, count), trace, count);
-                self.end_with(dump, class);
-                self.elements(elements, 0);
-                return Some(Long::Elements(0));
+                self.array(object, array_size(BasicType::Object, count), trace, count)?;
+                self.end_with(dump, class)?;
+                self.elements(elements, 0)?;
+                return Ok(Some(Long::Elements(0)));
             }
             HeapRecord::PrimitiveArray {
                 object,
@@ -235,41 +253,42 @@ impl Printer<'_> {
                 elements,
             } => {
                 let count = content(elements) / element.size(8) as u64;
-                self.primitive_array(object, trace, element, count);
+                self.primitive_array(object, trace, element, count)?;
             }
             HeapRecord::PrimitiveArrayWithoutData {
                 object,
                 trace,
                 element,
                 length,
-            } => self.primitive_array(object, trace, element, length.into()),
+            } => self.primitive_array(object, trace, element, length.into())?,
             HeapRecord::HeapInfo { .. } => {}
         }
-        None
+        Ok(None)
     }
 
-    fn piece(&mut self, dump: &mut Dump, bytes: &[u8], last: bool) {
+    fn piece(&mut self, dump: &mut Dump, bytes: &[u8], last: bool) -> io::Result<()> {
         let long = match dump.long.take() {
             Some(Long::Elements(next)) => {
-                self.elements(bytes, next);
+                self.elements(bytes, next)?;
                 Long::Elements(next + bytes.len() as u64 / self.id_size.bytes())
             }
             Some(Long::Fields(class, mut fields)) => {
                 fields.extend_from_slice(bytes);
                 if last {
-                    self.fields(dump, class, &fields);
+                    self.fields(dump, class, &fields)?;
                 }
                 Long::Fields(class, fields)
             }
-            None => return,
+            None => return Ok(()),
         };
         dump.long = Some(long).filter(|_| !last);
+        Ok(())
     }
 
-    fn root(&mut self, object: ObjectId, root: Root) {
-        self.put(b"ROOT ");
-        self.hex(object.0);
-        self.put(b" (kind=<");
+    fn root(&mut self, object: ObjectId, root: Root) -> io::Result<()> {
+        self.put(b"ROOT ")?;
+        self.hex(object.0)?;
+        self.put(b" (kind=<")?;
         let kind: &[u8] = match root {
             Root::Unknown => b"unknown",
             Root::JniGlobal { .. } => b"JNI global ref",
@@ -288,99 +307,98 @@ impl Printer<'_> {
             Root::JniMonitor { .. } => b"JNI monitor",
             Root::Unreachable => b"unreachable",
         };
-        self.put(kind);
-        self.put(b">");
+        self.put(kind)?;
+        self.put(b">")?;
         match root {
             Root::JniGlobal { reference } => {
-                self.put(b", id=");
-                self.hex(reference);
-                self.number(b", trace=", NO_TRACE);
+                self.put(b", id=")?;
+                self.hex(reference)?;
+                self.number(b", trace=", NO_TRACE)?;
             }
             Root::JniLocal { thread, frame }
             | Root::JavaFrame { thread, frame }
             | Root::JniMonitor { thread, frame } => {
-                self.number(b", thread=", thread.0.into());
+                self.number(b", thread=", thread.0.into())?;
                 // -1 is no frame.
-                self.put(if frame < 0 { b", frame=-" } else { b", frame=" });
-                put_decimal(self.out, frame.unsigned_abs().into());
+                self.put(if frame < 0 { b", frame=-" } else { b", frame=" })?;
+                put_decimal(self.out, frame.unsigned_abs().into())?;
             }
             Root::NativeStack { thread } | Root::ThreadBlock { thread } => {
-                self.number(b", thread=", thread.0.into());
+                self.number(b", thread=", thread.0.into())?;
             }
             Root::StickyClass => {
-                self.put(b", name=");
-                self.name(object);
+                self.put(b", name=")?;
+                self.name(object)?;
             }
             Root::Thread { thread, trace } => {
-                self.number(b", id=", thread.0.into());
-                self.number(b", trace=", trace.0.into());
+                self.number(b", id=", thread.0.into())?;
+                self.number(b", trace=", trace.0.into())?;
             }
             _ => {}
         }
-        self.put(b")\n");
+        self.put(b")\n")
     }
 
-    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) {
-        self.put(b"CLS ");
-        self.hex(class.class.0);
-        self.put(b" (name=");
-        self.name(class.class);
-        self.number(b", trace=", class.trace.0.into());
-        self.put(b")\n");
+    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> io::Result<()> {
+        self.put(b"CLS ")?;
+        self.hex(class.class.0)?;
+        self.put(b" (name=")?;
+        self.name(class.class)?;
+        self.number(b", trace=", class.trace.0.into())?;
+        self.put(b")\n")?;
         for (label, object) in [
             (&b"\tsuper\t\t"[..], class.super_class),
             (b"\tloader\t\t", class.loader),
             (b"\tsigners\t\t", class.signers),
             (b"\tdomain\t\t", class.protection_domain),
         ] {
-            self.reference(label, object.0);
+            self.reference(&[label], object.0)?;
         }
         for &(name, value) in class.statics.iter() {
             if let Value::Object(object) = value {
-                let label = [b"\tstatic ", self.names.string(name).as_bytes(), b"\t"].concat();
-                self.reference(&label, object.0);
+                let name = self.names.string(name);
+                self.reference(&[b"\tstatic ", name.as_bytes(), b"\t"], object.0)?;
             }
         }
         for &(index, value) in class.constants.iter() {
             if let Value::Object(object) = value {
                 let label = format!("\tconstant pool entry {index}\t");
-                self.reference(label.as_bytes(), object.0);
+                self.reference(&[label.as_bytes()], object.0)?;
             }
         }
         dump.classes.add(0, class, self.id_size);
         let references = class.fields.iter();
         let references = references.filter(|(_, kind)| *kind == BasicType::Object);
-        let labels = references.map(|&(name, _)| self.label(name)).collect();
-        dump.labels.push(labels);
-        dump.endings.push(self.ending(class.class));
+        let labels = references.map(|&(name, _)| self.names.names.string(name).cloned());
+        dump.labels.push(labels.collect());
+        dump.names.push(self.names.name_of(class.class).cloned());
+        Ok(())
     }
 
-    /// What stands before the value of a field.
-    fn label(&self, name: StringId) -> Box<[u8]> {
-        let name = self.names.string(name);
-        let tabs = if name.len() < 8 { "\t\t" } else { "\t" };
-        format!("\t{name}{tabs}").into_bytes().into()
-    }
-
-    fn fields(&mut self, dump: &Dump, class: ClassIndex, fields: &[u8]) {
+    fn fields(&mut self, dump: &Dump, class: ClassIndex, fields: &[u8]) -> io::Result<()> {
         for declared in dump.classes.chain(class) {
             let fields = &fields[declared.base..];
             let labels = &dump.labels[declared.class.number()];
             for (&place, label) in declared.references.iter().zip(labels) {
-                self.reference(label, id_at(&fields[place as usize..], self.id_size));
+                let name = label.as_deref().unwrap_or(UNKNOWN).as_bytes();
+                let tabs = if name.len() < 8 { &b"\t\t"[..] } else { b"\t" };
+                let object = id_at(&fields[place as usize..], self.id_size);
+                self.reference(&[b"\t", name, tabs], object)?;
             }
         }
+        Ok(())
     }
 
-    fn elements(&mut self, elements: &[u8], first: u64) {
+    fn elements(&mut self, elements: &[u8], first: u64) -> io::Result<()> {
         let ids = elements.chunks_exact(self.id_size.bytes() as usize);
         for (index, id) in (first..).zip(ids) {
             let id = id_at(id, self.id_size);
             if id != 0 {
-                self.number(b"\t[", index);
-                self.reference(b"]\t\t", id);
+                self.number(b"\t[", index)?;
+                self.reference(&[b"]\t\t"], id)?;
             }
         }
+        Ok(())
     }
 
     fn primitive_array(
@@ -389,137 +407,79 @@ impl Printer<'_> {
         trace: TraceSerial,
         element: BasicType,
         count: u64,
-    ) {
-        self.array(object, array_size(element, count), trace, count);
-        self.put(java_name(element).as_bytes());
-        self.put(b"[])\n");
+    ) -> io::Result<()> {
+        self.array(object, array_size(element, count), trace, count)?;
+        self.put(java_name(element).as_bytes())?;
+        self.put(b"[])\n")
     }
 
-    fn array(&mut self, object: ObjectId, size: u64, trace: TraceSerial, count: u64) {
-        self.object(b"ARR ", object, size, trace);
-        self.number(b", nelems=", count);
-        self.put(b", elem type=");
+    fn array(
+        &mut self,
+        object: ObjectId,
+        size: u64,
+        trace: TraceSerial,
+        count: u64,
+    ) -> io::Result<()> {
+        self.object(b"ARR ", object, size, trace)?;
+        self.number(b", nelems=", count)?;
+        self.put(b", elem type=")
     }
 
-    fn object(&mut self, kind: &[u8], object: ObjectId, size: u64, trace: TraceSerial) {
-        self.put(kind);
-        self.hex(object.0);
-        self.number(b" (sz=", size);
-        self.number(b", trace=", trace.0.into());
+    fn object(
+        &mut self,
+        kind: &[u8],
+        object: ObjectId,
+        size: u64,
+        trace: TraceSerial,
+    ) -> io::Result<()> {
+        self.put(kind)?;
+        self.hex(object.0)?;
+        self.number(b" (sz=", size)?;
+        self.number(b", trace=", trace.0.into())
     }
 
     /// The class of an object, and the end of its line.
-    fn end_with(&mut self, dump: &mut Dump, class: ObjectId) {
-        match dump.classes.find(class) {
-            Some(index) => self.put(&dump.endings[index.number()]),
-            None => {
-                let ending = self.ending(class);
-                self.put(&ending);
-            }
-        }
-    }
-
-    fn ending(&self, class: ObjectId) -> Box<[u8]> {
-        let name = self.names.name_of(class);
-        format!("{name}@{:x})\n", class.0).into_bytes().into()
+    fn end_with(&mut self, dump: &mut Dump, class: ObjectId) -> io::Result<()> {
+        let name = match dump.classes.find(class) {
+            Some(index) => dump.names[index.number()].as_ref(),
+            None => self.names.name_of(class),
+        };
+        let name = name.map_or(UNKNOWN, |name| name);
+        self.out.write_all(name.as_bytes())?;
+        self.put(b"@")?;
+        self.hex(class.0)?;
+        self.put(b")\n")
     }
 
     /// A line, unless the reference is null.
     #[inline]
-    fn reference(&mut self, label: &[u8], object: u64) {
-        if object != 0 {
-            self.put(label);
-            self.hex(object);
-            self.put(b"\n");
+    fn reference(&mut self, label: &[&[u8]], object: u64) -> io::Result<()> {
+        if object == 0 {
+            return Ok(());
         }
+        label.iter().try_for_each(|part| self.put(part))?;
+        self.hex(object)?;
+        self.put(b"\n")
     }
 
-    fn name(&mut self, class: ObjectId) {
-        let name = self.names.name_of(class);
-        self.out.extend_from_slice(name.as_bytes());
-    }
-
-    #[inline]
-    fn number(&mut self, label: &[u8], value: u64) {
-        self.put(label);
-        put_decimal(self.out, value);
+    fn name(&mut self, class: ObjectId) -> io::Result<()> {
+        let name = self.names.name_of(class).map_or(UNKNOWN, |name| name);
+        self.out.write_all(name.as_bytes())
     }
 
     #[inline]
-    fn hex(&mut self, value: u64) {
-        put_hex(self.out, value);
+    fn number(&mut self, label: &[u8], value: u64) -> io::Result<()> {
+        self.put(label)?;
+        put_decimal(self.out, value)
     }
 
     #[inline]
-    fn put(&mut self, text: &[u8]) {
-        self.out.extend_from_slice(text);
+    fn hex(&mut self, value: u64) -> io::Result<()> {
+        put_hex(self.out, value)
     }
-}
 
-fn java_name(element: BasicType) -> &'static str {
-    match element {
-        BasicType::Object => "java.lang.Object",
-        BasicType::Boolean => "boolean",
-        BasicType::Char => "char",
-        BasicType::Float => "float",
-        BasicType::Double => "double",
-        BasicType::Byte => "byte",
-        BasicType::Short => "short",
-        BasicType::Int => "int",
-        BasicType::Long => "long",
-    }
-}
-
-/// A class's name as in Java source. The VM's own dumper writes it as in class files: `java/lang/String`, `[[I`.
-#[must_use]
-pub fn source_name(name: &str) -> Cow<'_, str> {
-    let element = name.trim_start_matches('[');
-    let dimensions = name.len() - element.len();
-    if dimensions == 0 {
-        return if name.contains('/') {
-            name.replace('/', ".").into()
-        } else {
-            name.into()
-        };
-    }
-    let kind = match element {
-        "Z" => BasicType::Boolean,
-        "C" => BasicType::Char,
-        "F" => BasicType::Float,
-        "D" => BasicType::Double,
-        "B" => BasicType::Byte,
-        "S" => BasicType::Short,
-        "I" => BasicType::Int,
-        "J" => BasicType::Long,
-        _ => BasicType::Object,
-    };
-    let element = match element.strip_prefix('L').and_then(|e| e.strip_suffix(';')) {
-        Some(class) => class.replace('/', "."),
-        None if kind == BasicType::Object => return name.into(),
-        None => java_name(kind).to_owned(),
-    };
-    (element + &"[]".repeat(dimensions)).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_the_source() {
-        for (name, source) in [
-            ("java/lang/String", "java.lang.String"),
-            ("java.lang.String", "java.lang.String"),
-            ("[I", "int[]"),
-            ("[[Z", "boolean[][]"),
-            ("[[Ljava/util/Map$Entry;", "java.util.Map$Entry[][]"),
-            ("int[]", "int[]"),
-            ("Main$$Lambda+0x00007f/12", "Main$$Lambda+0x00007f.12"),
-            ("[", "["),
-            ("[Ljava", "[Ljava"),
-            ("", ""),
-        ] {
-            assert_eq!(source_name(name), source);
-        }
+    #[inline]
+    fn put(&mut self, text: &[u8]) -> io::Result<()> {
+        self.out.write_all(text)
     }
 }

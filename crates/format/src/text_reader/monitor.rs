@@ -93,6 +93,8 @@ fn thread_state(text: &str) -> Option<ThreadState> {
     let (suspended, interrupted, in_native) = (prefix("S|"), prefix("intr|"), prefix("native|"));
     Some(ThreadState {
         thread: ThreadSerial(thread.parse().ok()?),
+        // The line has no name.
+        name: String::new(),
         trace: TraceSerial(trace.parse().ok()?),
         status: match status {
             "R" => ThreadStatus::Runnable,

@@ -31,7 +31,7 @@ pub(super) fn read<R: Read>(
         if matches!(word, Some("percent" | "rank")) {
             continue;
         }
-        let (site, part) = site(line, names).ok_or_else(|| lines.unexpected(ROW_FORM))?;
+        let (site, part) = site(line, names, flags).ok_or_else(|| lines.unexpected(ROW_FORM))?;
         sites.push(site);
         parts.push(part);
     }
@@ -39,12 +39,17 @@ pub(super) fn read<R: Read>(
         let values = sites.iter().map(value);
         values.fold(0, u64::saturating_add)
     };
+    let whole = shares::whole(&parts);
+    let (live_bytes, allocated_bytes) = match flags & SITES_BY_ALLOCATION {
+        0 => (whole, sum(|site| site.allocated_bytes)),
+        _ => (sum(|site| site.live_bytes), whole),
+    };
     let record = Record::AllocSites {
         flags,
         cutoff: 0.0,
-        live_bytes: shares::whole(&parts),
+        live_bytes,
         live_instances: sum(|site| site.live_instances),
-        allocated_bytes: sum(|site| site.allocated_bytes),
+        allocated_bytes,
         allocated_instances: sum(|site| site.allocated_instances),
         sites: sites.into(),
     };
@@ -63,7 +68,7 @@ fn begin(line: &str) -> Option<(u16, &str)> {
     Some((flags, date.trim_start()))
 }
 
-fn site(line: &str, names: &mut Names) -> Option<(AllocSite, shares::Part)> {
+fn site(line: &str, names: &mut Names, flags: u16) -> Option<(AllocSite, shares::Part)> {
     let ([rank, own, accumulated, numbers @ .., trace], name) = row::words::<8>(line)?;
     rank.parse::<u64>().ok()?;
     let mut values = [0; 4];
@@ -87,7 +92,10 @@ fn site(line: &str, names: &mut Names) -> Option<(AllocSite, shares::Part)> {
         allocated_instances,
     };
     let part = shares::Part {
-        amount: live_bytes,
+        amount: match flags & SITES_BY_ALLOCATION {
+            0 => live_bytes,
+            _ => allocated_bytes,
+        },
         own: row::share(own)?,
         accumulated: row::share(accumulated)?,
     };

@@ -244,3 +244,26 @@ fn what_means_nothing_is_named() {
         "byte 0: PRIMITIVE ARRAY DUMP has the element type 2, which means nothing"
     );
 }
+
+#[test]
+fn a_boolean_that_holds_2_is_true() {
+    let class = |value| {
+        let statics = vec![(StringId(5), Value::Boolean(value))].into();
+        let mut bytes = Vec::new();
+        HeapRecord::Class(ClassDump {
+            statics,
+            ..ClassDump::default()
+        })
+        .write(&mut bytes);
+        bytes
+    };
+    let mut bytes = class(true);
+    let place = (0..bytes.len()).find(|&at| bytes[at] != class(false)[at]);
+    bytes[place.expect("the value is in there")] = 2;
+    let record = HeapRecords::new(&bytes, IdSize::Eight).next();
+    let record = record.expect("a record").expect("a whole one");
+    let HeapRecord::Class(read) = record.decode().expect("a sound one") else {
+        panic!("no class");
+    };
+    assert_eq!(read.statics[..], [(StringId(5), Value::Boolean(true))]);
+}

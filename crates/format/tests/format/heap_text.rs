@@ -137,16 +137,18 @@ fn text_of(file: &[u8]) -> String {
         let offset = entry.offset;
         match entry.item {
             Item::Record(ref record) => encoder.record(entry.time, record, &mut text),
-            Item::HeapDumpEnd => encoder.heap_end(&mut text),
+            Item::HeapDumpEnd => encoder.heap_end(&mut text).expect("a Vec"),
             Item::HeapDump { .. } => {
                 let time = entry.time;
                 if !encoder.has_heap_totals() {
                     let totals = reader.count_heap_dump(offset).expect("a cursor goes back");
                     encoder.heap_totals(totals);
                 }
-                encoder.heap_segment(time, &mut text);
+                encoder.heap_segment(time, &mut text).expect("a Vec");
                 while let Some(entry) = reader.read_heap().expect("a sound dump") {
-                    encoder.heap_item(id_size, &entry.item, &mut text);
+                    encoder
+                        .heap_item(id_size, &entry.item, &mut text)
+                        .expect("a Vec");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The format as its users see it: encoders, reader and checker from outside the crate.
 
 mod binary;
+mod bounds;
 mod broke_off;
 mod check;
 mod command;

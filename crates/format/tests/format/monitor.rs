@@ -16,6 +16,7 @@ fn text(encoder: &mut dyn Encoder, record: &MonitorRecord<'_>) -> String {
 fn state(thread: u32, status: ThreadStatus) -> ThreadState {
     ThreadState {
         thread: ThreadSerial(thread),
+        name: String::new(),
         trace: TraceSerial(300_000),
         status,
         suspended: false,
@@ -36,6 +37,8 @@ fn dump() -> MonitorRecord<'static> {
     threads[0].interrupted = true;
     threads[0].in_native = true;
     threads[1].interrupted = true;
+    threads[1].name = "main".to_owned();
+    threads[2].name = "two\nlines \"".to_owned();
     let monitors = vec![
         MonitorState {
             signature: "Ljava/lang/Object;".to_owned(),
@@ -94,8 +97,8 @@ fn a_dump_prints_threads_and_monitors() {
     let expected = "\
 MONITOR DUMP BEGIN
     THREAD 200001, trace 300000, status: S|intr|native|R
-    THREAD 200002, trace 300000, status: intr|SL
-    THREAD 200003, trace 300000, status: MW
+    THREAD 200002, trace 300000, status: intr|SL \"main\"
+    THREAD 200003, trace 300000, status: MW \"two?lines \"\"
     THREAD 200004, trace 300000, status: CW
     THREAD 200005, trace 300000, status: ZO
     THREAD 200006, trace 300000, status: NS

@@ -196,6 +196,60 @@ SITES END
 }
 
 #[test]
+fn shares_of_sites_are_of_the_bytes_that_order_them() {
+    let sites = |flags| Record::AllocSites {
+        flags,
+        cutoff: 0.0,
+        live_bytes: 100,
+        live_instances: 10,
+        allocated_bytes: 1_000,
+        allocated_instances: 90,
+        sites: vec![
+            site(None, 0, 9, [20, 2, 900, 80]),
+            site(None, 0, 9, [5, 1, 50, 5]),
+        ]
+        .into(),
+    };
+    let shares = |flags| -> Vec<String> {
+        let body = body_of(&[sites(flags)]);
+        let rows = body.lines().filter(|line| line.contains('%'));
+        rows.map(|row| row[6..19].to_owned()).collect()
+    };
+    assert_eq!(shares(0), ["20.00% 20.00%", " 5.00% 25.00%"]);
+    let by_allocation = shares(SITES_BY_ALLOCATION);
+    assert_eq!(by_allocation, ["90.00% 90.00%", " 5.00% 95.00%"]);
+}
+
+#[test]
+fn what_is_known_of_the_run_stands_in_the_head() {
+    let facts = vec![
+        ("JDK", "17.0.15+6".to_owned()),
+        ("Options", "cpu=samples,file=a\nTRACE 1:".to_owned()),
+    ];
+    let mut out = Vec::new();
+    TextEncoder::of_run(facts).start(Millis(0), &mut out);
+    let text = String::from_utf8(out).expect("UTF-8");
+    let mut lines = text.lines();
+    assert!(
+        lines
+            .next()
+            .expect("a line")
+            .starts_with("JAVA PROFILE 1.0.1, created ")
+    );
+    let head: Vec<&str> = lines.by_ref().take(4).collect();
+    assert_eq!(
+        head,
+        [
+            "",
+            "JDK:        17.0.15+6",
+            "Options:    cpu=samples,file=a?TRACE 1:",
+            ""
+        ]
+    );
+    assert!(lines.any(|line| line == "--------"));
+}
+
+#[test]
 fn a_name_cannot_forge_a_line() {
     let text = b"a\"\nTHREAD END (id = 1)\r\t\0\x1b[2J\x7f\xc3\xa9\xff\xe2\x98\x83";
     let body = body_of(&[

@@ -6,25 +6,17 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use hprof_format::{HeapRecords, IdSize};
 
+use super::blocks::{id_of, look_up};
 use super::bytes::u8;
 use super::source::Source;
-use super::survey::{Survey, has_content};
+use super::survey::Survey;
 use crate::engines::heap_dump::DumpError;
 
 type Set = HashSet<u64, FixedState>;
 
 /// An archive refers to some thousand classes. What is longer is the program's.
 const LONGEST: u32 = 1_000_000;
-
-/// Records of the heap that were looked at together.
-pub(super) struct Block {
-    pub(super) offset: u64,
-    pub(super) length: usize,
-    /// The lowest and the highest id of their objects.
-    pub(super) ids: (u64, u64),
-}
 
 /// Arrays with elements that lead nowhere.
 #[derive(Default)]
@@ -48,7 +40,11 @@ impl Dangling {
         for class in survey.classes.values() {
             missing.remove(&class.object);
         }
-        remove_what_is_there(source, survey, &mut missing)?;
+        let mut sorted: Vec<u64> = missing.iter().copied().collect();
+        sorted.sort_unstable();
+        look_up(source, &survey.blocks, &sorted, |_, record, _| {
+            missing.remove(&id_of(record));
+        })?;
         for elements in arrays.values_mut() {
             elements.retain(|id| missing.contains(id));
             elements.sort_unstable();
@@ -68,41 +64,4 @@ impl Dangling {
             }
         }
     }
-}
-
-/// Reads only the blocks that could have one.
-fn remove_what_is_there(
-    source: &Source,
-    survey: &Survey,
-    missing: &mut Set,
-) -> Result<(), DumpError> {
-    let mut sorted: Vec<u64> = missing.iter().copied().collect();
-    sorted.sort_unstable();
-    for block in &survey.blocks {
-        let (low, high) = block.ids;
-        let first = sorted.partition_point(|&id| id < low);
-        if sorted.get(first).is_none_or(|&id| id > high) {
-            continue;
-        }
-        let bytes = source.read_at(block.offset, block.length)?;
-        for record in HeapRecords::new(&bytes, IdSize::Eight) {
-            // A large array may be cut; it is the last of its block.
-            let Ok(record) = record else { break };
-            if has_content(record.kind()) {
-                missing.remove(&u8(record.bytes(), 1));
-            }
-        }
-        if has_content_at(&bytes) {
-            missing.remove(&u8(&bytes, 1));
-        }
-    }
-    Ok(())
-}
-
-/// Whether the bytes start with an object.
-fn has_content_at(bytes: &[u8]) -> bool {
-    let kind = bytes
-        .first()
-        .and_then(|&tag| hprof_format::HeapKind::from_tag(tag));
-    bytes.len() > 8 && kind.is_some_and(has_content)
 }

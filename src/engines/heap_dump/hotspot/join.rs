@@ -10,6 +10,13 @@ pub(super) struct Join {
 }
 
 impl Join {
+    /// Adds more.
+    pub(super) fn extend(&mut self, entries: impl Iterator<Item = (u64, u32)>) {
+        let mut all = std::mem::take(&mut self.entries);
+        all.extend(entries);
+        *self = Self::new(all);
+    }
+
     /// Ids need not be in order; an object without an id (0) is gone.
     pub(super) fn new(mut entries: Vec<(u64, u32)>) -> Self {
         entries.retain(|&(id, _)| id != 0);
@@ -68,6 +75,8 @@ mod tests {
         ];
         assert_eq!(found, right);
         assert_eq!(asked.map(|id| join.find_anywhere(id)), right);
+        join.extend([(20, 2)].into_iter());
+        assert_eq!([10, 20, 30].map(|id| join.find(id)), [1, 2, 3].map(Some));
         assert_eq!(Join::new(Vec::new()).find(1), None);
     }
 }

@@ -4,11 +4,14 @@
 //! dump all tracked objects are put into a list inside the heap. It is in the dump like everything else: its elements are
 //! the addresses of the objects, in our order. Threads and classes stand in the list too, behind the objects. Two passes
 //! over the VM's file (`source`) follow: the first (`survey`) finds the list and what else must be known before, the
-//! second (`rewrite`) puts the records out, with our numbers (`numbering`, `join`) and without the list.
+//! second (`rewrite`) puts the records out, with our numbers (`numbering`, `join`) and without what the agent itself has in
+//! the heap: this list, those of earlier dumps that have not been collected yet, the name of the file.
 
+mod blocks;
 mod bytes;
 mod class_dump;
 mod dangling;
+mod fillers;
 mod join;
 mod numbering;
 mod rewrite;
@@ -16,12 +19,13 @@ mod source;
 mod survey;
 mod temporary;
 
+use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
-use crate::jvmti::{Env, Jni, ObjectList, VmDumper};
+use crate::jvmti::{Env, Jni, Local, ObjectList, OwnObjects, VmDumper, characters};
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
@@ -32,7 +36,7 @@ use bytes::u8;
 use dangling::Dangling;
 use join::Join;
 use numbering::{Known, Numbering};
-use rewrite::Rewriter;
+use rewrite::{LEFT_OUT, Rewriter};
 use source::Source;
 use survey::{Array, Survey, Wanted};
 use temporary::{Folder, Place};
@@ -43,6 +47,7 @@ pub struct VmEngine {
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
     place: Place,
+    own: OwnObjects,
 }
 
 /// Bytes that the heap must have room for beyond twice what the list takes: a heap that is nearly full belongs to the
@@ -57,8 +62,9 @@ struct List<'a> {
     meaning: Meaning,
 }
 
-/// What the elements of a list are: objects with a trace, then classes, then threads.
+/// What the elements of a list are: the agent's own objects, then objects with a trace, then classes, then threads.
 struct Meaning {
+    own: usize,
     objects: Vec<TraceId>,
     classes: Vec<ClassId>,
     threads: Vec<ThreadSerial>,
@@ -72,6 +78,7 @@ impl VmEngine {
             tables,
             stacks,
             place: Place::beside(target),
+            own: OwnObjects::new(env),
         }
     }
 
@@ -86,17 +93,23 @@ impl VmEngine {
             let classes = self.env.loaded_classes(jni)?;
             let tracked = subject.tracked.len();
             // The sweeper may bring more before the list is full.
-            let room = tracked + tracked / 16 + 1_000 + classes.len() + subject.threads.len();
+            let room = tracked + tracked / 16 + 2_000 + classes.len() + subject.threads.len();
             if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
                 return Err(DumpError::NoRoom);
             }
             let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
+            list.for_each_array(|array| self.own.add(jni, array));
             let mut meaning = Meaning {
+                own: 0,
                 objects: Vec::with_capacity(tracked),
                 classes: Vec::with_capacity(classes.len()),
                 threads: Vec::with_capacity(subject.threads.len()),
             };
             let mut fits = true;
+            self.own.for_each(jni, |object| {
+                fits = fits && list.push(object);
+                meaning.own += 1;
+            });
             subject.tracked.for_each(jni, &mut |object, trace| {
                 fits = fits && list.push(object);
                 meaning.objects.extend(fits.then_some(trace));
@@ -120,6 +133,20 @@ impl VmEngine {
         Err(DumpError::NoRoom)
     }
 
+    fn name_in_the_heap<'a>(
+        &self,
+        jni: Jni<'a>,
+        dumper: VmDumper,
+        name: &CStr,
+    ) -> Result<Local<'a>, DumpError> {
+        let name = dumper.path(jni, name).ok_or(DumpError::NoRoom)?;
+        self.own.add(jni, name.object());
+        if let Some(characters) = characters(jni, &name) {
+            self.own.add(jni, characters.object());
+        }
+        Ok(name)
+    }
+
     /// Has the VM dump, and finds the list in it. The file has no name any more when this returns.
     fn dump_and_survey(
         &self,
@@ -131,17 +158,17 @@ impl VmEngine {
         ))?;
         let folder: Folder = self.place.make()?;
         let name = folder.name_for_the_vm()?;
+        let name = self.name_in_the_heap(jni, dumper, &name)?;
         let List { list, meaning } = self.list(jni, dumper, subject)?;
         let wanted = Wanted {
             reference: list.reference(),
             lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
-            layouts: !subject.primitive_fields,
             primitive_arrays: subject.primitive_arrays,
         };
         let start = Instant::now();
         dumper.dump(jni, &name).map_err(DumpError::Vm)?;
         let pause = start.elapsed();
-        drop(list);
+        drop((list, name));
         let mut source = Source::open(&folder.file())?;
         drop(folder);
         let mut survey = Survey::new(wanted);
@@ -157,23 +184,31 @@ impl HeapDumper for VmEngine {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError> {
-        let (mut source, survey, meaning, pause) = self.dump_and_survey(jni, subject)?;
+        let (mut source, mut survey, meaning, pause) = self.dump_and_survey(jni, subject)?;
         let arrays = Arrays::find(&source, &survey)?;
         let mut known = Known::default();
-        let made_at = arrays.read(&source, meaning, &mut known)?;
+        let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
+        survey.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
         // Classes get their ids in this dump before a trace names them: readers take the first that they see.
         let numbering = Numbering::new(&self.tables, line_numbers, &survey, &known, output);
         let mut serials = Serials::default();
         let serial = |(id, trace)| (id, serials.get(trace, output));
-        let traces = Join::new(made_at.into_iter().map(serial).collect());
-        let totals = survey.totals_without(arrays.ids());
+        let made_at = made_at.into_iter().map(serial);
+        let left_out = own.iter().map(|&id| (id, LEFT_OUT));
+        let mut traces = Join::new(made_at.chain(left_out).collect());
+        let suspects = std::mem::take(&mut survey.ints).into_iter();
+        let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
+        let fillers = fillers::find(&mut source, &survey, suspects)?;
+        survey.leave_out(&source, &fillers)?;
+        traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
+        let totals = survey.totals();
         let dumped = Dumped {
             objects: totals.objects,
             bytes: totals.bytes,
             pause,
         };
-        let left_out = arrays.ids().collect();
+        let left_out = own.into_iter().collect();
         let dangling = Dangling::find(&source, &survey, &left_out)?;
         output.totals(dumped.objects, dumped.bytes);
         source.rewind()?;
@@ -204,8 +239,7 @@ impl HeapDumper for VmEngine {
 
 /// The arrays of the list, as the dump has them.
 struct Arrays {
-    outer: u64,
-    chunks: Vec<(u64, Array)>,
+    chunks: Vec<Array>,
 }
 
 impl Arrays {
@@ -214,46 +248,44 @@ impl Arrays {
             offset: 0,
             what: "the list of tracked objects is not in it",
         };
-        let find = || {
-            let outer = survey.list?;
-            Some((outer, survey.array(outer)?))
-        };
-        let (outer, array) = find().ok_or(missing)?;
+        let outer = survey.list.and_then(|outer| survey.array(outer));
+        let array = outer.ok_or(missing)?;
         let ids = source.read_at(array.offset, array.length as usize * 8)?;
         let chunks = ids
             .chunks_exact(8)
             .map(|id| u8(id, 0))
-            .filter_map(|id| Some((id, survey.array(id)?)))
+            .filter_map(|id| survey.array(id))
             .collect();
-        Ok(Self { outer, chunks })
+        Ok(Self { chunks })
     }
 
-    fn ids(&self) -> impl Iterator<Item = u64> {
-        let chunks = self.chunks.iter().map(|&(id, _)| id);
-        chunks.chain([self.outer])
-    }
-
-    /// Reads what the elements are; the answer has the ids of objects and their traces.
+    /// Reads what the elements are.
     fn read(
         &self,
         source: &Source,
         meaning: Meaning,
         known: &mut Known,
-    ) -> Result<Vec<(u64, TraceId)>, DumpError> {
+    ) -> Result<Listed, DumpError> {
         let Meaning {
+            own,
             objects,
             classes,
             threads,
         } = meaning;
-        let mut entries = Vec::with_capacity(objects.len());
+        let mut listed = Listed {
+            own: Vec::with_capacity(own),
+            made_at: Vec::with_capacity(objects.len()),
+        };
         let mut objects = objects.into_iter();
         let mut classes = classes.into_iter();
         let mut threads = threads.into_iter();
-        for &(_, chunk) in &self.chunks {
+        for chunk in &self.chunks {
             let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
             for id in elements.chunks_exact(8).map(|id| u8(id, 0)) {
-                if let Some(trace) = objects.next() {
-                    entries.push((id, trace));
+                if listed.own.len() < own {
+                    listed.own.push(id);
+                } else if let Some(trace) = objects.next() {
+                    listed.made_at.push((id, trace));
                 } else if let Some(class) = classes.next() {
                     known.classes.insert(id, class);
                 } else if let Some(thread) = threads.next() {
@@ -261,8 +293,17 @@ impl Arrays {
                 }
             }
         }
-        Ok(entries)
+        listed.own.sort_unstable();
+        Ok(listed)
     }
+}
+
+/// What stands in the list.
+struct Listed {
+    /// The agent's own objects, sorted.
+    own: Vec<u64>,
+    /// Objects and where they were made.
+    made_at: Vec<(u64, TraceId)>,
 }
 
 /// The serial numbers of traces that have been put out.

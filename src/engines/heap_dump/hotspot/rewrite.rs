@@ -18,6 +18,9 @@ use crate::engines::heap_dump::{DumpError, DumpOutput};
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
+/// Stands for the trace of an object that is left out.
+pub(super) const LEFT_OUT: u32 = 0;
+
 /// Where the serial number of an object's trace is, and of the thread of a root.
 const SERIAL: usize = 9;
 /// Where a thread root has the serial number of its trace.
@@ -42,7 +45,7 @@ pub(super) struct Rewriter<'a> {
     pub(super) no_trace: u32,
     /// The number of a thread that nobody knows.
     pub(super) no_thread: u32,
-    /// Our own arrays, which are left out.
+    /// The objects that are left out; their traces are [`LEFT_OUT`].
     pub(super) left_out: HashSet<u64, FixedState>,
     /// Arrays some of whose elements become null.
     pub(super) dangling: Dangling,
@@ -139,14 +142,18 @@ impl Rewriter<'_> {
     fn rewrite(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
         match kind {
             HeapKind::Instance => {
-                self.put_trace(record);
+                if !self.put_trace(record) {
+                    return Fate::LeftOut;
+                }
                 if !self.primitive_fields {
                     self.zero_fields(record);
                 }
                 Fate::Kept
             }
             HeapKind::PrimitiveArray => {
-                self.put_trace(record);
+                if !self.put_trace(record) {
+                    return Fate::LeftOut;
+                }
                 if self.primitive_arrays {
                     return Fate::Kept;
                 }
@@ -154,10 +161,9 @@ impl Rewriter<'_> {
                 Fate::Cut(PRIMITIVE_ELEMENTS)
             }
             HeapKind::ObjectArray => {
-                if self.left_out.contains(&u8(record, 1)) {
+                if !self.put_trace(record) {
                     return Fate::LeftOut;
                 }
-                self.put_trace(record);
                 self.dangling.clear(u8(record, 1), &mut record[ELEMENTS..]);
                 Fate::Kept
             }
@@ -171,11 +177,13 @@ impl Rewriter<'_> {
         }
     }
 
+    /// `false` for an object that is left out.
     #[inline]
-    fn put_trace(&mut self, record: &mut [u8]) {
+    fn put_trace(&mut self, record: &mut [u8]) -> bool {
         self.has_objects = true;
-        let trace = self.traces.find(u8(record, 1));
-        put_u4(record, SERIAL, trace.unwrap_or(self.no_trace));
+        let trace = self.traces.find(u8(record, 1)).unwrap_or(self.no_trace);
+        put_u4(record, SERIAL, trace);
+        trace != LEFT_OUT
     }
 
     fn rewrite_class(&mut self, record: &mut [u8]) {

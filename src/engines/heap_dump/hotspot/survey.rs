@@ -7,10 +7,10 @@ use hprof_format::{
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
 };
 
+use super::blocks::{Block, id_of, look_up};
 use super::bytes::{u4, u8};
 use super::class_dump;
-use super::dangling::Block;
-use super::source::{Progress, Visitor};
+use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 
 type Map<K, V> = HashMap<K, V, FixedState>;
@@ -22,8 +22,6 @@ pub(super) struct Wanted {
     pub(super) reference: u64,
     /// The length of the outer array, and of those in it.
     pub(super) lengths: [u32; 2],
-    /// Whether the layout of classes is asked for.
-    pub(super) layouts: bool,
     /// Whether primitive arrays will have their elements.
     pub(super) primitive_arrays: bool,
 }
@@ -40,18 +38,20 @@ pub(super) struct Survey {
     pub(super) threads: Vec<Thread>,
     /// The ids of classes that have a record in the dump.
     described: HashSet<u64, FixedState>,
-    /// By class id, where they are asked for.
+    /// By class id.
     pub(super) layouts: Map<u64, Layout>,
     /// The object that the reference holds.
     pub(super) list: Option<u64>,
     /// The objects that JNI references hold.
     pub(super) globals: Vec<u64>,
     pub(super) blocks: Vec<Block>,
+    /// Arrays of `int`: what fills gaps in the heap is one too.
+    pub(super) ints: Vec<u64>,
     /// Arrays of references that may have to be looked at again.
     arrays: Map<u64, Array>,
     /// The lowest and the highest id of the objects in the block that is being looked at.
     ids: (u64, u64),
-    pub(super) counter: HeapCounter,
+    counter: HeapCounter,
 }
 
 /// A LOAD CLASS record.
@@ -132,6 +132,7 @@ impl Survey {
             list: None,
             globals: Vec::new(),
             blocks: Vec::new(),
+            ints: Vec::new(),
             arrays: Map::default(),
             ids: NO_IDS,
             counter: HeapCounter::new(IdSize::Eight),
@@ -146,20 +147,22 @@ impl Survey {
             .collect()
     }
 
-    /// What the dump holds without those arrays.
-    pub(super) fn totals_without(&self, arrays: impl Iterator<Item = u64>) -> HeapTotals {
-        let mut ours = HeapCounter::new(IdSize::Eight);
-        for array in arrays.filter_map(|id| self.array(id)) {
-            ours.item(&HeapItem::Head {
-                record: list_head(ObjectId(0)),
-                length: u64::from(array.length) * 8,
-            });
-        }
-        let (all, ours) = (self.counter.totals(), ours.totals());
-        HeapTotals {
-            objects: all.objects - ours.objects,
-            bytes: all.bytes - ours.bytes,
-        }
+    /// Counts objects no longer; their ids are sorted.
+    pub(super) fn leave_out(&mut self, source: &Source, ids: &[u64]) -> Result<(), DumpError> {
+        let blocks = std::mem::take(&mut self.blocks);
+        look_up(source, &blocks, ids, |kind, record, length| {
+            if ids.binary_search(&id_of(record)).is_ok() {
+                let (record, length) = self.shape(kind, record, length);
+                self.counter.remove(&HeapItem::Head { record, length });
+            }
+        })?;
+        self.blocks = blocks;
+        Ok(())
+    }
+
+    /// What the dump holds without what is left out.
+    pub(super) fn totals(&self) -> HeapTotals {
+        self.counter.totals()
     }
 
     /// Where the elements of one of the arrays are that were looked for.
@@ -175,6 +178,9 @@ impl Survey {
             record: record_head,
             length,
         });
+        if kind == HeapKind::PrimitiveArray && record[17] == BasicType::Int as u8 {
+            self.ints.push(id);
+        }
         if kind != HeapKind::ObjectArray {
             return;
         }
@@ -232,7 +238,7 @@ impl Survey {
         }
         let record = record.bytes();
         match kind {
-            HeapKind::Class if self.wanted.layouts => {
+            HeapKind::Class => {
                 let layout = Layout {
                     super_class: u8(record, class_dump::SUPER_CLASS),
                     fields: class_dump::field_types(record),

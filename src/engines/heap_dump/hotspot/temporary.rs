@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +16,8 @@ use parking_lot::Mutex;
 /// Where temporary folders go.
 pub(super) struct Place {
     parent: PathBuf,
+    /// What the names of the folders of all programs with this target begin with.
+    prefix: String,
     name: String,
     next: AtomicU32,
     /// The folder that is there now.
@@ -42,9 +44,11 @@ impl Place {
             _ => PathBuf::from("."),
         };
         let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let prefix = format!(".{name}.");
         Self {
             parent,
-            name: format!(".{name}.{}", std::process::id()),
+            name: format!("{prefix}{}", std::process::id()),
+            prefix,
             next: AtomicU32::new(0),
             current: Arc::default(),
         }
@@ -52,6 +56,35 @@ impl Place {
 
     /// A folder that was not there before.
     pub(super) fn make(&self) -> io::Result<Folder> {
+        self.sweep();
+        loop {
+            let folder = self.make_one()?;
+            // Another program may have swept it before it was locked.
+            if folder.path.exists() {
+                return Ok(folder);
+            }
+        }
+    }
+
+    /// Removes the folders that killed programs have left behind. One in use is locked, also by a program in another
+    /// container, whose number says nothing here.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.parent) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_left_behind = name
+                .to_str()
+                .and_then(|name| program_of(name, &self.prefix))
+                .is_some_and(|program| !Path::new("/proc").join(program.to_string()).exists());
+            if is_left_behind {
+                let _ = remove_unlocked(&entry.path());
+            }
+        }
+    }
+
+    fn make_one(&self) -> io::Result<Folder> {
         let path = loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let path = self.parent.join(format!("{}.{number}", self.name));
@@ -62,8 +95,11 @@ impl Place {
         };
         let path = path.map_err(|error| at(&self.parent, error))?;
         *self.current.lock() = Some(path.clone());
+        let handle = File::open(&path).map_err(|error| at(&path, error))?;
+        // A file system without locks leaves it to the number of the process.
+        let _ = handle.try_lock();
         Ok(Folder {
-            handle: File::open(&path).map_err(|error| at(&path, error))?,
+            handle,
             path,
             current: self.current.clone(),
         })
@@ -74,6 +110,28 @@ impl Place {
         if let Some(path) = self.current.lock().take() {
             let _ = fs::remove_dir_all(path);
         }
+    }
+}
+
+/// The process that a folder is of, from `<prefix><process>.<number>`.
+fn program_of(name: &str, prefix: &str) -> Option<u32> {
+    let (program, number) = name.strip_prefix(prefix)?.split_once('.')?;
+    number.parse::<u32>().ok()?;
+    program.parse().ok()
+}
+
+/// Removes a folder of this user that nobody has locked.
+fn remove_unlocked(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    // It belongs to the user of this process.
+    let own = fs::metadata("/proc/self")?.uid();
+    if !metadata.is_dir() || metadata.uid() != own {
+        return Ok(());
+    }
+    let handle = File::open(path)?;
+    match handle.try_lock() {
+        Ok(()) => fs::remove_dir_all(path),
+        Err(_) => Ok(()),
     }
 }
 
@@ -150,6 +208,30 @@ mod tests {
         place.clear();
         assert_eq!(files(parent.path()), 2);
         place.clear();
+    }
+
+    #[test]
+    fn folders_of_killed_programs_are_swept_and_no_others() {
+        let (parent, target) = target("x.hprof");
+        let make = |name: &str| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).expect("a folder");
+            fs::write(path.join(FILE), "a dump").expect("a file");
+            path
+        };
+        // No process has such a number.
+        let killed = make(".x.hprof.4000000001.0");
+        let in_use = make(".x.hprof.4000000002.0");
+        let lock = File::open(&in_use).expect("a folder");
+        lock.try_lock().expect("not locked yet");
+        let alive = make(&format!(".x.hprof.{}.7", std::process::id()));
+        let others = [
+            make(".y.hprof.4000000001.0"),
+            make(".x.hprof.4000000001.old"),
+        ];
+        drop(Place::beside(&target).make().expect("room"));
+        assert!(!killed.exists());
+        assert!(in_use.exists() && alive.exists() && others.iter().all(|path| path.exists()));
     }
 
     #[test]

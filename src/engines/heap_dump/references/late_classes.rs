@@ -76,8 +76,8 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(candidates)
     }
 
-    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, or has been unloaded
-    /// since. Of others the classes are described.
+    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, has been replaced by
+    /// the VM while it was loaded, or has been unloaded since. Of others the classes are described.
     fn dormant_class(&mut self, classes: &Classes, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));
         let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {

@@ -93,6 +93,11 @@ impl Numbers {
         Some(Tag::new(self.last, length))
     }
 
+    /// Whether the tag is that of a tracked object which is not special.
+    pub(super) fn is_tracked(&self, tag: Tag) -> bool {
+        (1..=self.tracked.len() as u64).contains(&tag.number())
+    }
+
     /// What is special about an object.
     pub(super) fn special(&self, tag: Tag) -> Option<Special> {
         self.entry(tag).map(|&(special, ..)| special)
@@ -157,6 +162,9 @@ mod tests {
         assert_eq!(numbers.trace(thread), TraceSerial(300_002));
         assert_eq!(numbers.object(other), ObjectId(1_005));
         assert_eq!((numbers.trace(other), other.length()), (UNSEEN, 5));
+        let is_tracked = [Tag::NONE, Tag::new(2, 7), class, other];
+        let is_tracked = is_tracked.map(|tag| numbers.is_tracked(tag));
+        assert_eq!(is_tracked, [false, true, false, false]);
         assert_eq!(numbers.special(Tag::NONE), None);
         assert_eq!(numbers.trace(Tag::NONE), UNSEEN);
     }

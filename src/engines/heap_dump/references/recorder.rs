@@ -1,6 +1,8 @@
 //! The walk itself: everything that is told of one object becomes its record.
 
 use fixedbitset::FixedBitSet;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use hprof_format::{HeapRecord, ObjectId};
 
 use super::chunk_writer::{Pieces, big_endian, write_at, write_bits};
@@ -28,6 +30,10 @@ pub(super) struct Recorder<'r, 'o> {
     pub(super) strangers: Vec<Stranger>,
     /// `java.lang.Class` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
+    /// Those of them that were tracked, and so had tags before they were met.
+    tracked_strange_classes: HashSet<u64, FixedState>,
+    /// The number of the class `java.lang.Class`.
+    class_of_classes: Option<u64>,
     /// Objects that a global reference of ours holds.
     held: FixedBitSet,
     pub(super) failure: Option<&'static str>,
@@ -71,6 +77,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         roots: Roots<'r>,
         held: FixedBitSet,
     ) -> Self {
+        let class_of_classes = classes.class.map(|place| classes.get(place).tag.number());
         Self {
             numbers,
             classes,
@@ -83,6 +90,8 @@ impl<'r, 'o> Recorder<'r, 'o> {
             content: Vec::new(),
             strangers: Vec::new(),
             strange_classes: Vec::new(),
+            tracked_strange_classes: HashSet::default(),
+            class_of_classes,
             held,
             failure: None,
         }
@@ -178,16 +187,27 @@ impl<'r, 'o> Recorder<'r, 'o> {
         if tag == Tag::NONE {
             tag = self.numbers.add(length)?;
             *referee.tag = tag.0;
-            let class = self.classes.place(self.numbers, Tag(referee.class));
-            if class.is_some() && class == self.classes.class {
+            if self.is_class(referee) {
                 self.strange_classes.push(tag);
             }
         } else if tag.length() != length {
             // It was tagged before the walk.
             tag = Tag::new(tag.number(), length);
             *referee.tag = tag.0;
+        } else if self.is_class(referee)
+            && self.numbers.is_tracked(tag)
+            && self.tracked_strange_classes.insert(tag.number())
+        {
+            // A class that is known has the tag of one. The VM holds objects of others: it replaces some classes while
+            // they load, and keeps the first for a while.
+            self.strange_classes.push(tag);
         }
         Some(tag)
+    }
+
+    /// Whether the object is a `java.lang.Class`.
+    fn is_class(&self, referee: &Referee<'_>) -> bool {
+        Some(Tag(referee.class).number()) == self.class_of_classes
     }
 
     fn go_on(&self) -> Visit {
@@ -219,7 +239,7 @@ impl HeapVisitor for Recorder<'_, '_> {
         }
         let place = self.classes.place(self.numbers, class);
         let is_virtual_thread = place.is_some_and(|place| self.classes.is_virtual_thread(place));
-        let is_class = place.is_some() && place == self.classes.class;
+        let is_class = self.classes.place(self.numbers, tag).is_some();
         let output = &mut *self.pieces.output;
         if let Some(root) =
             self.roots

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hprof_format::{HeapRecords, IdSize, Line, Record};
+use hprof_format::{HeapRecords, IdSize, Line, Record, source_name};
 
 use super::{Dump, File};
 
@@ -52,7 +52,7 @@ impl Parser {
                 name,
                 ..
             } => {
-                let name = self.strings[&name.0].clone();
+                let name = source_name(&self.strings[&name.0]).into_owned();
                 self.names.insert(class_object.0, name.clone());
                 self.names_by_serial.insert(serial.0, name);
             }

@@ -1,0 +1,272 @@
+//! A program that says it is a JVM.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// What the program does when it is asked.
+const SAYS: &str = "FAKE_SAYS";
+/// What it writes into the reply file, as text, or sends.
+const TEXT: &str = "FAKE_TEXT";
+
+#[derive(Clone, Copy)]
+pub enum Says {
+    /// It does not listen.
+    Nothing,
+    /// It takes the request and keeps the connection.
+    Waits,
+    /// It closes the connection.
+    Closes,
+    /// It ends.
+    Ends,
+    /// It sends for ever.
+    Endless,
+    /// It sends this.
+    Sends(&'static str),
+    /// It writes this into the reply file, and is content.
+    Replies(&'static str),
+    /// It writes this into the reply file, and ends.
+    RepliesAndEnds(&'static str),
+}
+
+impl Says {
+    fn name(self) -> (&'static str, &'static str) {
+        match self {
+            Says::Nothing => ("nothing", ""),
+            Says::Waits => ("waits", ""),
+            Says::Closes => ("closes", ""),
+            Says::Ends => ("ends", ""),
+            Says::Endless => ("endless", ""),
+            Says::Sends(text) => ("sends", text),
+            Says::Replies(text) => ("replies", text),
+            Says::RepliesAndEnds(text) => ("replies and ends", text),
+        }
+    }
+}
+
+/// The program itself. It lives as long as somebody holds its standard input.
+pub fn run() {
+    let says = std::env::var(SAYS).expect("what to say");
+    let socket = socket(std::process::id());
+    if says != "nothing" {
+        let _ = fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        std::thread::spawn(move || {
+            listener
+                .incoming()
+                .flatten()
+                .for_each(|stream| answer(stream, &says));
+        });
+    }
+    println!("\nready");
+    let _ = std::io::stdin().read(&mut [0]);
+    let _ = fs::remove_file(&socket);
+    std::process::exit(0);
+}
+
+fn answer(mut stream: UnixStream, says: &str) {
+    let mut words = Vec::new();
+    for _ in 0..5 {
+        let mut word = Vec::new();
+        let mut byte = [0];
+        while stream.read(&mut byte).is_ok_and(|count| count == 1) && byte != [0] {
+            word.extend(byte);
+        }
+        words.push(String::from_utf8_lossy(&word).into_owned());
+    }
+    if words[0].is_empty() {
+        return;
+    }
+    let reply = words[4]
+        .split(',')
+        .find_map(|word| word.strip_prefix("reply="));
+    let reply = reply.unwrap_or_default();
+    println!("asked {reply}");
+    let text = std::env::var(TEXT).expect("a text");
+    match says {
+        "waits" => std::mem::forget(stream),
+        "ends" => std::process::exit(0),
+        "endless" => while stream.write_all(&[b'0'; 4096]).is_ok() {},
+        "sends" => drop(stream.write_all(text.as_bytes())),
+        "replies" => {
+            fs::write(reply, text).expect("a reply");
+            let _ = stream.write_all(b"0\nreturn code: 0\n");
+        }
+        "replies and ends" => {
+            fs::write(reply, text).expect("a reply");
+            std::process::exit(0)
+        }
+        _ => {}
+    }
+}
+
+/// Such a program.
+pub struct Fake {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    pub pid: u32,
+    library: PathBuf,
+    _folder: TempDir,
+}
+
+impl Fake {
+    pub fn new(says: Says) -> Self {
+        Self::with(says, &[])
+    }
+
+    /// With arguments, which mean nothing to it.
+    pub fn with(says: Says, arguments: &[&str]) -> Self {
+        let folder = folder();
+        let program = program(folder.path());
+        let command = Command::new(&program);
+        Self::start(command, says, arguments, folder)
+    }
+
+    /// With its executable in a folder of this name.
+    pub fn within(name: &OsStr, says: Says) -> Self {
+        let folder = folder();
+        let inner = folder.path().join(name);
+        fs::create_dir(&inner).expect("a folder");
+        let program = program(&inner);
+        let mut command = Command::new(&program);
+        // The test harness takes no other words than UTF-8.
+        command.arg0("program");
+        let mut fake = Self::start(command, says, &[], folder);
+        fake.library = program;
+        fake
+    }
+
+    /// Below a shell that runs `script`, with the program in `$@`; the shell itself is started by `runner`.
+    pub fn below(says: Says, runner: &[&str], script: &str) -> Self {
+        let folder = folder();
+        let program = program(folder.path());
+        let mut command = Command::new(runner[0]);
+        command.args(&runner[1..]);
+        command.args(["bash", "-c", script, "bash"]).arg(program);
+        let mut fake = Self::start(command, says, &[], folder);
+        fake.pid = descendant(fake.pid).expect("the program");
+        fake
+    }
+
+    fn start(mut command: Command, says: Says, arguments: &[&str], folder: TempDir) -> Self {
+        let (name, text) = says.name();
+        let mut child = command
+            .args(["--exact", "program", "--ignored", "--nocapture"])
+            .args(arguments)
+            .env(SAYS, name)
+            .env(TEXT, text)
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut fake = Self {
+            pid: child.id(),
+            child,
+            output,
+            library: folder.path().join("libjvm.so"),
+            _folder: folder,
+        };
+        fake.line("ready");
+        fake
+    }
+
+    /// Waits for a line that begins so; returns the rest of it.
+    fn line(&mut self, start: &str) -> String {
+        let lines = self.output.by_ref().lines();
+        let mut found = lines.map_while(Result::ok).filter_map(|line| {
+            line.strip_prefix(start)
+                .map(|rest| rest.trim_start().to_owned())
+        });
+        found
+            .next()
+            .unwrap_or_else(|| panic!("it never said {start}"))
+    }
+
+    /// Waits for a request; returns the name of its reply file.
+    pub fn reply(&mut self) -> PathBuf {
+        self.line("asked").into()
+    }
+
+    /// Ends it; whether it was asked for anything.
+    pub fn was_asked(mut self) -> bool {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("UTF-8");
+        rest.contains("asked")
+    }
+
+    /// `hprof` for it, with what it says is its agent.
+    pub fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));
+        command.args([verb, &self.pid.to_string(), "--agent"]);
+        command.arg(&self.library);
+        command
+    }
+
+    /// What `hprof` says, and whether it is content.
+    pub fn hprof(&self, verb: &str) -> (bool, String) {
+        let output = self.command(verb).output().expect("hprof");
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+        (output.status.success(), text)
+    }
+
+    /// What `hprof` says when it refuses.
+    pub fn refusal(&self, verb: &str) -> String {
+        let (content, text) = self.hprof(verb);
+        assert!(!content, "{text}");
+        text
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        // Where a shell is between, its program ends with its standard input.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        let _ = fs::remove_file(socket(self.pid));
+    }
+}
+
+/// Where a VM of that number listens.
+pub fn socket(pid: u32) -> PathBuf {
+    Path::new("/tmp").join(format!(".java_pid{pid}"))
+}
+
+/// A folder outside /tmp that everybody can read.
+fn folder() -> TempDir {
+    let folder = TempDir::new_in("/var/tmp").expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    folder
+}
+
+/// This executable, named as a VM.
+fn program(folder: &Path) -> PathBuf {
+    let program = folder.join("libjvm.so");
+    // By another process: a file that is open to be written, here or in a child of another test, cannot be run.
+    let mut copy = Command::new("cp");
+    copy.arg(std::env::current_exe().expect("a path"))
+        .arg(&program);
+    assert!(copy.status().expect("cp").success());
+    program
+}
+
+/// The process below this one that runs the program.
+fn descendant(pid: u32) -> Option<u32> {
+    let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    if command.split('\0').next()?.ends_with("/libjvm.so") {
+        return Some(pid);
+    }
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let mut children = children.split_whitespace();
+    children.find_map(|child| descendant(child.parse().ok()?))
+}

@@ -1,0 +1,14 @@
+//! `hprof attach`, `status`, `dump` and `stop` with programs that are not what they seem.
+//!
+//! The program is this test's own executable under the name libjvm.so: so it has a file of that name mapped, by which a JVM
+//! is known.
+
+mod answers;
+mod fake;
+mod hostile;
+
+#[test]
+#[ignore = "it is the program that the others ask"]
+fn program() {
+    fake::run();
+}

@@ -1,0 +1,28 @@
+//! What is fuzzed: each target takes bytes that a stranger may have made, and panics where the product would be wrong.
+//!
+//! `fuzz/fuzz_targets` runs them under libFuzzer (`scripts/fuzz`); `tests/seeds.rs` replays the seeds and what was found
+//! once, with the tests of the workspace.
+
+#![forbid(unsafe_code)]
+
+mod classes;
+mod files;
+mod requests;
+
+pub use classes::instrumenter;
+pub use files::{checker, reader, text, text_reader};
+pub use requests::{commands, options};
+
+/// A target.
+pub type Target = fn(&[u8]);
+
+/// All targets, by the names of their binaries and of the folders with their seeds.
+pub const TARGETS: [(&str, Target); 7] = [
+    ("reader", reader),
+    ("checker", checker),
+    ("text", text),
+    ("text_reader", text_reader),
+    ("instrumenter", instrumenter),
+    ("options", options),
+    ("commands", commands),
+];

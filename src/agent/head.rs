@@ -1,0 +1,44 @@
+//! What the head of a text profile says of the run.
+
+use crate::jvmti::{BoolFlag, Env};
+
+/// The collectors of HotSpot by the flags that choose them.
+const COLLECTORS: [(BoolFlag, &str); 7] = [
+    (BoolFlag::UseG1Gc, "G1"),
+    (BoolFlag::UseParallelGc, "Parallel"),
+    (BoolFlag::UseSerialGc, "Serial"),
+    (BoolFlag::UseZgc, "Z"),
+    (BoolFlag::UseShenandoahGc, "Shenandoah"),
+    (BoolFlag::UseEpsilonGc, "Epsilon"),
+    (BoolFlag::UseConcMarkSweepGc, "CMS"),
+];
+
+/// What is known when the profile begins; how long it took is known at its end. `options` are those that were given.
+pub(super) fn facts(env: Env, options: &str) -> Vec<(&'static str, String)> {
+    let now = chrono::Local::now().format("%a %b %e %H:%M:%S %Y");
+    let begun = match env.is_loading() {
+        true => "Started",
+        false => "Attached",
+    };
+    vec![
+        ("JDK", jdk(env)),
+        ("Collector", collector(env).to_owned()),
+        ("Options", options.to_owned()),
+        ("Process", std::process::id().to_string()),
+        (begun, now.to_string()),
+    ]
+}
+
+/// `17.0.15+6 (OpenJDK 64-Bit Server VM, Eclipse Adoptium)`.
+fn jdk(env: Env) -> String {
+    let [version, name, vendor] = [c"java.vm.version", c"java.vm.name", c"java.vm.vendor"]
+        .map(|name| env.property(name).unwrap_or_else(|| "?".to_owned()));
+    format!("{version} ({name}, {vendor})")
+}
+
+fn collector(env: Env) -> &'static str {
+    let flags = env.flags();
+    let is_used = |flag| flags.as_ref().is_some_and(|flags| flags.is_on(flag));
+    let mut used = COLLECTORS.iter().filter(|(flag, _)| is_used(*flag));
+    used.next().map_or("?", |(_, name)| name)
+}

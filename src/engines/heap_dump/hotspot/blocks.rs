@@ -1,0 +1,64 @@
+//! Parts of the dump's heap, for a second look at some of its objects.
+
+use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
+
+use super::bytes::u8;
+use super::source::Source;
+use super::survey::has_content;
+use crate::engines::heap_dump::DumpError;
+
+/// Records of the heap that were looked at together.
+pub(super) struct Block {
+    pub(super) offset: u64,
+    pub(super) length: usize,
+    /// The lowest and the highest id of their objects.
+    pub(super) ids: (u64, u64),
+}
+
+/// Shows objects with some ids, which are sorted, and perhaps others: the start of each one's record and the length of
+/// it. Reads only the blocks that could have one.
+pub(super) fn look_up(
+    source: &Source,
+    blocks: &[Block],
+    sorted: &[u64],
+    mut look: impl FnMut(HeapKind, &[u8], u64),
+) -> Result<(), DumpError> {
+    for block in blocks {
+        let (low, high) = block.ids;
+        let first = sorted.partition_point(|&id| id < low);
+        if sorted.get(first).is_none_or(|&id| id > high) {
+            continue;
+        }
+        let bytes = source.read_at(block.offset, block.length)?;
+        let mut records = HeapRecords::new(&bytes, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) if has_content(record.kind()) => {
+                    let record_bytes = record.bytes();
+                    look(record.kind(), record_bytes, record_bytes.len() as u64);
+                }
+                Some(Ok(_)) => {}
+                // A large array may be cut; it is the last of its block.
+                Some(Err(HeapError::Incomplete { needed, .. })) => {
+                    let cut = &bytes[start..];
+                    let kind = HeapKind::from_tag(cut[0]).filter(|&kind| has_content(kind));
+                    if let Some(kind) = kind.filter(|_| cut.len() > HEAD) {
+                        look(kind, cut, needed);
+                    }
+                    break;
+                }
+                Some(Err(_)) | None => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of an object's record before its content, at the most.
+const HEAD: usize = 25;
+
+/// The id of an object, at the start of its record.
+pub(super) fn id_of(record: &[u8]) -> u64 {
+    u8(record, 1)
+}

@@ -1,0 +1,195 @@
+//! Arrays that are no objects of the program.
+//!
+//! Where the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump has
+//! it like any other (JDK 21 gives it a class of its own, but not in the dump). A filler was never allocated, so nobody saw
+//! it being made, and nothing refers to it. The same holds for an array that was made before the agent could see it and is
+//! garbage, and for the empty ones that the VM hangs on classes where no dump shows it: no reader can tell of either how it
+//! was reached, so they are left out as well.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, RawHeapRecord, Value,
+};
+
+use super::bytes::u8;
+use super::source::{Progress, Source, Visitor};
+use super::survey::Survey;
+use crate::engines::heap_dump::DumpError;
+
+/// More than so many arrays that nobody saw being made are not looked at: 8 MB.
+const MOST_SUSPECTS: usize = 1_000_000;
+/// Where an instance has its class, and where its fields start.
+const INSTANCE_CLASS: usize = 13;
+const INSTANCE_FIELDS: usize = 25;
+/// Where an array of references has its class, and where its elements start.
+const ARRAY_CLASS: usize = 17;
+const ELEMENTS: usize = 25;
+/// The classes of arrays that can hold an `int[]`.
+const HOLDERS: [&str; 4] = [
+    "[Ljava/lang/Object;",
+    "[[I",
+    "[Ljava/lang/Cloneable;",
+    "[Ljava/io/Serializable;",
+];
+
+/// Those of `suspects`, the ids of arrays, that nothing in the dump refers to; sorted. Leaves `source` at its end.
+pub(super) fn find(
+    source: &mut Source,
+    survey: &Survey,
+    suspects: Vec<u64>,
+) -> Result<Vec<u64>, DumpError> {
+    if suspects.is_empty() || suspects.len() > MOST_SUSPECTS {
+        return Ok(Vec::new());
+    }
+    let mut search = Search::new(survey, suspects);
+    source.rewind()?;
+    source.visit(&mut search)?;
+    let mut fillers: Vec<u64> = search.suspects.into_iter().collect();
+    fillers.sort_unstable();
+    Ok(fillers)
+}
+
+/// Looks at all references.
+struct Search<'s> {
+    survey: &'s Survey,
+    suspects: HashSet<u64, FixedState>,
+    /// A bit for each hash of a suspect, so that hardly any other id is looked up.
+    filter: Box<[u64; FILTER_WORDS]>,
+    holders: Vec<u64>,
+    /// Where instances of a class have references.
+    references: HashMap<u64, Box<[u32]>, FixedState>,
+}
+
+/// 64 KB, which stay in a CPU's cache.
+const FILTER_WORDS: usize = 8 * 1024;
+
+/// The word and the bit of an id in the filter.
+fn filter_bit(id: u64) -> (usize, u64) {
+    let hash = (id >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 19);
+    ((hash >> 6) as usize, 1 << (hash & 63))
+}
+
+impl<'s> Search<'s> {
+    fn new(survey: &'s Survey, suspects: Vec<u64>) -> Self {
+        let mut filter = Box::new([0; FILTER_WORDS]);
+        for &id in &suspects {
+            let (word, bit) = filter_bit(id);
+            filter[word] |= bit;
+        }
+        let classes = survey.classes.values();
+        let holders = classes
+            .filter(|class| HOLDERS.contains(&&*survey.names.get(class.name)))
+            .map(|class| class.object);
+        Self {
+            survey,
+            suspects: suspects.into_iter().collect(),
+            filter,
+            holders: holders.collect(),
+            references: HashMap::default(),
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, id: u64) {
+        let (word, bit) = filter_bit(id);
+        if self.filter[word] & bit != 0 {
+            self.suspects.remove(&id);
+        }
+    }
+
+    fn instance(&mut self, record: &[u8]) {
+        let class = u8(record, INSTANCE_CLASS);
+        let survey = self.survey;
+        let references = self
+            .references
+            .entry(class)
+            .or_insert_with(|| references_of(survey, class));
+        let references = std::mem::take(references);
+        let fields = &record[INSTANCE_FIELDS..];
+        for &at in references.iter() {
+            if fields.len() >= at as usize + 8 {
+                self.meet(u8(fields, at as usize));
+            }
+        }
+        self.references.insert(class, references);
+    }
+
+    fn other(&mut self, record: &RawHeapRecord<'_>) {
+        match record.decode() {
+            Ok(HeapRecord::Root { object, .. }) => self.meet(object.0),
+            Ok(HeapRecord::Class(class)) => {
+                let statics = class.statics.iter().map(|&(_, value)| value);
+                let constants = class.constants.iter().map(|&(_, value)| value);
+                for value in statics.chain(constants) {
+                    if let Value::Object(object) = value {
+                        self.meet(object.0);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Visitor for Search<'_> {
+    fn record(&mut self, _: u8, _: &[u8]) -> Result<(), DumpError> {
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+        let mut records = HeapRecords::new(block, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) => match record.kind() {
+                    HeapKind::Instance => self.instance(record.bytes()),
+                    HeapKind::ObjectArray => {
+                        let record = record.bytes();
+                        if self.holders.contains(&u8(record, ARRAY_CLASS)) {
+                            let elements = record[ELEMENTS..].chunks_exact(8);
+                            elements.for_each(|id| self.meet(u8(id, 0)));
+                        }
+                    }
+                    HeapKind::PrimitiveArray => {}
+                    _ => self.other(&record),
+                },
+                Some(Err(HeapError::Incomplete { needed, .. })) if start == 0 => {
+                    let is_primitive =
+                        HeapKind::from_tag(block[0]) == Some(HeapKind::PrimitiveArray);
+                    // Its head is there, and says how long it is.
+                    return Ok(match is_primitive && block.len() > ELEMENTS {
+                        true => Progress::Done(needed),
+                        false => Progress::Needs(needed),
+                    });
+                }
+                None | Some(Err(HeapError::Incomplete { .. })) => {
+                    return Ok(Progress::Done(start as u64));
+                }
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + start as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Where instances of a class have references: fields of the class first, then those of its superclass, and so on.
+fn references_of(survey: &Survey, class: u64) -> Box<[u32]> {
+    let mut references = Vec::new();
+    let mut at = 0;
+    let mut next = survey.layouts.get(&class);
+    while let Some(layout) = next {
+        for &kind in &layout.fields {
+            if kind == BasicType::Object {
+                references.push(at);
+            }
+            at += kind.size(8) as u32;
+        }
+        next = survey.layouts.get(&layout.super_class);
+    }
+    references.into()
+}

@@ -1,0 +1,80 @@
+//! The few calls of Java code that the agent makes, none of them on a hot path: through the `jni` crate, which looks classes,
+//! methods and fields up and checks types.
+
+use jni::objects::{JObject, JValue};
+use jni::{jni_sig, jni_str};
+
+use super::jni::{Jni, Local, Object};
+
+impl<'a> Jni<'a> {
+    /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
+    pub(super) fn new_thread(self, name: &str) -> Option<Local<'a>> {
+        let thread = self.call(|env| {
+            let name = env.new_string(name)?;
+            let thread = env.new_object(
+                jni_str!("java/lang/Thread"),
+                jni_sig!("(Ljava/lang/String;)V"),
+                &[JValue::Object(&name)],
+            )?;
+            env.delete_local_ref(name);
+            Ok(thread.into_raw())
+        })?;
+        Local::new(self, thread)
+    }
+
+    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's
+    /// security manager forbids it (`false`).
+    pub fn exit(self, status: i32) -> bool {
+        let exited = self.call(|env| {
+            env.call_static_method(
+                jni_str!("java/lang/System"),
+                jni_str!("exit"),
+                jni_sig!("(I)V"),
+                &[JValue::Int(status)],
+            )?;
+            Ok(())
+        });
+        exited.is_some()
+    }
+
+    /// Has a class linked, which a class that was only loaded is not, so that the VM tells of its fields. None of its code
+    /// runs: it is linked by being asked for its public fields. Answers whether the VM did it.
+    pub fn link(self, class: Object<'_>) -> bool {
+        let linked = self.call(|env| {
+            // SAFETY: `class` is a valid reference that its owner deletes; `JObject` has no drop.
+            let class = unsafe { JObject::from_raw(env, class.raw) };
+            let fields = env.call_method(
+                &class,
+                jni_str!("getDeclaredFields0"),
+                jni_sig!("(Z)[Ljava/lang/reflect/Field;"),
+                &[JValue::Bool(true)],
+            )?;
+            env.delete_local_ref(fields.into_object()?);
+            Ok(())
+        });
+        linked.is_some()
+    }
+
+    /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
+    pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
+        let address = self.call(|env| {
+            // SAFETY: as in `link`.
+            let thread = unsafe { JObject::from_raw(env, thread.raw) };
+            env.get_field(&thread, jni_str!("eetop"), jni_sig!("J"))?
+                .j()
+        })?;
+        let address = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        (!address.is_null()).then_some(address)
+    }
+
+    /// Runs `body` with the crate's environment of this thread. `None` where a call fails; an exception that it left is
+    /// cleared, so that the program never sees it.
+    fn call<T>(self, body: impl FnOnce(&mut jni::Env<'_>) -> jni::errors::Result<T>) -> Option<T> {
+        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns; the guard
+        // does not leave this function.
+        let mut guard = unsafe { jni::AttachGuard::from_unowned(self.as_raw()) };
+        let answer = body(guard.borrow_env_mut());
+        let thrown = self.clear_exception();
+        answer.ok().filter(|_| !thrown)
+    }
+}

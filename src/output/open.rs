@@ -1,0 +1,335 @@
+//! Opens what `file=` names: never so that another user gets the profile, and never waiting for one.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Only the user may read a profile: names in it may be secret.
+const PRIVATE: u32 = 0o600;
+/// Links that lead to one another, at the most.
+const LINKS: usize = 40;
+/// How long a pipe may be without a reader: a script starts the reader and the program side by side.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the reader has come.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Bits of a mode: others may write; only owners may replace what is in a folder.
+const WRITABLE_BY_OTHERS: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// Why a file does not get the profile.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refuses.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// Its owner would read the profile.
+    #[error("it belongs to another user (uid {0})")]
+    Foreign(u32),
+    /// Somebody else decides where the link leads.
+    #[error("it is a link that other users control")]
+    ForeignLink,
+    /// A write would wait for a reader that may never come.
+    #[error("nobody reads from this pipe")]
+    NoReader,
+    /// A disk, say.
+    #[error("it is neither a file nor a pipe nor a terminal")]
+    Kind,
+    /// Its records would be lost.
+    #[error("another profile is being written into it")]
+    InUse,
+}
+
+impl FileError {
+    /// Whether another profile is being written there.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::InUse)
+    }
+
+    /// Whether the file was to be new, and is there.
+    pub fn exists_already(&self) -> bool {
+        matches!(self, Self::System(error) if error.kind() == ErrorKind::AlreadyExists)
+    }
+}
+
+/// What has been opened.
+pub(super) struct Opened {
+    pub(super) file: File,
+    /// Whether it is a plain file that nobody else writes to, and so may be emptied and cut.
+    pub(super) is_plain: bool,
+}
+
+/// Creates the file, or opens the one that is there; that is not emptied yet.
+pub(super) fn open(path: &Path) -> Result<Opened, FileError> {
+    let target = follow(path)?;
+    if !target.is_handed_over {
+        match create_new(&target.path) {
+            Err(error) if error.exists_already() => {}
+            created => return created,
+        }
+    }
+    let file = open_existing(&target)?;
+    let metadata = file.metadata()?;
+    let kind = metadata.file_type();
+    if !(kind.is_file() || kind.is_fifo() || kind.is_char_device()) {
+        return Err(FileError::Kind);
+    }
+    // From here on a slow reader is waited for.
+    rustix::io::ioctl_fionbio(&file, false).map_err(io::Error::from)?;
+    let is_plain = kind.is_file() && !target.is_handed_over;
+    if is_plain {
+        make_private(&file, &metadata)?;
+    } else if kind.is_fifo() && !target.is_handed_over && !is_trusted(&metadata) {
+        return Err(FileError::Foreign(metadata.uid()));
+    }
+    Ok(Opened { file, is_plain })
+}
+
+/// Creates the file; one that is there is an error, and so is a link.
+pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE)
+        .open(path)?;
+    lock(&file)?;
+    Ok(Opened {
+        file,
+        is_plain: true,
+    })
+}
+
+/// Where a path leads.
+struct Target {
+    path: PathBuf,
+    /// It names a descriptor of this process (`/dev/stdout`): whoever started the program chose the file and its mode.
+    is_handed_over: bool,
+}
+
+/// Follows links in the last part of a path, as far as nobody else controls where they lead.
+fn follow(path: &Path) -> Result<Target, FileError> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let link = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => found,
+            // What is missing is created, and what cannot be looked at cannot be opened.
+            _ => {
+                return Ok(Target {
+                    path,
+                    is_handed_over: false,
+                });
+            }
+        };
+        if is_of_proc(&link) {
+            return Ok(Target {
+                path,
+                is_handed_over: true,
+            });
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        if !is_trusted(&link) || !is_guarded(&fs::metadata(&folder)?) {
+            return Err(FileError::ForeignLink);
+        }
+        path = folder.join(fs::read_link(&path)?);
+    }
+    Err(io::Error::from_raw_os_error(libc::ELOOP).into())
+}
+
+fn open_existing(target: &Target) -> Result<File, FileError> {
+    let mut flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    if !target.is_handed_over {
+        flags |= libc::O_NOFOLLOW;
+    }
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .append(target.is_handed_over)
+        .custom_flags(flags);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match options.open(&target.path) {
+            Err(error) if is_unread_pipe(&error, &target.path) => {
+                if Instant::now() >= end {
+                    return Err(FileError::NoReader);
+                }
+                thread::sleep(LOOK);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+fn is_unread_pipe(error: &io::Error, path: &Path) -> bool {
+    error.raw_os_error() == Some(libc::ENXIO)
+        && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}
+
+/// Takes a file that was there before for the user alone.
+fn make_private(file: &File, metadata: &Metadata) -> Result<(), FileError> {
+    if metadata.uid() != own_id() {
+        return Err(FileError::Foreign(metadata.uid()));
+    }
+    lock(file)?;
+    file.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
+    Ok(())
+}
+
+/// Held until the file is closed.
+fn lock(file: &File) -> Result<(), FileError> {
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(FileError::InUse),
+        // Not every file system has locks.
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Whether it belongs to the user, or to root, who may do anything.
+fn is_trusted(metadata: &Metadata) -> bool {
+    metadata.uid() == own_id() || metadata.uid() == 0
+}
+
+/// Whether other users cannot replace the user's links in a folder.
+fn is_guarded(folder: &Metadata) -> bool {
+    is_trusted(folder) && folder.mode() & (WRITABLE_BY_OTHERS | STICKY) != WRITABLE_BY_OTHERS
+}
+
+fn is_of_proc(link: &Metadata) -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.dev() == link.dev())
+}
+
+fn own_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a folder")
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("a file").mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+
+    fn refusal(path: &Path) -> String {
+        match open(path) {
+            Ok(_) => panic!("{} was opened", path.display()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn is_root() -> bool {
+        let is_root = own_id() == 0;
+        if !is_root {
+            println!("skipped: only root can give a file to somebody else");
+        }
+        is_root
+    }
+
+    #[test]
+    fn a_file_that_was_there_becomes_private() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        fs::write(&path, "old").expect("a file");
+        set_mode(&path, 0o644);
+        assert!(open(&path).expect("it is ours").is_plain);
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn a_strangers_file_does_not_get_the_profile() {
+        if !is_root() {
+            return;
+        }
+        let folder = folder();
+        let path = folder.path().join("x");
+        fs::write(&path, "theirs").expect("a file");
+        set_mode(&path, 0o666);
+        chown(&path, Some(12_345), None).expect("root may");
+        assert_eq!(refusal(&path), "it belongs to another user (uid 12345)");
+        assert_eq!(mode(&path), 0o666);
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "theirs");
+    }
+
+    #[test]
+    fn links_are_followed_where_nobody_else_controls_them() {
+        let folder = folder();
+        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+        symlink("file", &link).expect("a link");
+        // Created at its other end.
+        open(&link).expect("both are ours");
+        assert_eq!(mode(&file), 0o600);
+        set_mode(folder.path(), 0o777);
+        assert_eq!(refusal(&link), "it is a link that other users control");
+        set_mode(folder.path(), 0o1777);
+        open(&link).expect("nobody else can replace it");
+        if is_root() {
+            std::os::unix::fs::lchown(&link, Some(12_345), None).expect("root may");
+            assert_eq!(refusal(&link), "it is a link that other users control");
+        }
+    }
+
+    #[test]
+    fn a_link_to_itself_leads_nowhere() {
+        let folder = folder();
+        let link = folder.path().join("link");
+        symlink("link", &link).expect("a link");
+        refusal(&link);
+    }
+
+    #[test]
+    fn a_descriptor_keeps_its_mode_and_its_content() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        fs::write(&path, "old").expect("a file");
+        set_mode(&path, 0o644);
+        let file = File::open(&path).expect("a file");
+        let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        let opened = open(Path::new(&name)).expect("it was handed over");
+        assert!(!opened.is_plain);
+        assert_eq!(mode(&path), 0o644);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_left_alone() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        let first = open(&path).expect("a new file");
+        assert_eq!(refusal(&path), "another profile is being written into it");
+        drop(first);
+        open(&path).expect("it is free again");
+    }
+
+    #[test]
+    fn a_folder_and_a_socket_are_refused() {
+        let folder = folder();
+        refusal(folder.path());
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+        refusal(&socket);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_given_up() {
+        let folder = folder();
+        let pipe = folder.path().join("pipe");
+        let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(mkfifo.expect("mkfifo").success());
+        assert_eq!(refusal(&pipe), "nobody reads from this pipe");
+    }
+}

@@ -1,0 +1,81 @@
+//! Room for the frames of a stack, as much as the stacks need that were seen.
+
+use crate::jvmti::Frame;
+
+/// Room at first. A stack that fills it is looked at again with more.
+const FIRST: usize = 64;
+/// How much more.
+const GROWTH: usize = 4;
+
+/// Frames of one stack at a time. `depth=65535` asks for a megabyte a thread, which few stacks ever fill.
+#[derive(Default)]
+pub struct StackBuffer {
+    room: Vec<Frame>,
+    count: usize,
+}
+
+impl StackBuffer {
+    /// Has `look` fill in the frames of a stack, innermost first and `depth` at the most, and say how many there are.
+    /// It is called again with more room where they may not have fitted.
+    #[inline]
+    pub fn take(&mut self, depth: usize, mut look: impl FnMut(&mut [Frame]) -> usize) {
+        loop {
+            let room = depth.min(self.room.len().max(FIRST));
+            if self.room.len() < room {
+                self.room.resize(room, Frame::default());
+            }
+            self.count = look(&mut self.room[..room]);
+            if self.count < room || room == depth {
+                return;
+            }
+            let more = depth.min(room * GROWTH);
+            self.room.resize(more, Frame::default());
+        }
+    }
+
+    /// What has been seen last.
+    #[inline]
+    pub fn frames(&self) -> &[Frame] {
+        &self.room[..self.count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at a stack of so many frames.
+    fn look(stack: usize) -> impl FnMut(&mut [Frame]) -> usize {
+        move |frames| {
+            let count = stack.min(frames.len());
+            for (frame, place) in frames[..count].iter_mut().zip(0..) {
+                frame.location = place;
+            }
+            count
+        }
+    }
+
+    fn seen(buffer: &StackBuffer) -> Vec<i64> {
+        buffer.frames().iter().map(|frame| frame.location).collect()
+    }
+
+    #[test]
+    fn the_room_grows_with_the_stacks_and_not_with_the_depth() {
+        let mut buffer = StackBuffer::default();
+        buffer.take(65_535, look(10));
+        assert_eq!(seen(&buffer), (0..10).collect::<Vec<i64>>());
+        assert_eq!(buffer.room.len(), FIRST);
+        buffer.take(65_535, look(1_000));
+        assert_eq!(seen(&buffer), (0..1_000).collect::<Vec<i64>>());
+        assert!(buffer.room.len() <= 4_096, "{}", buffer.room.len());
+    }
+
+    #[test]
+    fn a_stack_is_cut_at_the_depth() {
+        let mut buffer = StackBuffer::default();
+        for (depth, stack) in [(0, 9), (4, 9), (4, 3), (64, 64), (65, 70), (100, 1_000)] {
+            buffer.take(depth, look(stack));
+            assert_eq!(buffer.frames().len(), depth.min(stack), "{depth} {stack}");
+        }
+    }
+}

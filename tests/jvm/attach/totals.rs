@@ -1,0 +1,82 @@
+//! What a request for a dump does to what has been counted.
+
+use super::{busy, end, go, profile, steps};
+use crate::harness::jvms;
+use crate::profile::Profile;
+
+/// Calls of `Steps.make` in each CPU TIME section.
+fn calls(profile: &Profile) -> Vec<u64> {
+    let sections = profile.times.iter();
+    sections
+        .map(|times| {
+            let rows = times.rows.iter().filter(|row| row.method == "Steps.make");
+            rows.map(|row| row.calls).sum()
+        })
+        .collect()
+}
+
+#[test]
+fn a_dump_leaves_the_totals_as_they_are() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+        );
+        go(&run, 1);
+        run.hprof_well("dump", &[]);
+        go(&run, 2);
+        run.hprof_well("dump", &[]);
+        go(&run, 3);
+        run.hprof_well("stop", &[]);
+        let profile = profile(&run, "x.txt");
+        end(run);
+        assert_eq!(calls(&profile), [1, 2, 3], "{}", jvm.feature);
+    }
+}
+
+#[test]
+fn sigquit_starts_counting_anew() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+        );
+        go(&run, 1);
+        run.hprof_well("dump", &[]);
+        run.send("QUIT");
+        run.wait_until(|| {
+            super::text(&run, "x.txt")
+                .matches("CPU TIME (ms) END")
+                .count()
+                == 2
+        });
+        go(&run, 2);
+        go(&run, 3);
+        run.hprof_well("stop", &[]);
+        let profile = profile(&run, "x.txt");
+        end(run);
+        assert_eq!(calls(&profile), [1, 1, 2], "{}", jvm.feature);
+    }
+}
+
+#[test]
+fn samples_before_a_dump_are_in_the_last_one_too() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["busy:400", "make:1"]);
+        run.hprof_well("attach", &["cpu=samples,cutoff=0,verbose=n,file=x.txt"]);
+        go(&run, 1);
+        run.hprof_well("dump", &[]);
+        go(&run, 2);
+        run.hprof_well("stop", &[]);
+        let profile = profile(&run, "x.txt");
+        end(run);
+        let [so_far, whole] = &profile.dumps[..] else {
+            panic!("two dumps: {:?}", profile.dumps)
+        };
+        assert!(so_far.total >= 30, "{}: {so_far:?}", jvm.feature);
+        assert!(whole.total >= so_far.total, "{}: {whole:?}", jvm.feature);
+        assert!(busy(&profile, whole) > 0.5, "{}: {whole:?}", jvm.feature);
+    }
+}
