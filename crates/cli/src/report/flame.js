@@ -54,7 +54,8 @@ class Flame {
     this.width = this.scroller.clientWidth;
     this.layOut();
     this.size();
-    if (turned || this.wasAtEnd) this.scroller.scrollTop = this.upward ? this.scroller.scrollHeight : 0;
+    if (turned) this.belowSeen = 0;
+    if (turned || this.upward) this.scroller.scrollTop = this.upward ? this.content - this.height - this.belowSeen : 0;
     this.draw();
   }
 
@@ -99,6 +100,7 @@ class Flame {
 
   draw() {
     if (!this.rows) return;
+    this.belowSeen = this.content - this.height - this.scroller.scrollTop;
     const ratio = window.devicePixelRatio || 1;
     const context = this.canvas.getContext('2d');
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

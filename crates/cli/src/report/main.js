@@ -16,6 +16,9 @@ const KEYS = [
   ['?', 'these keys'],
 ];
 
+// Views that show all values of theirs at once.
+const ALL_VALUES = ['allocations', 'monitors', 'runs'];
+
 class App {
   constructor(profiles) {
     this.profiles = profiles;
@@ -190,8 +193,10 @@ class App {
       parts.push(toggle('Normalise', state.scaled, (scaled) => state.set({ scaled }),
         { title: 'Scale the run before to the total of this one: for runs of different length' }));
     }
-    parts.push(choice('Value', this.values().map((value) => [value, value]), state.value,
-      (value) => state.set({ value, sort: '' })));
+    if (!ALL_VALUES.includes(state.view)) {
+      parts.push(choice('Value', this.values().map((value) => [value, value]), state.value,
+        (value) => state.set({ value, sort: '' })));
+    }
     if (!this.search) this.makeSearch();
     this.search.value = document.activeElement === this.search ? this.search.value : state.find;
     this.search.setCustomValidity(this.fault);

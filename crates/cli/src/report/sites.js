@@ -26,7 +26,7 @@ class SitesView {
     this.tools.replaceChildren(
       choice('By', groups, state.group, (group) => state.set({ group })),
       element('span', { className: 'hint' }, kind.kept
-        ? 'The dark part of a bar is alive: it is kept. A click on a class shows its flame graph.'
+        ? 'The strong part of a bar is alive: it is kept. A click on a class shows its flame graph.'
         : 'What threads waited for monitors that others held. A click on a class shows its flame graph.'),
     );
     const rows = this.rows();

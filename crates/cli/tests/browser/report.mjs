@@ -43,6 +43,13 @@ const rows = (page, count) => page.$$eval('main tbody tr', (all, count) => all.s
   row.querySelector('.wide button, .wide .name').textContent, row.querySelector('td span').title]), count);
 
 const cases = {
+  // Prints the seconds until a page can be used.
+  async opens(context, [file]) {
+    const start = performance.now();
+    await open(context, file);
+    console.log(((performance.now() - start) / 1000).toFixed(2));
+  },
+
   // A page of alloc.hprof.gz and the answer of `hprof top --json --value alloc-objects`.
   async report(context, [file, top]) {
     const page = await open(context, file);
