@@ -112,6 +112,9 @@ install_crate() {
 # Other people's readers of what the agent writes.
 install_hprof_slurp() { install_crate hprof-slurp hprof-slurp 0.10.0; }
 
+# The other analyzer of heap dumps that `scripts/bench` measures against.
+install_hprof_analyzer() { install_crate hprof-analyzer hprof-analyzer 0.3.2; }
+
 install_cargo_fuzz() { install_crate cargo-fuzz cargo-fuzz 0.13.2; }
 
 # libFuzzer's instrumentation is in nightly alone.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Vm};
+use crate::jvmti::{Jni, JvmtiError, Vm, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 
@@ -101,7 +101,11 @@ fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Told, Ref
         Verb::Stop => stop(jni),
         Verb::Status => {
             let nothing = || Refused::NotRunning.to_string();
-            Ok(Told::Answer(session::status().unwrap_or_else(nothing)))
+            let status = session::status().unwrap_or_else(nothing);
+            let held = own_memory();
+            Ok(Told::Answer(format!(
+                "{status}; the agent holds {held} bytes of memory"
+            )))
         }
     }
 }
@@ -124,6 +128,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, R
 
 fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
     let stopped = session::stop(jni).ok_or(Refused::NotRunning)?;
+    return_free_memory();
     let stopped = stopped.map_err(|_| Refused::Fault)?;
     match stopped.is_whole {
         true => Ok(Told::Done(format!(

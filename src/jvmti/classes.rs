@@ -3,11 +3,14 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::env::{Env, jvmti};
+use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
 use super::events::{ClassFile, receiver};
 use super::jni::{Callback, Jni, Object};
 use super::sys;
+
+const ACC_NATIVE: sys::jint = 0x0100;
+const ACC_ABSTRACT: sys::jint = 0x0400;
 
 impl Env {
     /// Whether the VM can define the class anew: arrays and hidden classes it cannot.
@@ -16,6 +19,24 @@ impl Env {
         // SAFETY: `modifiable` is where the answer goes.
         let answer = unsafe { jvmti!(self, IsModifiableClass, class.raw, &mut modifiable) };
         answer.is_ok() && modifiable
+    }
+
+    /// Whether a method of the class has bytecode. A class that has not been linked may have, for all that can be known.
+    pub fn has_code(self, class: Object<'_>) -> bool {
+        let mut count = 0;
+        let mut methods = ptr::null_mut();
+        // SAFETY: both are where answers go; `Buffer` frees the array.
+        let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
+        if answer.is_err() {
+            return true;
+        }
+        let methods = Buffer::new(self, methods, count);
+        methods.iter().any(|&method| {
+            let mut modifiers = 0;
+            // SAFETY: `modifiers` is where the answer goes, and the reference to the class keeps its methods.
+            let answer = unsafe { jvmti!(self, GetMethodModifiers, method, &mut modifiers) };
+            answer.is_err() || modifiers & (ACC_ABSTRACT | ACC_NATIVE) == 0
+        })
     }
 
     /// Has the VM show the classes again ([`super::Events::class_file`]) and define them anew, all or none. Needs

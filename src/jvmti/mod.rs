@@ -26,6 +26,7 @@ mod jni;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
+mod own_memory;
 mod own_objects;
 mod registered_threads;
 mod session_id;
@@ -53,6 +54,7 @@ pub use jni::{Global, Jni, Local, Object, ObjectRef, Vm, Weak};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadState};
 pub use object_list::ObjectList;
+pub use own_memory::{own_memory, return_free_memory};
 pub use own_objects::OwnObjects;
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;

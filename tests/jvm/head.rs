@@ -2,7 +2,7 @@
 
 use crate::harness::{Program, jvms};
 use crate::profile::Profile;
-use crate::sites::cells;
+use crate::cells::cells;
 
 #[test]
 fn the_head_names_the_jdk_the_options_and_the_process() {

@@ -7,7 +7,7 @@ use std::io::{self, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use hprof_format::{Source, decompressed};
+use hprof_format::{Source, decompressed, is_compressed};
 
 use crate::failure::Failure;
 use spool::Spool;
@@ -19,6 +19,27 @@ use spool::Spool;
 pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
     let source = open_file(path).and_then(seekable);
     source.map_err(|error| Failure::about(path, error))
+}
+
+/// Opens `path`, or the standard input, as a file that can be mapped. What is compressed or comes through a pipe is first
+/// written to a temporary file without a name, which its owner alone can read and which goes with the process.
+pub fn open_mappable(path: &Path) -> Result<File, Failure> {
+    let file = open_file(path).and_then(mappable);
+    file.map_err(|error| Failure::about(path, error))
+}
+
+fn mappable(mut file: File) -> io::Result<File> {
+    if file.stream_position().is_ok() && file.metadata()?.is_file() && !is_compressed(&mut file)? {
+        return Ok(file);
+    }
+    let mut source = seekable(file)?;
+    let mut kept = tempfile::tempfile()?;
+    io::copy(&mut source, &mut kept).map_err(|error| {
+        let folder = std::env::temp_dir();
+        let message = format!("keeping a copy in {}: {error}", folder.display());
+        io::Error::new(error.kind(), message)
+    })?;
+    Ok(kept)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

@@ -9,6 +9,7 @@ mod diff;
 mod export;
 mod failure;
 mod flame;
+mod heap;
 mod input;
 mod merge;
 mod output;
@@ -56,6 +57,7 @@ Examples:
   hprof flame java.hprof -o java.svg              a flame graph
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
+  hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -103,6 +105,8 @@ enum Command {
     Completions(shell::Completions),
     #[command(hide = true)]
     Manual(shell::Manual),
+    #[command(subcommand)]
+    Heap(heap::Heaps),
 }
 
 fn main() -> ExitCode {
@@ -124,6 +128,7 @@ fn main() -> ExitCode {
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Completions(arguments) => arguments.run(),
         Command::Manual(arguments) => arguments.run(),
+        Command::Heap(command) => command.run(),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

@@ -41,7 +41,7 @@ pub use old_prof::OldProfEncoder;
 pub use printable::printable;
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
-pub use source::{Source, decompressed};
+pub use source::{Source, decompressed, is_compressed};
 pub use text::{TextEncoder, source_name};
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};

@@ -19,6 +19,20 @@ pub trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
+/// Whether a file is compressed with gzip, from where it stands; it stands there afterwards.
+///
+/// # Errors
+/// Those of reading the first bytes.
+pub fn is_compressed(file: &mut impl Source) -> io::Result<bool> {
+    let start = file.stream_position()?;
+    let mut first = Vec::with_capacity(GZIP.len());
+    file.by_ref()
+        .take(GZIP.len() as u64)
+        .read_to_end(&mut first)?;
+    file.seek(SeekFrom::Start(start))?;
+    Ok(first == GZIP)
+}
+
 /// The bytes of a file from where it stands, which come out as they were before where the file is compressed with gzip.
 ///
 /// Who goes back in a compressed file to read a part of it again, and from there on never before that part, has it
@@ -28,12 +42,7 @@ impl<T: Read + Seek> Source for T {}
 /// Those of reading the first bytes.
 pub fn decompressed<'a>(mut file: impl Source + 'a) -> io::Result<Box<dyn Source + 'a>> {
     let start = file.stream_position()?;
-    let mut first = Vec::with_capacity(GZIP.len());
-    file.by_ref()
-        .take(GZIP.len() as u64)
-        .read_to_end(&mut first)?;
-    file.seek(SeekFrom::Start(start))?;
-    if first == GZIP {
+    if is_compressed(&mut file)? {
         return Ok(Box::new(Decompressed::new(file, start)));
     }
     Ok(Box::new(file))

@@ -3,8 +3,8 @@
 //! A context is what a trace shows: a method and its callers, `depth` frames at the most. A deep recursion goes round in
 //! few contexts, so there are as many as there are different traces, and no more.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -59,7 +59,8 @@ pub(super) struct Tree {
     by_trace: HashMap<TraceId, u32, FixedState>,
     thread: Option<ThreadSerial>,
     depth: usize,
-    tables: Arc<Tables>,
+    /// A thread keeps its tree when the run is over; the tables go.
+    tables: Weak<Tables>,
     published: Arc<Published>,
 }
 
@@ -136,14 +137,14 @@ impl Node {
 
 impl Tree {
     /// A tree with no context but the root. `thread` is whose traces these are, where threads keep theirs apart.
-    pub(super) fn new(tables: Arc<Tables>, depth: usize, thread: Option<ThreadSerial>) -> Self {
+    pub(super) fn new(tables: &Arc<Tables>, depth: usize, thread: Option<ThreadSerial>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             more_callees: HashMap::default(),
             by_trace: HashMap::default(),
             thread,
             depth,
-            tables,
+            tables: Arc::downgrade(tables),
             published: Arc::default(),
         };
         tree.push(TraceId::EMPTY);
@@ -223,17 +224,14 @@ impl Tree {
     }
 
     fn make(&mut self, context: u32, method: u32) -> Option<u32> {
-        let method_frame = self.tables.frames.find(method)?;
-        let callers = &self
-            .tables
-            .traces
-            .get(self.nodes[context as usize].trace)
-            .frames;
+        let tables = self.tables.upgrade()?;
+        let method_frame = tables.frames.find(method)?;
+        let callers = &tables.traces.get(self.nodes[context as usize].trace).frames;
         let frames: Vec<_> = std::iter::once(method_frame)
             .chain(callers.iter().copied())
             .take(self.depth)
             .collect();
-        let trace = self.tables.traces.intern(TraceKey {
+        let trace = tables.traces.intern(TraceKey {
             thread: self.thread,
             frames: &frames,
         });
@@ -322,10 +320,11 @@ pub(super) mod tests {
         }
     }
 
-    fn tree(depth: usize, count: u32) -> Tree {
+    /// The tree and its tables, which it does not keep.
+    fn tree(depth: usize, count: u32) -> (Tree, Arc<Tables>) {
         let tables = Arc::new(Tables::default());
         methods(&tables, count);
-        Tree::new(tables, depth, None)
+        (Tree::new(&tables, depth, None), tables)
     }
 
     fn context(tree: &mut Tree, path: &[u32]) -> u32 {
@@ -336,12 +335,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_context_is_the_innermost_frames() {
-        let mut tree = tree(2, 5);
+        let (mut tree, tables) = tree(2, 5);
         let deep = context(&mut tree, &[0, 1, 2, 3]);
         assert_eq!(context(&mut tree, &[4, 2, 3]), deep, "two frames make it");
         assert_ne!(context(&mut tree, &[2, 3]), context(&mut tree, &[1, 3]));
         let trace = tree.published.trace(deep).expect("a trace");
-        let frames = &tree.tables.traces.get(trace).frames;
+        let frames = &tables.traces.get(trace).frames;
         assert_eq!(
             frames.iter().map(|frame| frame.index()).collect::<Vec<_>>(),
             [3, 2]
@@ -350,7 +349,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_recursion_goes_round_in_few_contexts() {
-        let mut tree = tree(4, 2);
+        let (mut tree, _tables) = tree(4, 2);
         let path: Vec<u32> = (0..10_000).map(|step| step % 2).collect();
         context(&mut tree, &path);
         assert!(tree.nodes.len() <= 1 + 3 + 2, "{}", tree.nodes.len());
@@ -358,7 +357,7 @@ pub(super) mod tests {
 
     #[test]
     fn many_callees_of_one_method_are_told_apart() {
-        let mut tree = tree(3, 1_000);
+        let (mut tree, _tables) = tree(3, 1_000);
         let first: Vec<u32> = (1..1_000)
             .map(|method| context(&mut tree, &[0, method]))
             .collect();
@@ -373,14 +372,14 @@ pub(super) mod tests {
 
     #[test]
     fn a_number_that_is_no_method_has_no_context() {
-        let mut tree = tree(3, 2);
+        let (mut tree, _tables) = tree(3, 2);
         assert_eq!(tree.callee(ROOT, 2), None);
         assert_eq!(tree.callee(ROOT, u32::MAX - 1), None);
     }
 
     #[test]
     fn costs_add_up() {
-        let mut tree = tree(3, 2);
+        let (mut tree, _tables) = tree(3, 2);
         let context = context(&mut tree, &[0, 1]);
         assert!(tree.open(context) && !tree.open(context));
         for ticks in [5, 7] {

@@ -102,7 +102,7 @@ impl Ledger {
     /// A tree for the current thread.
     pub(super) fn new_tree(&self) -> Tree {
         let thread = self.shape.threads.then(|| self.current_thread());
-        Tree::new(self.tables.clone(), self.shape.depth, thread)
+        Tree::new(&self.tables, self.shape.depth, thread)
     }
 
     fn current_thread(&self) -> ThreadSerial {

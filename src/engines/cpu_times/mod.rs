@@ -16,6 +16,8 @@ mod thread_clock;
 mod unmounted;
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -41,6 +43,8 @@ use unmounted::Parked;
 const BATCH: usize = 500;
 /// As above, on a VM that looks at all classes for each of them (before JDK 12).
 const SMALL_BATCH: usize = 8;
+/// The program runs no longer than this between two of them.
+const LONGEST_REST: Duration = Duration::from_millis(250);
 
 /// Counts and times the calls of all methods.
 pub struct MethodTimer {
@@ -162,7 +166,7 @@ impl MethodTimer {
         // The VM writes a hidden class's name with a dot, which no other class's name has in a signature. JDK 11 has a slash and
         // a number.
         Ok(signatures
-            .filter(|signature| !signature.starts_with('[') && is_hidden(signature))
+            .filter(|signature| self.rewriter.wants_signature(signature) && is_hidden(signature))
             .count())
     }
 
@@ -198,29 +202,40 @@ impl MethodTimer {
         cost
     }
 
-    /// Has all loaded classes defined anew, as far as that can be done.
-    fn retransform(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+    /// Has the loaded classes that are chosen, by signature and class, defined anew, as far as that can be done.
+    fn retransform(
+        &self,
+        jni: Jni<'_>,
+        is_chosen: impl Fn(&str, Object<'_>) -> bool,
+    ) -> Result<(), JvmtiError> {
         // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
         let classes: Vec<Global> = {
             let loaded = self.env.loaded_classes(jni)?;
             let wanted = loaded.iter().map(Local::object);
             wanted
-                .filter(|&class| self.is_wanted(class))
+                .filter(|&class| {
+                    let signature = self.env.class_signature(class);
+                    signature.is_ok_and(|signature| is_chosen(&signature, class))
+                        && self.env.is_modifiable(class)
+                })
                 .filter_map(|class| Global::new(jni, class))
                 .collect()
         };
         let classes: Vec<Object<'_>> = classes.iter().map(Global::object).collect();
         let is_slow = self.env.vm_version().is_none_or(|version| version < 12);
-        for batch in classes.chunks(if is_slow { SMALL_BATCH } else { BATCH }) {
+        if !is_slow {
+            for batch in classes.chunks(BATCH) {
+                self.retransform_batch(batch);
+            }
+            return Ok(());
+        }
+        for batch in classes.chunks(SMALL_BATCH) {
+            let start = Instant::now();
             self.retransform_batch(batch);
+            // The program gets on for as long as it stood still.
+            thread::sleep(start.elapsed().min(LONGEST_REST));
         }
         Ok(())
-    }
-
-    fn is_wanted(&self, class: Object<'_>) -> bool {
-        let signature = self.env.class_signature(class);
-        signature.is_ok_and(|signature| self.rewriter.wants_signature(&signature))
-            && self.env.is_modifiable(class)
     }
 
     /// The VM takes all or none: a batch that it refuses is halved until the class that is at fault stands alone.
@@ -255,7 +270,9 @@ impl Engine for MethodTimer {
             virtual_threads.tell_of_mounts()?;
         }
         self.env.enable(Event::ClassFile)?;
-        self.retransform(jni)
+        self.retransform(jni, |signature, class| {
+            self.rewriter.wants_signature(signature) && self.env.has_code(class)
+        })
     }
 
     /// Rewritten methods go on calling hooks, which do nothing.
@@ -298,7 +315,9 @@ impl Engine for MethodTimer {
 
     /// All classes get their own methods back.
     fn give_back(&self, jni: Jni<'_>) {
-        if let Err(error) = self.retransform(jni) {
+        if let Err(error) = self.retransform(jni, |signature, _| {
+            self.rewriter.has_rewritten_signature(signature)
+        }) {
             console::line(format_args!("{error}; some methods go on counting"));
         }
     }

@@ -42,6 +42,8 @@ pub(super) struct Rewriter {
     filter: ClassFilter,
     line_numbers: bool,
     left_out: Mutex<Omissions>,
+    /// The names of the classes that have hooks.
+    rewritten: Mutex<HashSet<StringId, FixedState>>,
 }
 
 #[derive(Default)]
@@ -76,6 +78,7 @@ impl Rewriter {
             filter,
             line_numbers,
             left_out: Mutex::default(),
+            rewritten: Mutex::default(),
         }
     }
 
@@ -84,6 +87,14 @@ impl Rewriter {
         signature.starts_with('L')
             && self.filter.wants(&name_of_signature(signature))
             && signature.as_bytes() != [b"L", HOOK_CLASS, b";"].concat()
+    }
+
+    /// Whether the class of a signature, or one of the same name, has hooks.
+    pub(super) fn has_rewritten_signature(&self, signature: &str) -> bool {
+        self.wants_signature(signature) && {
+            let name = self.tables.strings.intern(&name_of_signature(signature));
+            self.rewritten.lock().contains(&name)
+        }
     }
 
     /// The class with hooks; `None` where it stays as it is.
@@ -112,6 +123,10 @@ impl Rewriter {
                     && let Some(class) = naming.class()
                 {
                     self.leave_out(class, &left_out);
+                }
+                if class.is_some() {
+                    let name = self.tables.strings.intern(&name);
+                    self.rewritten.lock().insert(name);
                 }
                 class
             }

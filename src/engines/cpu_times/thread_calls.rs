@@ -1,8 +1,8 @@
 //! What happens at each event of a thread. Nothing here is shared with other threads but what they read.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
@@ -58,7 +58,7 @@ pub(super) fn with<T>(body: impl FnOnce(&mut Local) -> T) -> Option<T> {
 #[cold]
 fn renew(local: &mut Option<Local>, run: u32) -> Option<&mut Local> {
     let ledger = LEDGER.read().clone()?;
-    Some(local.insert(Local::new(ledger, run)))
+    Some(local.insert(Local::new(&ledger, run)))
 }
 
 /// The current thread ends: what it has measured goes to the ledger.
@@ -80,7 +80,8 @@ pub(super) const HOOKS: CallHooks = CallHooks {
 /// The state of one thread.
 pub(super) struct Local {
     run: u32,
-    ledger: Arc<Ledger>,
+    /// What the thread keeps for longer than the run must not keep the run's tables.
+    ledger: Weak<Ledger>,
     record: Arc<Record>,
     tree: Tree,
     stack: CallStack,
@@ -140,7 +141,7 @@ impl Overflow {
 }
 
 impl Local {
-    fn new(ledger: Arc<Ledger>, run: u32) -> Self {
+    fn new(ledger: &Arc<Ledger>, run: u32) -> Self {
         let clock = ThreadClock::start(ledger.timing());
         let tree = ledger.new_tree();
         let stack = CallStack::new();
@@ -154,7 +155,7 @@ impl Local {
         ledger.opened(record.clone());
         Self {
             run,
-            ledger,
+            ledger: Arc::downgrade(ledger),
             record,
             tree,
             stack,
@@ -325,6 +326,8 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        self.ledger.closed(&self.record);
+        if let Some(ledger) = self.ledger.upgrade() {
+            ledger.closed(&self.record);
+        }
     }
 }

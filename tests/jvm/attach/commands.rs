@@ -31,7 +31,7 @@ fn the_status_says_what_is_going_on() {
             " s into {} (cpu=samples,verbose=n,file=x.txt)",
             output.display()
         );
-        assert!(status.ends_with(&what), "{status}");
+        assert!(status.contains(&what), "{status}");
         assert!(
             run.hprof_well("dump", &[])
                 .starts_with("dumped; profiling for ")
@@ -41,7 +41,8 @@ fn the_status_says_what_is_going_on() {
             stopped,
             format!("stopped; the profile is in {}", output.display())
         );
-        assert_eq!(run.hprof_well("status", &[]), "no profile is running");
+        let status = run.hprof_well("status", &[]);
+        assert!(status.starts_with("no profile is running; "), "{status}");
         go(&run, 1);
         end(run);
     }

@@ -1,8 +1,10 @@
 //! One profile after the other in one VM: each is exact, and nothing stays behind.
 
+use std::fs;
+
 use super::{EXACT, busy, end, go, made, profile, steps, text, without_warning};
 use crate::cells::cells;
-use crate::harness::{jdks, jvms};
+use crate::harness::{Program, Running, jdks, jvms};
 use crate::profile::Profile;
 
 const STEPS: [&str; 7] = [
@@ -201,4 +203,126 @@ fn a_jdks_own_jcmd_does_it_too() {
             jvm.feature
         );
     }
+}
+
+/// The classes that the VM has defined anew since the last look, by its own log.
+fn redefined(run: &Running, seen: &mut usize) -> Vec<String> {
+    let log = text(run, "redefined.log");
+    let new = &log[*seen..];
+    *seen = log.len();
+    let names = new.lines().filter_map(|line| line.split_once("name="));
+    let mut names: Vec<String> = names
+        .filter_map(|(_, rest)| rest.split(',').next())
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn only_classes_that_match_and_have_code_are_defined_anew() {
+    for jvm in jvms() {
+        let log = "-Xlog:redefine+class+load=info:file=redefined.log";
+        let run = Program::bare_java(jvm, &[log])
+            .program("attach", "Touched")
+            .start();
+        run.wait_for_output("ready");
+        let mut seen = 0;
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=Touched$*,verbose=n,file=x.txt"],
+        );
+        // `Touched$1` is the anonymous class.
+        let code = ["Touched$1", "Touched$Code", "Touched$Default"];
+        assert_eq!(redefined(&run, &mut seen), code, "{}", jvm.feature);
+        run.hprof_well("stop", &[]);
+        assert_eq!(redefined(&run, &mut seen), code, "{}", jvm.feature);
+
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=nothing.of.this.kind,verbose=n,file=y.txt"],
+        );
+        run.hprof_well("stop", &[]);
+        let none: [&str; 0] = [];
+        assert_eq!(redefined(&run, &mut seen), none, "{}", jvm.feature);
+        fs::write(run.path("end"), "").expect("a file");
+        run.wait();
+    }
+}
+
+/// What the agent says that it holds in memory.
+fn held(run: &Running) -> u64 {
+    let status = run.hprof_well("status", &[]);
+    let (_, rest) = status.split_once("the agent holds ").expect("a count");
+    let (bytes, _) = rest.split_once(' ').expect("a unit");
+    bytes.parse().expect("a number")
+}
+
+#[test]
+fn what_a_profile_held_goes_when_it_stops() {
+    for jvm in jvms() {
+        let run = steps(jvm, &[], &["make:50000", "thread:50000"]);
+        run.hprof_well("attach", &["heap=all,verbose=n,file=a.txt"]);
+        go(&run, 1);
+        let tracking = held(&run);
+        run.hprof_well("stop", &[]);
+        let after_allocations = held(&run);
+        assert!(
+            tracking > 50_000 * 16 && after_allocations < 64 * 1024,
+            "{}: {tracking}, then {after_allocations}",
+            jvm.feature
+        );
+        // Every class of the JDK has names; threads keep the contexts of their calls.
+        run.hprof_well("attach", &["cpu=times,verbose=n,file=b.txt"]);
+        go(&run, 2);
+        let timing = held(&run);
+        run.hprof_well("stop", &[]);
+        let after_times = held(&run);
+        assert!(
+            timing > 1 << 20 && after_times < timing / 2,
+            "{}: {timing}, then {after_times}",
+            jvm.feature
+        );
+        end(run);
+    }
+}
+
+/// The process's resident memory, in MB.
+fn resident(run: &Running) -> u64 {
+    let memory = fs::read_to_string(format!("/proc/{}/smaps_rollup", run.id())).expect("Linux");
+    let line = memory.lines().find(|line| line.starts_with("Rss:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+    kilobytes.expect("a line").parse::<u64>().expect("a number") / 1024
+}
+
+#[test]
+fn the_system_gets_back_what_was_needed_for_millions_of_objects() {
+    // All of the heap is there from the start, so what comes is outside of it.
+    let heap = ["-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"];
+    // That of JDK 11 keeps its memory for the references.
+    let Some(jvm) = jvms().iter().find(|jvm| jvm.feature >= 17) else {
+        println!("skipped: no JVM of version 17 or newer");
+        return;
+    };
+    let run = steps(jvm, &heap, &["make:1500000", "thread:1500000"]);
+    let nothing = |run: &Running| {
+        run.hprof_well("attach", &["heap=sites,verbose=n,file=a.txt"]);
+        run.hprof_well("stop", &[]);
+    };
+    nothing(&run);
+    let before = resident(&run);
+    run.hprof_well("attach", &["heap=sites,verbose=n,file=b.txt"]);
+    go(&run, 1);
+    go(&run, 2);
+    let tracking = resident(&run);
+    run.hprof_well("stop", &[]);
+    // The VM takes its memory for the references back at a collection, which this one forces.
+    nothing(&run);
+    let after = resident(&run);
+    end(run);
+    assert!(
+        tracking > before + 40 && after < before + (tracking - before) / 4,
+        "{before} MB, then {tracking}, then {after}"
+    );
 }

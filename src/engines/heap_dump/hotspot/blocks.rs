@@ -4,7 +4,6 @@ use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
 
 use super::bytes::u8;
 use super::source::Source;
-use super::survey::has_content;
 use crate::engines::heap_dump::DumpError;
 
 /// Records of the heap that were looked at together.
@@ -61,4 +60,12 @@ const HEAD: usize = 25;
 /// The id of an object, at the start of its record.
 pub(super) fn id_of(record: &[u8]) -> u64 {
     u8(record, 1)
+}
+
+/// Whether the record is an object, and its head says how long it is.
+pub(super) fn has_content(kind: HeapKind) -> bool {
+    matches!(
+        kind,
+        HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
+    )
 }

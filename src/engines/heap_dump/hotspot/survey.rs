@@ -7,7 +7,7 @@ use hprof_format::{
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
 };
 
-use super::blocks::{Block, id_of, look_up};
+use super::blocks::{Block, has_content, id_of, look_up};
 use super::bytes::{u4, u8};
 use super::class_dump;
 use super::source::{Progress, Source, Visitor};
@@ -278,14 +278,6 @@ fn list_head(object: ObjectId) -> HeapRecord<'static> {
         class: ObjectId(0),
         elements: &[],
     }
-}
-
-/// Whether the record is an object, and its head says how long it is.
-pub(super) fn has_content(kind: HeapKind) -> bool {
-    matches!(
-        kind,
-        HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
-    )
 }
 
 impl Visitor for Survey {

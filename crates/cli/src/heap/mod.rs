@@ -1,0 +1,404 @@
+//! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
+
+mod options;
+mod print;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use hprof_heap::{Dump, Group, Heap, Target};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::input;
+use options::{ObjectId, Reading};
+use terminal::Terminal;
+
+/// Say what a heap dump keeps alive, who keeps it and who allocated it
+///
+/// Reads dumps of this agent (heap=dump), of jmap and jcmd, and Android's, compressed or not. Only a dump of this agent
+/// tells who allocated its objects. Of a file with several dumps the last one is read.
+///
+/// What "retained" is: the bytes that a garbage collection would free if the object were gone. Weak and phantom references
+/// and finalizers do not keep what they refer to, as in a collection; --exclude changes that.
+///
+/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are used.
+#[derive(Subcommand)]
+pub enum Heaps {
+    /// Count objects, classes, roots, and what no root reaches
+    Summary(One),
+    /// Count objects and bytes by class, loader, package or allocation site
+    Histogram(Histogram),
+    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps
+    Leaks(Leaks),
+    /// List what retains most: objects, or groups of them
+    Retained(Retained),
+    /// Print the shortest paths from roots to an object, or to the objects of a class
+    Paths(Paths),
+    /// Print the stacks that allocated the live objects of a class
+    Who(Who),
+    /// Print an object: fields or elements, text, who refers to it
+    Show(Show),
+    /// Print the threads with their stacks and what their local variables hold
+    Threads(Few),
+    /// Compare two dumps by class and by allocation site
+    Diff(Diff),
+}
+
+/// A file and how to read it.
+#[derive(Args)]
+pub struct One {
+    /// The file; `-` is the standard input
+    file: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// The same with a limit on rows.
+#[derive(Args)]
+pub struct Few {
+    #[command(flatten)]
+    one: One,
+    /// Print so many rows; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 25)]
+    top: usize,
+}
+
+/// `hprof heap histogram`.
+#[derive(Args)]
+pub struct Histogram {
+    #[command(flatten)]
+    few: Few,
+    /// What to count by
+    #[arg(long, value_enum, default_value_t = By::Class)]
+    by: By,
+    /// Also print what each group retains; counts only what roots reach
+    #[arg(long)]
+    retained: bool,
+}
+
+/// `hprof heap leaks`.
+#[derive(Args)]
+pub struct Leaks {
+    #[command(flatten)]
+    one: One,
+    /// Suspect what retains so many percent of the live heap
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
+    threshold: f64,
+}
+
+/// `hprof heap retained`.
+#[derive(Args)]
+pub struct Retained {
+    #[command(flatten)]
+    few: Few,
+    /// What to list
+    #[arg(long, value_enum)]
+    by: ByAll,
+    /// List the objects of this class alone; with --by object
+    #[arg(long)]
+    class: Option<String>,
+    /// Find the true retained size of each group that is printed, by a pass over the graph without it
+    #[arg(long)]
+    exact: bool,
+}
+
+/// `hprof heap paths`.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("target").required(true))]
+pub struct Paths {
+    #[command(flatten)]
+    one: One,
+    /// The object, by its id
+    #[arg(long, value_name = "ID", group = "target")]
+    object: Option<ObjectId>,
+    /// All objects of a class
+    #[arg(long, value_name = "CLASS", group = "target")]
+    class: Option<String>,
+    /// Print so many paths
+    #[arg(long, value_name = "PATHS", default_value_t = 10)]
+    top: usize,
+}
+
+/// `hprof heap who`.
+#[derive(Args)]
+pub struct Who {
+    #[command(flatten)]
+    few: Few,
+    /// The class, as `java.util.HashMap` or `java/util/HashMap`
+    #[arg(long)]
+    class: String,
+    /// Find the true retained size of each site that is printed
+    #[arg(long)]
+    exact: bool,
+}
+
+/// `hprof heap show`.
+#[derive(Args)]
+pub struct Show {
+    #[command(flatten)]
+    one: One,
+    /// The object's id, as `0x7f00`
+    id: ObjectId,
+}
+
+/// `hprof heap diff`.
+#[derive(Args)]
+pub struct Diff {
+    /// The older file
+    old: PathBuf,
+    /// The newer file
+    new: PathBuf,
+    /// What to compare by; without it, by class and by allocation site
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Print so many rows; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 25)]
+    top: usize,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Class,
+    Loader,
+    Package,
+    Site,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ByAll {
+    Object,
+    Class,
+    Loader,
+    Package,
+    Site,
+}
+
+impl From<By> for hprof_heap::By {
+    fn from(by: By) -> hprof_heap::By {
+        match by {
+            By::Class => hprof_heap::By::Class,
+            By::Loader => hprof_heap::By::Loader,
+            By::Package => hprof_heap::By::Package,
+            By::Site => hprof_heap::By::Site,
+        }
+    }
+}
+
+impl Heaps {
+    /// Runs the command.
+    pub fn run(&self) -> Result<(), Failure> {
+        match self {
+            Heaps::Summary(one) => one.with_heap(|heap| {
+                let summary = heap.summary();
+                one.reading
+                    .print(&summary, |out| print::summary(out, &summary))
+            }),
+            Heaps::Histogram(arguments) if !arguments.retained => arguments.run(),
+            Heaps::Histogram(arguments) => groups(&arguments.few, arguments.by.into(), false),
+            Heaps::Leaks(arguments) => arguments.one.with_heap(|heap| {
+                let about = about(&arguments.one.file);
+                let leaks = heap.leaks(arguments.threshold / 100.0).map_err(about)?;
+                let reading = &arguments.one.reading;
+                reading.print(&leaks, |out| print::leaks(out, &leaks, heap.layout()))
+            }),
+            Heaps::Retained(arguments) => arguments.run(),
+            Heaps::Paths(arguments) => arguments.run(),
+            Heaps::Who(arguments) => {
+                let Few { one, .. } = &arguments.few;
+                one.with_heap(|heap| {
+                    let exact = if arguments.exact {
+                        arguments.few.most()
+                    } else {
+                        0
+                    };
+                    let groups = heap
+                        .who(&arguments.class, exact)
+                        .map_err(about(&one.file))?;
+                    print_groups(&arguments.few, heap, &groups)
+                })
+            }
+            Heaps::Show(arguments) => arguments.one.with_heap(|heap| {
+                let about = about(&arguments.one.file);
+                let shown = heap.show(arguments.id.0).map_err(about)?;
+                arguments
+                    .one
+                    .reading
+                    .print(&shown, |out| print::shown(out, &shown))
+            }),
+            Heaps::Threads(few) => few.one.with_heap(|heap| {
+                let mut threads = heap.threads().map_err(about(&few.one.file))?;
+                threads.truncate(few.most());
+                few.one
+                    .reading
+                    .print(&threads, |out| print::threads(out, &threads))
+            }),
+            Heaps::Diff(arguments) => arguments.run(),
+        }
+    }
+}
+
+/// An error about a file.
+fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
+    move |error| Failure::about(file, error)
+}
+
+impl One {
+    fn with_dump<T>(&self, then: impl FnOnce(&Dump) -> Result<T, Failure>) -> Result<T, Failure> {
+        with_dump(&self.file, &self.reading, then)
+    }
+
+    fn with_heap<T>(
+        &self,
+        then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        with_heap(&self.file, &self.reading, then)
+    }
+}
+
+fn with_dump<T>(
+    file: &Path,
+    reading: &Reading,
+    then: impl FnOnce(&Dump) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let opened = input::open_mappable(file)?;
+    let dump = Dump::open(&opened, reading.dump).map_err(about(file))?;
+    then(&dump)
+}
+
+fn with_heap<T>(
+    file: &Path,
+    reading: &Reading,
+    then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_dump(file, reading, |dump| {
+        let terminal = Terminal::new();
+        let heap = Heap::of(dump, &reading.options(), &terminal);
+        terminal.clear();
+        then(&heap.map_err(about(file))?)
+    })
+}
+
+impl Few {
+    fn most(&self) -> usize {
+        most(self.top)
+    }
+}
+
+/// 0 stands for all.
+fn most(top: usize) -> usize {
+    if top == 0 { usize::MAX } else { top }
+}
+
+fn groups(few: &Few, by: hprof_heap::By, exact: bool) -> Result<(), Failure> {
+    few.one.with_heap(|heap| {
+        let exact = if exact { few.most() } else { 0 };
+        let groups = heap.groups(by, exact).map_err(about(&few.one.file))?;
+        print_groups(few, heap, &groups)
+    })
+}
+
+fn print_groups(few: &Few, heap: &Heap<'_>, groups: &[Group]) -> Result<(), Failure> {
+    let shown = &groups[..groups.len().min(few.most())];
+    let layout = heap.layout();
+    few.one.reading.print(&shown, |out| {
+        print::groups(out, shown, groups.len(), layout)
+    })
+}
+
+impl Histogram {
+    fn run(&self) -> Result<(), Failure> {
+        let Few { one, .. } = &self.few;
+        one.with_dump(|dump| {
+            let terminal = Terminal::new();
+            let found = hprof_heap::histogram(dump, self.by.into(), one.reading.layout, &terminal);
+            terminal.clear();
+            let mut found = found.map_err(about(&one.file))?;
+            let totals = print::Totals::of(&found.rows);
+            found.rows.truncate(self.few.most());
+            one.reading
+                .print(&found, |out| print::histogram(out, &found, &totals))
+        })
+    }
+}
+
+impl Retained {
+    fn run(&self) -> Result<(), Failure> {
+        let by = match self.by {
+            _ if self.class.is_some() && self.by != ByAll::Object => {
+                let message =
+                    "--class needs --by object; `hprof heap who` gives the sites of a class";
+                return Err(Failure::Message(message.to_owned()));
+            }
+            ByAll::Class => hprof_heap::By::Class,
+            ByAll::Loader => hprof_heap::By::Loader,
+            ByAll::Package => hprof_heap::By::Package,
+            ByAll::Site => hprof_heap::By::Site,
+            ByAll::Object => {
+                let Few { one, .. } = &self.few;
+                return one.with_heap(|heap| {
+                    let rows = heap
+                        .largest(self.class.as_deref(), self.few.most())
+                        .map_err(about(&one.file))?;
+                    one.reading
+                        .print(&rows, |out| print::objects(out, &rows, heap.layout()))
+                });
+            }
+        };
+        groups(&self.few, by, self.exact)
+    }
+}
+
+impl Paths {
+    fn run(&self) -> Result<(), Failure> {
+        let target = match (self.object, &self.class) {
+            (Some(ObjectId(id)), _) => Target::Object(id),
+            (None, Some(class)) => Target::Class(class.clone()),
+            (None, None) => return Ok(()),
+        };
+        self.one.with_heap(|heap| {
+            let paths = heap
+                .paths(&target, self.top)
+                .map_err(about(&self.one.file))?;
+            self.one
+                .reading
+                .print(&paths, |out| print::paths(out, &paths))
+        })
+    }
+}
+
+/// What differs by one kind of groups.
+#[derive(Serialize)]
+struct Differences {
+    by: hprof_heap::By,
+    changes: Vec<hprof_heap::Change>,
+}
+
+impl Diff {
+    fn run(&self) -> Result<(), Failure> {
+        let kinds: Vec<hprof_heap::By> = match self.by {
+            Some(by) => vec![by.into()],
+            None => vec![hprof_heap::By::Class, hprof_heap::By::Site],
+        };
+        let of = |file: &Path| {
+            with_heap(file, &self.reading, |heap| {
+                let groups = kinds.iter().map(|&by| heap.groups(by, 0));
+                groups.collect::<Result<Vec<_>, _>>().map_err(about(file))
+            })
+        };
+        let (old, new) = (of(&self.old)?, of(&self.new)?);
+        let mut all = Vec::new();
+        for ((old, new), by) in old.into_iter().zip(new).zip(kinds) {
+            let mut changes = hprof_heap::diff(old, new);
+            changes.truncate(most(self.top));
+            all.push(Differences { by, changes });
+        }
+        self.reading.print(&all, |out| {
+            all.iter()
+                .try_for_each(|one| print::changes(out, &one.changes))
+        })
+    }
+}

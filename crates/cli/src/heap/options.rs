@@ -1,0 +1,126 @@
+//! How a dump is to be read, and how the answer is to be printed.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::Args;
+use hprof_heap::{Excluded, Layout, Memory, Options};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// What all commands have in common.
+#[derive(Args)]
+pub struct Reading {
+    /// Print JSON; sizes are in bytes
+    #[arg(long)]
+    json: bool,
+    /// Read this dump of a file with several, the first is 1; the last without it
+    #[arg(long, value_name = "NUMBER", value_parser = dump_number)]
+    pub dump: Option<usize>,
+    /// How the VM lays out objects, in bytes: header (8, 12 or 16), references (4 or 8), alignment; found without it
+    #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
+    pub layout: Option<Layout>,
+    /// References that keep nothing: weak, soft, phantom, finalizer, or none of them
+    #[arg(long, value_name = "KINDS", default_value = "weak,phantom,finalizer")]
+    exclude: Excluded,
+    /// Use so much memory for large tables (such as 512m or 4g) and temporary files for what exceeds it
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<u64>,
+}
+
+impl Reading {
+    /// How the graph is to be read.
+    pub fn options(&self) -> Options {
+        Options {
+            layout: self.layout,
+            excluded: self.exclude,
+            memory: self.memory.map_or_else(Memory::unlimited, Memory::limited),
+        }
+    }
+
+    /// Prints the answer in the form that is asked for.
+    pub fn print(
+        &self,
+        answer: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = if self.json {
+            serde_json::to_writer_pretty(&mut out, answer)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(out))
+        } else {
+            text(&mut out)
+        };
+        written
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+    }
+}
+
+/// The id of an object, hexadecimal behind `0x` or decimal.
+#[derive(Clone, Copy)]
+pub struct ObjectId(pub u64);
+
+impl FromStr for ObjectId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ObjectId, String> {
+        let number = match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        number
+            .map(ObjectId)
+            .map_err(|_| "an id is a number such as 0x7f00 or 32512".to_owned())
+    }
+}
+
+fn dump_number(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("dumps are counted from 1".to_owned()),
+    }
+}
+
+/// A part of the heap in percent.
+pub fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("a number above 0 and up to 100 is needed".to_owned()),
+    }
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.to_ascii_lowercase().strip_suffix(['k', 'm', 'g']) {
+        Some(digits) => (digits.to_owned(), text.as_bytes()[text.len() - 1]),
+        None => (text.to_owned(), b'b'),
+    };
+    let factor: u64 = match shift.to_ascii_lowercase() {
+        b'k' => 1 << 10,
+        b'm' => 1 << 20,
+        b'g' => 1 << 30,
+        _ => 1,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| "a number of bytes is needed, or one with k, m or g: 512m, 4g".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(memory("4g"), Ok(4 << 30));
+        assert_eq!(memory("512M"), Ok(512 << 20));
+        assert_eq!(memory("7"), Ok(7));
+        for text in ["", "g", "4x", "-1", "99999999999g"] {
+            memory(text).expect_err(text);
+        }
+    }
+}

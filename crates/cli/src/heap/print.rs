@@ -1,0 +1,376 @@
+//! The answers as text.
+
+use std::io::{self, Write};
+
+use hprof_heap::{
+    Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row, Shown, Summary, Suspect,
+    ThreadRow,
+};
+
+type Out<'a> = &'a mut dyn Write;
+
+/// Frames of a stack that allocated something.
+const FRAMES: usize = 8;
+
+/// A number with commas.
+fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn change((old, new): (u64, u64)) -> String {
+    if new >= old {
+        format!("+{}", number(new - old))
+    } else {
+        format!("-{}", number(old - new))
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 * 100.0 / whole as f64
+}
+
+/// The dump in figures.
+pub fn summary(out: Out<'_>, summary: &Summary) -> io::Result<()> {
+    writeln!(out, "dump {} of the file", summary.dump)?;
+    writeln!(out, "layout: {}", summary.layout)?;
+    let excluded = match summary.excluded[..] {
+        [] => "none".to_owned(),
+        ref kinds => kinds.join(", "),
+    };
+    writeln!(out, "references that keep nothing: {excluded}")?;
+    let rows = [
+        ("live objects", summary.objects),
+        ("live bytes", summary.bytes),
+        ("unreachable objects", summary.unreachable_objects),
+        ("unreachable bytes", summary.unreachable_bytes),
+        ("classes", summary.classes),
+        ("class loaders", summary.loaders),
+        ("allocation sites", summary.sites),
+    ];
+    for (name, value) in rows {
+        writeln!(out, "{:>15}  {name}", number(value))?;
+    }
+    for (kind, &count) in &summary.roots {
+        writeln!(out, "{:>15}  roots: {kind}", number(count))?;
+    }
+    without_stacks(out, summary.has_stacks)
+}
+
+fn without_stacks(out: Out<'_>, has_stacks: bool) -> io::Result<()> {
+    if has_stacks {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "The dump does not say who allocated its objects: jmap and jcmd never do, the agent's heap=dump does."
+    )
+}
+
+/// Objects and bytes of a whole histogram.
+pub struct Totals {
+    groups: usize,
+    objects: u64,
+    shallow: u64,
+}
+
+impl Totals {
+    /// The sums of all rows.
+    pub fn of(rows: &[Row]) -> Totals {
+        Totals {
+            groups: rows.len(),
+            objects: rows.iter().map(|row| row.objects).sum(),
+            shallow: rows.iter().map(|row| row.shallow).sum(),
+        }
+    }
+}
+
+/// Groups with what they take.
+pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Result<()> {
+    writeln!(out, "layout: {}", histogram.layout)?;
+    writeln!(
+        out,
+        "{:>13} {:>15}  all objects, reachable or not",
+        "objects", "shallow"
+    )?;
+    for row in &histogram.rows {
+        writeln!(
+            out,
+            "{:>13} {:>15}  {}",
+            number(row.objects),
+            number(row.shallow),
+            row.name
+        )?;
+        stack(out, &row.stack, 31)?;
+    }
+    let Totals {
+        groups,
+        objects,
+        shallow,
+    } = totals;
+    writeln!(
+        out,
+        "{:>13} {:>15}  in {} groups",
+        number(*objects),
+        number(*shallow),
+        number(*groups as u64)
+    )
+}
+
+/// Groups with what they retain.
+pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io::Result<()> {
+    writeln!(out, "layout: {layout}")?;
+    writeln!(
+        out,
+        "{:>13} {:>15} {:>18}  live objects",
+        "objects", "shallow", "retained"
+    )?;
+    for group in groups {
+        let bound = if group.exact { "" } else { ">=" };
+        let retained = format!("{bound}{}", number(group.retained));
+        writeln!(
+            out,
+            "{:>13} {:>15} {retained:>18}  {}",
+            number(group.objects),
+            number(group.shallow),
+            group.name
+        )?;
+        stack(out, &group.stack, 50)?;
+    }
+    if groups.len() < all {
+        writeln!(
+            out,
+            "{} of {} groups; --top 0 prints all",
+            groups.len(),
+            number(all as u64)
+        )?;
+    }
+    Ok(())
+}
+
+/// Objects with what they retain.
+pub fn objects(out: Out<'_>, rows: &[ObjectRow], layout: Layout) -> io::Result<()> {
+    writeln!(out, "layout: {layout}")?;
+    writeln!(out, "{:>15} {:>15}  object", "shallow", "retained")?;
+    for row in rows {
+        writeln!(
+            out,
+            "{:>15} {:>15}  {}",
+            number(row.shallow),
+            number(row.retained),
+            row.object
+        )?;
+        stack(out, &row.stack, 33)?;
+    }
+    Ok(())
+}
+
+fn stack(out: Out<'_>, frames: &[String], indent: usize) -> io::Result<()> {
+    for frame in frames.iter().take(FRAMES) {
+        writeln!(out, "{:indent$}at {frame}", "")?;
+    }
+    if frames.len() > FRAMES {
+        writeln!(out, "{:indent$}... {} more", "", frames.len() - FRAMES)?;
+    }
+    Ok(())
+}
+
+/// Suspects.
+pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
+    writeln!(out, "layout: {layout}")?;
+    writeln!(out, "{} bytes are live.", number(leaks.live_bytes))?;
+    without_stacks(out, leaks.has_stacks)?;
+    if leaks.suspects.is_empty() {
+        let percent = leaks.threshold * 100.0;
+        return writeln!(
+            out,
+            "Nothing retains {percent} % of them or more; --threshold sets another share."
+        );
+    }
+    for (place, suspect) in (1..).zip(&leaks.suspects) {
+        writeln!(out)?;
+        self::suspect(out, place, suspect, leaks.live_bytes)?;
+    }
+    Ok(())
+}
+
+fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Result<()> {
+    let what = match suspect.objects {
+        1 => suspect.what.clone(),
+        several => format!("{} objects of class {}", number(several), suspect.what),
+    };
+    let retained = number(suspect.retained);
+    let share = percent(suspect.retained, live);
+    writeln!(out, "Suspect {place}: {what}")?;
+    writeln!(
+        out,
+        "  retains {retained} bytes, {share:.1} % of what is live"
+    )?;
+    writeln!(out, "  held by {}", suspect.holder)?;
+    if let Some(path) = &suspect.path {
+        let which = if suspect.objects > 1 {
+            ", to the largest"
+        } else {
+            ""
+        };
+        writeln!(out, "  shortest path from a root{which}:")?;
+        self::path(out, path, 4)?;
+    }
+    writeln!(out, "  keeps:")?;
+    for kept in &suspect.kept {
+        writeln!(
+            out,
+            "{:>15} bytes in {} {}",
+            number(kept.shallow),
+            number(kept.objects),
+            kept.class
+        )?;
+    }
+    if !suspect.allocated.is_empty() {
+        writeln!(out, "  allocated by:")?;
+    }
+    for allocated in &suspect.allocated {
+        writeln!(
+            out,
+            "{:>15} bytes in {} {}",
+            number(allocated.shallow),
+            number(allocated.objects),
+            allocated.class
+        )?;
+        stack(out, &allocated.stack, 16)?;
+    }
+    Ok(())
+}
+
+/// Paths.
+pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
+    if paths.is_empty() {
+        return writeln!(
+            out,
+            "No root reaches such an object over references that count; see --exclude."
+        );
+    }
+    for (place, path) in paths.iter().enumerate() {
+        if place > 0 {
+            writeln!(out)?;
+        }
+        self::path(out, path, 0)?;
+    }
+    Ok(())
+}
+
+fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
+    for step in &path.steps {
+        if step.left_out > 0 {
+            writeln!(out, "{:indent$}  ... {} objects", "", number(step.left_out))?;
+        }
+        if step.reference.is_empty() {
+            writeln!(out, "{:indent$}{} ({})", "", step.object, path.root)?;
+        } else {
+            writeln!(out, "{:indent$}  {} -> {}", "", step.reference, step.object)?;
+        }
+    }
+    Ok(())
+}
+
+/// One object.
+pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
+    writeln!(out, "{}", shown.object)?;
+    writeln!(out, "  shallow {} bytes", number(shown.shallow))?;
+    match shown.retained {
+        Some(retained) => writeln!(out, "  retains {} bytes", number(retained))?,
+        None => writeln!(out, "  no root reaches it")?,
+    }
+    if !shown.roots.is_empty() {
+        writeln!(out, "  root: {}", shown.roots.join(", "))?;
+    }
+    if let Some(text) = &shown.text {
+        writeln!(out, "  text \"{text}\"")?;
+    }
+    writeln!(out, "  values:")?;
+    for value in &shown.values {
+        writeln!(out, "    {} = {}", value.name, value.value)?;
+    }
+    let left_out = shown.length - shown.values.len() as u64;
+    if left_out > 0 {
+        writeln!(out, "    ... {} more", number(left_out))?;
+    }
+    writeln!(out, "  referred to by:")?;
+    for referrer in &shown.referrers {
+        writeln!(out, "    {} {}", referrer.value, referrer.name)?;
+    }
+    if !shown.stack.is_empty() {
+        writeln!(out, "  allocated:")?;
+        stack(out, &shown.stack, 4)?;
+    }
+    Ok(())
+}
+
+/// Threads.
+pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
+    for thread in threads {
+        let row = &thread.object;
+        writeln!(out, "{} retains {} bytes", row.object, number(row.retained))?;
+        for frame in &thread.frames {
+            let place = match frame.frame.as_str() {
+                "" => "no frame that is known",
+                frame => frame,
+            };
+            writeln!(out, "    at {place}")?;
+            for local in &frame.locals {
+                writeln!(out, "        {local}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What differs between two dumps.
+pub fn changes(out: Out<'_>, changes: &[Change]) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>13} {:>15} {:>18}  change",
+        "objects", "shallow", "retained"
+    )?;
+    for row in changes {
+        writeln!(
+            out,
+            "{:>13} {:>15} {:>18}  {}",
+            change(row.objects),
+            change(row.shallow),
+            change(row.retained),
+            row.name
+        )?;
+        stack(out, &row.stack, 50)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!(change((5, 1003)), "+998");
+        assert_eq!(change((1003, 3)), "-1,000");
+    }
+}

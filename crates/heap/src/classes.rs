@@ -1,0 +1,333 @@
+//! The classes of a dump: names, hierarchy, and where in an instance the references are.
+
+use foldhash::HashMap;
+use hprof_format::{BasicType, ClassDump, IdSize};
+
+use crate::Error;
+use crate::dump::Dump;
+use crate::layout::Layout;
+use crate::references::{Excluded, Strength};
+
+/// A class, by its place in [`Classes`].
+pub(crate) type ClassIndex = u32;
+
+/// No class.
+pub(crate) const NO_CLASS: ClassIndex = u32::MAX;
+
+/// What `java.lang.Class` is called in a dump that does not have it.
+const CLASS: &str = "java.lang.Class";
+
+/// A class of the dump, or one that its objects have and the dump does not.
+#[derive(Debug)]
+pub(crate) struct Class {
+    /// Its object; 0 where the dump does not have the class.
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) super_id: u64,
+    /// The class above, [`NO_CLASS`] where there is none.
+    pub(crate) above: ClassIndex,
+    pub(crate) loader: u64,
+    /// Names and types of the fields that it declares.
+    pub(crate) declared: Box<[(u64, BasicType)]>,
+    /// Bytes of its static fields in the VM, references as in the dump.
+    statics: (u64, u64),
+    /// Where its CLASS DUMP stands.
+    pub(crate) offset: u64,
+    /// References and bytes of other fields, of all of an instance's.
+    fields: (u64, u64),
+    strength: Strength,
+    /// Where in an instance the references are that count; made when the first instance is seen, so that what it takes is in
+    /// proportion to that instance.
+    references: Option<Box<[u32]>>,
+    /// Bytes of an instance in the VM.
+    pub(crate) instance_size: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Classes {
+    index: HashMap<u64, ClassIndex>,
+    all: Vec<Class>,
+    /// The classes of arrays of primitive types, by the type's byte.
+    primitive_arrays: [ClassIndex; 12],
+    class_class: ClassIndex,
+    id_size: IdSize,
+    excluded: Excluded,
+}
+
+impl Classes {
+    pub(crate) fn new(id_size: IdSize, excluded: Excluded) -> Classes {
+        Classes {
+            index: HashMap::default(),
+            all: Vec::new(),
+            primitive_arrays: [NO_CLASS; 12],
+            class_class: NO_CLASS,
+            id_size,
+            excluded,
+        }
+    }
+
+    /// Adds a class; of two with the same id the first counts.
+    pub(crate) fn add(&mut self, offset: u64, class: &ClassDump<'_>, dump: &Dump) {
+        let next = self.all.len() as ClassIndex;
+        if *self.index.entry(class.class.0).or_insert(next) != next {
+            return;
+        }
+        let id = class.class.0;
+        let name = dump.class_name(id).unwrap_or_else(|| unknown(id));
+        let mut added = Class::named(name);
+        added.id = id;
+        added.super_id = class.super_class.0;
+        added.loader = class.loader.0;
+        added.declared = class
+            .fields
+            .iter()
+            .map(|&(name, kind)| (name.0, kind))
+            .collect();
+        added.statics = sum(class.statics.iter().map(|&(_, value)| value.basic_type()));
+        added.offset = offset;
+        self.all.push(added);
+    }
+
+    /// Puts the hierarchy together, when all classes are known.
+    pub(crate) fn resolve(&mut self) -> Result<(), Error> {
+        for class in &mut self.all {
+            class.above = self.index.get(&class.super_id).copied().unwrap_or(NO_CLASS);
+        }
+        let mut done = vec![false; self.all.len()];
+        let mut chain = Vec::new();
+        for start in 0..self.all.len() as ClassIndex {
+            let mut at = start;
+            while at != NO_CLASS && !done[at as usize] {
+                chain.push(at);
+                if chain.len() > self.all.len() {
+                    let Class { offset, id, .. } = self.all[start as usize];
+                    return Err(Error::SuperCircle { offset, class: id });
+                }
+                at = self.all[at as usize].above;
+            }
+            while let Some(index) = chain.pop() {
+                self.inherit(index);
+                done[index as usize] = true;
+            }
+        }
+        self.find_known();
+        Ok(())
+    }
+
+    fn inherit(&mut self, index: ClassIndex) {
+        let class = &self.all[index as usize];
+        let (references, others) = sum(class.declared.iter().map(|&(_, kind)| kind));
+        let (above, inherited) = match self.all.get(class.above as usize) {
+            Some(above) => (above.fields, above.strength),
+            None => ((0, 0), Strength::Strong),
+        };
+        let class = &mut self.all[index as usize];
+        class.fields = (above.0 + references, above.1 + others);
+        class.strength = Strength::of_class(&class.name).unwrap_or(inherited);
+    }
+
+    fn find_known(&mut self) {
+        let mut arrays = [NO_CLASS; 12];
+        for (index, class) in self.all.iter().enumerate() {
+            if class.name == CLASS {
+                self.class_class = index as ClassIndex;
+            }
+            if let Some(element) = class.name.strip_suffix("[]").and_then(primitive) {
+                arrays[element as usize] = index as ClassIndex;
+            }
+        }
+        self.primitive_arrays = arrays;
+    }
+
+    /// Works out the sizes of instances.
+    pub(crate) fn lay_out(&mut self, layout: &Layout) {
+        for class in &mut self.all {
+            class.instance_size = layout.instance(class.fields.0, class.fields.1);
+        }
+    }
+
+    /// Bytes of the object of a class: an instance of `java.lang.Class` that holds its static fields.
+    pub(crate) fn class_object_size(&self, index: ClassIndex, layout: &Layout) -> u64 {
+        let own = self
+            .all
+            .get(self.class_class as usize)
+            .map_or((0, 0), |class| class.fields);
+        let statics = self.get(index).statics;
+        layout.instance(own.0 + statics.0, own.1 + statics.1)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: ClassIndex) -> &Class {
+        &self.all[index as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ClassIndex, &Class)> {
+        self.all
+            .iter()
+            .enumerate()
+            .map(|(index, class)| (index as ClassIndex, class))
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, id: u64) -> Option<ClassIndex> {
+        self.index.get(&id).copied()
+    }
+
+    /// The class of an object; one that the dump does not have is added without fields.
+    pub(crate) fn find_or_add(&mut self, id: u64, dump: &Dump) -> ClassIndex {
+        if let Some(index) = self.find(id) {
+            return index;
+        }
+        let name = dump.class_name(id).unwrap_or_else(|| unknown(id));
+        let index = self.push(Class::named(name));
+        self.index.insert(id, index);
+        index
+    }
+
+    pub(crate) fn primitive_array(&mut self, element: BasicType) -> ClassIndex {
+        let index = self.primitive_arrays[element as usize];
+        if index != NO_CLASS {
+            return index;
+        }
+        let index = self.push(Class::named(format!("{}[]", primitive_name(element))));
+        self.primitive_arrays[element as usize] = index;
+        index
+    }
+
+    pub(crate) fn class_class(&mut self) -> ClassIndex {
+        if self.class_class == NO_CLASS {
+            self.class_class = self.push(Class::named(CLASS.to_owned()));
+        }
+        self.class_class
+    }
+
+    fn push(&mut self, class: Class) -> ClassIndex {
+        self.all.push(class);
+        self.all.len() as ClassIndex - 1
+    }
+
+    /// References, and bytes of other fields, of an instance.
+    pub(crate) fn field_sizes(&self, index: ClassIndex) -> (u64, u64) {
+        self.get(index).fields
+    }
+
+    /// Bytes of an instance's fields in the dump; `None` where the dump does not have the class.
+    #[inline]
+    pub(crate) fn dumped_bytes(&self, index: ClassIndex) -> Option<u64> {
+        let class = self.get(index);
+        (class.id != 0).then(|| class.fields.0 * self.id_size.bytes() + class.fields.1)
+    }
+
+    /// Where in an instance the references are that count.
+    #[inline]
+    pub(crate) fn references(&mut self, index: ClassIndex) -> &[u32] {
+        if self.get(index).references.is_none() {
+            let found = self.find_references(index);
+            self.all[index as usize].references = Some(found);
+        }
+        self.get(index).references.as_deref().unwrap_or_default()
+    }
+
+    fn find_references(&self, index: ClassIndex) -> Box<[u32]> {
+        let strength = self.get(index).strength;
+        let mut places = Vec::new();
+        for field in self.fields(index) {
+            let weak = self.get(field.class).name == "java.lang.ref.Reference"
+                && self.excluded.has(strength);
+            if field.kind == BasicType::Object && !weak {
+                places.push(field.place as u32);
+            }
+        }
+        places.into()
+    }
+
+    /// The fields of an instance, in the order in which the dump has them.
+    pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = Field> {
+        let id_size = self.id_size.bytes() as usize;
+        let mut place = 0;
+        self.chain(index)
+            .flat_map(|class| {
+                let fields = self.get(class).declared.iter();
+                fields.map(move |&(name, kind)| (class, name, kind))
+            })
+            .map(move |(class, name, kind)| {
+                let field = Field {
+                    class,
+                    name,
+                    kind,
+                    place,
+                };
+                place += kind.size(id_size);
+                field
+            })
+    }
+
+    /// A class and those above it.
+    pub(crate) fn chain(&self, index: ClassIndex) -> impl Iterator<Item = ClassIndex> {
+        std::iter::successors(Some(index), |&index| {
+            Some(self.get(index).above).filter(|&above| above != NO_CLASS)
+        })
+    }
+}
+
+/// A field of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    /// The class that declares it.
+    pub(crate) class: ClassIndex,
+    pub(crate) name: u64,
+    pub(crate) kind: BasicType,
+    /// Where in the instance's bytes it starts.
+    pub(crate) place: usize,
+}
+
+impl Class {
+    fn named(name: String) -> Class {
+        Class {
+            id: 0,
+            name,
+            super_id: 0,
+            above: NO_CLASS,
+            loader: 0,
+            declared: Box::default(),
+            statics: (0, 0),
+            offset: 0,
+            fields: (0, 0),
+            strength: Strength::Strong,
+            references: None,
+            instance_size: 0,
+        }
+    }
+}
+
+/// How many references there are, and how many bytes the rest takes.
+fn sum(kinds: impl Iterator<Item = BasicType>) -> (u64, u64) {
+    kinds.fold((0, 0), |(references, others), kind| match kind {
+        BasicType::Object => (references + 1, others),
+        _ => (references, others + kind.size(8) as u64),
+    })
+}
+
+fn unknown(id: u64) -> String {
+    format!("<class 0x{id:x} without a name>")
+}
+
+pub(crate) fn primitive_name(kind: BasicType) -> &'static str {
+    match kind {
+        BasicType::Object => "java.lang.Object",
+        BasicType::Boolean => "boolean",
+        BasicType::Char => "char",
+        BasicType::Float => "float",
+        BasicType::Double => "double",
+        BasicType::Byte => "byte",
+        BasicType::Short => "short",
+        BasicType::Int => "int",
+        BasicType::Long => "long",
+    }
+}
+
+fn primitive(name: &str) -> Option<BasicType> {
+    (4..12)
+        .filter_map(BasicType::from_byte)
+        .find(|&kind| primitive_name(kind) == name)
+}

@@ -1,0 +1,513 @@
+//! Who refers to whom.
+
+use fixedbitset::FixedBitSet;
+use foldhash::HashMap;
+use hprof_format::{BasicType, HeapRecord, Root};
+
+use crate::classes::{ClassIndex, Classes};
+use crate::dump::{Dump, Found};
+use crate::index::{Index, STEP};
+use crate::layout::Layout;
+use crate::locate::Places;
+use crate::memory::{Memory, Offsets, Table};
+use crate::objects::{Objects, Site};
+use crate::progress::{Progress, Stage};
+use crate::{Error, records};
+
+/// No object.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The references between the objects of a dump.
+///
+/// References to roots are left out: nothing but the root itself keeps it alive. A local variable of a thread that is an
+/// object of the dump is a reference of that object. The reference of every object to its class is not stored either: the
+/// object's site tells.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    rows: Offsets,
+    edges: Table<u32>,
+    /// What classes and threads refer to beside what is in their rows.
+    more: HashMap<u32, Vec<u32>>,
+    has_more: FixedBitSet,
+    /// The class object of each site; [`NONE`] where it is a root or not in the dump.
+    class_of_site: Vec<u32>,
+    pub(crate) roots: Roots,
+}
+
+/// What keeps objects alive from outside.
+#[derive(Debug)]
+pub(crate) struct Roots {
+    /// Objects and why they are roots, in the dump's order; an object may be there several times.
+    pub(crate) all: Vec<(u32, Root)>,
+    pub(crate) is_root: FixedBitSet,
+    /// The objects of threads, by serial number.
+    pub(crate) threads: HashMap<u32, u32>,
+    /// Where each thread is, by its object.
+    pub(crate) traces: HashMap<u32, u32>,
+    /// Local variables: which thread holds which object in which frame.
+    pub(crate) locals: Vec<Local>,
+}
+
+/// An object that a thread holds in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    pub(crate) thread: u32,
+    /// The frame's place in the thread's stack, 0 the innermost; -1 where that is not known.
+    pub(crate) frame: i32,
+    pub(crate) object: u32,
+}
+
+impl Roots {
+    fn of(roots: &[(u64, Root)], objects: &Objects) -> Roots {
+        let mut threads = HashMap::default();
+        let mut traces = HashMap::default();
+        for &(id, root) in roots {
+            if let (Root::Thread { thread, trace }, Some(number)) = (root, objects.ids.find(id)) {
+                threads.insert(thread.0, number);
+                traces.insert(number, trace.0);
+            }
+        }
+        let mut found = Roots {
+            all: Vec::new(),
+            is_root: FixedBitSet::with_capacity(objects.count() as usize),
+            threads,
+            traces,
+            locals: Vec::new(),
+        };
+        for &(id, root) in roots {
+            let Some(object) = objects.ids.find(id) else {
+                continue;
+            };
+            match holder(root)
+                .and_then(|(serial, frame)| Some((*found.threads.get(&serial)?, frame)))
+            {
+                Some((thread, frame)) => found.locals.push(Local {
+                    thread,
+                    frame,
+                    object,
+                }),
+                None => {
+                    found.all.push((object, root));
+                    found.is_root.insert(object as usize);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The thread that holds the object, and in which frame.
+fn holder(root: Root) -> Option<(u32, i32)> {
+    match root {
+        Root::JavaFrame { thread, frame } | Root::JniLocal { thread, frame } => {
+            Some((thread.0, frame))
+        }
+        Root::NativeStack { thread } | Root::ThreadBlock { thread } => Some((thread.0, -1)),
+        _ => None,
+    }
+}
+
+impl Graph {
+    /// The second pass over a dump: references, classes, stacks and sizes.
+    pub(crate) fn of(
+        dump: &Dump,
+        index: Index,
+        layout: &Layout,
+        memory: &Memory,
+        progress: &dyn Progress,
+    ) -> Result<(Graph, Objects, Classes, Places), Error> {
+        let objects = Objects::new(index.ids, memory)?;
+        let roots = Roots::of(&index.roots, &objects);
+        let count = objects.count() as usize;
+        let mut pass = Pass {
+            dump,
+            layout,
+            classes: index.classes,
+            objects,
+            more: HashMap::default(),
+            roots,
+        };
+        let (rows, edges) = if index.places.ascending && !memory.is_limited() {
+            pass.append(memory, progress)?
+        } else {
+            pass.count_and_fill(memory, progress)?
+        };
+        pass.add_locals();
+        let mut has_more = FixedBitSet::with_capacity(count);
+        has_more.extend(pass.more.keys().map(|&number| number as usize));
+        let class_of_site = pass.class_objects();
+        let graph = Graph {
+            rows,
+            edges,
+            more: pass.more,
+            has_more,
+            class_of_site,
+            roots: pass.roots,
+        };
+        Ok((graph, pass.objects, pass.classes, index.places))
+    }
+
+    /// What an object refers to, roots left out.
+    #[inline]
+    pub(crate) fn targets(&self, number: u32, objects: &Objects) -> Targets<'_> {
+        let more = if self.has_more.contains(number as usize) {
+            self.more.get(&number).map_or(&[][..], Vec::as_slice)
+        } else {
+            &[]
+        };
+        Targets {
+            class: self.class_of_site[objects.site(number) as usize],
+            row: &self.edges[self.rows.range(number as usize)],
+            more,
+        }
+    }
+
+    /// No more references than this are gone over by [`Graph::each`] for all objects.
+    pub(crate) fn most_edges(&self) -> u64 {
+        let more: usize = self.more.values().map(Vec::len).sum();
+        (self.edges.len() + self.has_more.len() + more) as u64
+    }
+
+    /// Calls `visit` with everything that an object refers to, roots left out.
+    #[inline]
+    pub(crate) fn each(&self, number: u32, objects: &Objects, mut visit: impl FnMut(u32)) {
+        let targets = self.targets(number, objects);
+        if targets.class != NONE {
+            visit(targets.class);
+        }
+        for &to in targets.row.iter().chain(targets.more) {
+            visit(to);
+        }
+    }
+}
+
+/// What an object refers to, roots left out.
+pub(crate) struct Targets<'a> {
+    class: u32,
+    row: &'a [u32],
+    more: &'a [u32],
+}
+
+impl Targets<'_> {
+    /// The first one from `next` on that is wanted; `next` moves behind it.
+    #[inline]
+    pub(crate) fn find_from(&self, next: &mut u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        if *next == 0 {
+            *next = 1;
+            if self.class != NONE && wanted(self.class) {
+                return Some(self.class);
+            }
+        }
+        let mut start = *next as usize - 1;
+        for part in [self.row, self.more] {
+            let rest = part.get(start..).unwrap_or_default();
+            if let Some(skipped) = rest.iter().position(|&to| wanted(to)) {
+                *next += skipped as u32 + 1;
+                return Some(rest[skipped]);
+            }
+            *next += rest.len() as u32;
+            start = (start + rest.len()) - part.len();
+        }
+        None
+    }
+}
+
+struct Pass<'a> {
+    dump: &'a Dump,
+    layout: &'a Layout,
+    classes: Classes,
+    objects: Objects,
+    more: HashMap<u32, Vec<u32>>,
+    roots: Roots,
+}
+
+/// An object as its record describes it.
+struct Object<'a> {
+    id: u64,
+    class: ClassIndex,
+    trace: u32,
+    size: u64,
+    content: Content<'a>,
+}
+
+/// Where an object's references are.
+enum Content<'a> {
+    Fields(&'a [u8]),
+    Elements(&'a [u8]),
+    Nothing,
+    Class(Vec<u64>),
+}
+
+impl<'a> Pass<'a> {
+    /// One pass: objects come in the order of their numbers, so their rows are made one after the other.
+    fn append(
+        &mut self,
+        memory: &Memory,
+        progress: &dyn Progress,
+    ) -> Result<(Offsets, Table<u32>), Error> {
+        let most = self.dump.length() / self.dump.id_size().bytes();
+        let mut rows = Offsets::new(self.objects.count() as usize, most, memory)?;
+        // What is never written to is never there.
+        let mut edges: Table<u32> = memory.table(most as usize)?;
+        let mut used = 0;
+        let mut next = 0;
+        self.each_object(progress, |pass, number, object| {
+            if matches!(object.content, Content::Class(_)) {
+                pass.add_class(number, object);
+                return;
+            }
+            while next <= number as usize {
+                rows.set(next, used as u64);
+                next += 1;
+            }
+            pass.each_target(object, |to| {
+                edges[used] = to;
+                used += 1;
+            });
+        })?;
+        while next <= self.objects.count() as usize {
+            rows.set(next, used as u64);
+            next += 1;
+        }
+        edges.truncate(used);
+        Ok((rows, edges))
+    }
+
+    /// Two passes: how long each row is, and what is in it.
+    fn count_and_fill(
+        &mut self,
+        memory: &Memory,
+        progress: &dyn Progress,
+    ) -> Result<(Offsets, Table<u32>), Error> {
+        let count = self.objects.count() as usize;
+        let most = self.dump.length() / self.dump.id_size().bytes();
+        let mut rows = Offsets::new(count, most, memory)?;
+        self.each_object(progress, |pass, number, object| {
+            if matches!(object.content, Content::Class(_)) {
+                pass.add_class(number, object);
+                return;
+            }
+            let mut length = 0;
+            pass.each_target(object, |_| length += 1);
+            rows.set(number as usize, length);
+        })?;
+        let total = rows.add_up();
+        let mut edges: Table<u32> = memory.table(total as usize)?;
+        let mut filled = FixedBitSet::with_capacity(count);
+        self.each_record(progress, |pass, number, object| {
+            if matches!(object.content, Content::Class(_)) || filled.put(number as usize) {
+                return;
+            }
+            // Rows are filled from their ends, which leaves their starts behind.
+            let mut place = rows.get(number as usize);
+            pass.each_target(object, |to| {
+                place -= 1;
+                edges[place as usize] = to;
+            });
+            rows.set(number as usize, place);
+        })?;
+        Ok((rows, edges))
+    }
+
+    /// Calls `visit` with every object when it first comes.
+    fn each_object(
+        &mut self,
+        progress: &dyn Progress,
+        mut visit: impl FnMut(&mut Self, u32, &Object<'a>),
+    ) -> Result<(), Error> {
+        self.each_record(progress, |pass, number, object| {
+            let site = Site {
+                class: object.class,
+                trace: object.trace,
+            };
+            let site = pass.objects.sites.intern(site);
+            if pass.objects.set(number, site, object.size) {
+                visit(pass, number, object);
+            }
+        })
+    }
+
+    fn each_record(
+        &mut self,
+        progress: &dyn Progress,
+        mut visit: impl FnMut(&mut Self, u32, &Object<'a>),
+    ) -> Result<(), Error> {
+        let dump = self.dump;
+        let mut bytes = 0;
+        for (count, found) in (0_u64..).zip(dump.records()) {
+            let found = found?;
+            bytes += found.record.bytes().len() as u64;
+            if count % STEP == 0 {
+                progress.at(Stage::References, bytes, dump.length());
+            }
+            let Some(object) = self.object(&found)? else {
+                continue;
+            };
+            // The first pass has seen it.
+            if let Some(number) = self.objects.ids.find(object.id) {
+                visit(self, number, &object);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn object(&mut self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
+        Ok(Some(match records::decode(found)? {
+            HeapRecord::Instance {
+                object,
+                trace,
+                class,
+                fields,
+            } => {
+                let index = self.class(class.0);
+                let declared = self.classes.dumped_bytes(index);
+                if declared.is_some_and(|declared| declared != fields.len() as u64) {
+                    return Err(Error::Fields {
+                        offset: found.offset,
+                        kind: found.record.kind(),
+                        class: class.0,
+                        found: fields.len(),
+                        declared: declared.unwrap_or_default() as usize,
+                    });
+                }
+                let size = match declared {
+                    Some(_) => self.classes.get(index).instance_size,
+                    None => self.layout.instance(0, fields.len() as u64),
+                };
+                Object {
+                    id: object.0,
+                    class: index,
+                    trace: trace.0,
+                    size,
+                    content: Content::Fields(fields),
+                }
+            }
+            HeapRecord::ObjectArray {
+                object,
+                trace,
+                class,
+                elements,
+            } => {
+                let length = elements.len() as u64 / self.dump.id_size().bytes();
+                Object {
+                    id: object.0,
+                    class: self.class(class.0),
+                    trace: trace.0,
+                    size: self.layout.array(length, self.layout.reference.into()),
+                    content: Content::Elements(elements),
+                }
+            }
+            HeapRecord::PrimitiveArray {
+                object,
+                trace,
+                element,
+                elements,
+            } => {
+                let length = elements.len() / element.size(8);
+                self.primitive_array(object.0, trace.0, element, length as u64)
+            }
+            HeapRecord::PrimitiveArrayWithoutData {
+                object,
+                trace,
+                element,
+                length,
+            } => self.primitive_array(object.0, trace.0, element, length.into()),
+            HeapRecord::Class(class) => {
+                let index = self.class(class.class.0);
+                Object {
+                    id: class.class.0,
+                    class: self.classes.class_class(),
+                    trace: class.trace.0,
+                    size: self.classes.class_object_size(index, self.layout),
+                    content: Content::Class(records::class_references(&class).collect()),
+                }
+            }
+            HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } => return Ok(None),
+        }))
+    }
+
+    #[inline]
+    fn class(&mut self, id: u64) -> ClassIndex {
+        self.classes.find_or_add(id, self.dump)
+    }
+
+    fn primitive_array(
+        &mut self,
+        id: u64,
+        trace: u32,
+        element: BasicType,
+        length: u64,
+    ) -> Object<'a> {
+        Object {
+            id,
+            class: self.classes.primitive_array(element),
+            trace,
+            size: self.layout.array(length, element.size(8) as u64),
+            content: Content::Nothing,
+        }
+    }
+
+    /// Calls `visit` with the objects that one refers to, its class and roots left out.
+    #[inline]
+    fn each_target(&mut self, object: &Object<'_>, mut visit: impl FnMut(u32)) {
+        let id_size = self.dump.id_size();
+        let (ids, is_root) = (&self.objects.ids, &self.roots.is_root);
+        let mut to = |id: u64| {
+            if id != 0
+                && let Some(number) = ids.find(id)
+                && !is_root.contains(number as usize)
+            {
+                visit(number);
+            }
+        };
+        match object.content {
+            Content::Fields(fields) => {
+                for &place in self.classes.references(object.class) {
+                    to(records::id_at(fields, place as usize, id_size));
+                }
+            }
+            Content::Elements(elements) => {
+                let size = id_size.bytes() as usize;
+                for element in elements.chunks_exact(size) {
+                    to(records::id_at(element, 0, id_size));
+                }
+            }
+            Content::Class(ref references) => references.iter().for_each(|&id| to(id)),
+            Content::Nothing => {}
+        }
+    }
+
+    fn add_class(&mut self, number: u32, object: &Object<'_>) {
+        let mut references = Vec::new();
+        self.each_target(object, |to| references.push(to));
+        if !references.is_empty() {
+            self.more.insert(number, references);
+        }
+    }
+
+    fn add_locals(&mut self) {
+        for local in &self.roots.locals {
+            if !self.roots.is_root.contains(local.object as usize) {
+                self.more
+                    .entry(local.thread)
+                    .or_default()
+                    .push(local.object);
+            }
+        }
+    }
+
+    fn class_objects(&self) -> Vec<u32> {
+        let class_object = |site: Site| {
+            let class = self.classes.get(site.class);
+            let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
+            (!self.roots.is_root.contains(number as usize)).then_some(number)
+        };
+        let mut sites = self.objects.sites.iter();
+        // The first is no site.
+        sites.next();
+        std::iter::once(NONE)
+            .chain(sites.map(|site| class_object(site).unwrap_or(NONE)))
+            .collect()
+    }
+}

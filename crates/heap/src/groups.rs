@@ -1,0 +1,243 @@
+//! Objects in groups: by class, loader, package or allocation site.
+
+use fixedbitset::FixedBitSet;
+use foldhash::HashMap;
+use serde::Serialize;
+
+use crate::Error;
+use crate::classes::{Class, ClassIndex};
+use crate::dominators::{Step, TOP};
+use crate::graph::NONE;
+use crate::heap::Heap;
+use crate::names;
+use crate::objects::Site;
+
+/// What the objects of a group have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Their class.
+    Class,
+    /// The loader of their class.
+    Loader,
+    /// The package of their class.
+    Package,
+    /// Their class and the stack that allocated them.
+    Site,
+}
+
+/// A group of objects. All figures count what roots reach.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// What the objects have in common.
+    pub name: String,
+    /// How many there are.
+    pub objects: u64,
+    /// Bytes that they take themselves.
+    pub shallow: u64,
+    /// Bytes that would be free without them: at least so many. Members below another member in the dominator tree count
+    /// with that one.
+    pub retained: u64,
+    /// Whether `retained` is the true figure.
+    pub exact: bool,
+    /// The stack that allocated them, innermost frame first; for groups by site.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+}
+
+/// Which group each site belongs to.
+pub(crate) struct Grouping {
+    by: By,
+    of_site: Vec<u32>,
+    count: usize,
+    /// The first site of each group.
+    first: Vec<Site>,
+}
+
+impl Grouping {
+    #[inline]
+    fn of(&self, site: u32) -> usize {
+        self.of_site[site as usize] as usize
+    }
+}
+
+/// What the objects of a group have in common.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Class(ClassIndex),
+    Loader(u64),
+    Package(String),
+    Site(ClassIndex, u32),
+}
+
+impl Key {
+    pub(crate) fn of(by: By, index: ClassIndex, class: &Class, trace: u32) -> Key {
+        match by {
+            By::Class => Key::Class(index),
+            By::Loader => Key::Loader(class.loader),
+            By::Package => Key::Package(names::package(&class.name).to_owned()),
+            By::Site => Key::Site(index, trace),
+        }
+    }
+}
+
+impl Heap<'_> {
+    /// All groups, those that retain most first. With `exact`, so many of them get their true retained size.
+    ///
+    /// # Errors
+    /// [`Error`], where there is no room for a table.
+    pub fn groups(&self, by: By, exact: usize) -> Result<Vec<Group>, Error> {
+        let grouping = self.grouping(by);
+        let tallies = self.tally(&grouping)?;
+        self.describe(&grouping, tallies, exact)
+    }
+
+    fn describe(
+        &self,
+        grouping: &Grouping,
+        mut tallies: Vec<Tally>,
+        exact: usize,
+    ) -> Result<Vec<Group>, Error> {
+        tallies.retain(|tally| tally.objects > 0);
+        tallies.sort_by_key(|tally| (std::cmp::Reverse(tally.retained), tally.group));
+        for tally in tallies.iter_mut().take(exact) {
+            let member = |object| grouping.of(self.objects.site(object)) == tally.group;
+            tally.retained = self.retained_without(member)?;
+            tally.exact = true;
+        }
+        tallies.sort_by_key(|tally| (std::cmp::Reverse(tally.retained), tally.group));
+        let named = tallies.into_iter().map(|tally| Group {
+            name: self.group_name(grouping, tally.group),
+            objects: tally.objects,
+            shallow: tally.shallow,
+            retained: tally.retained,
+            exact: tally.exact,
+            stack: match grouping.by {
+                By::Site => self.dump.stack(grouping.first[tally.group].trace),
+                _ => Vec::new(),
+            },
+        });
+        Ok(named.collect())
+    }
+
+    /// The sites of the live objects of a class, those that retain most first; of so many the true retained size.
+    ///
+    /// # Errors
+    /// [`Error::NoClass`], and those of [`Heap::groups`].
+    pub fn who(&self, class: &str, exact: usize) -> Result<Vec<Group>, Error> {
+        let classes = self.classes_named(class)?;
+        let grouping = self.grouping(By::Site);
+        let mut tallies = self.tally(&grouping)?;
+        tallies.retain(|tally| classes.contains(&grouping.first[tally.group].class));
+        self.describe(&grouping, tallies, exact)
+    }
+
+    fn grouping(&self, by: By) -> Grouping {
+        let mut groups: HashMap<Key, u32> = HashMap::default();
+        let mut first = Vec::new();
+        let mut of_site = Vec::with_capacity(self.objects.sites.len());
+        for (index, site) in self.objects.sites.iter().enumerate() {
+            if index == 0 {
+                of_site.push(NONE);
+                continue;
+            }
+            let key = Key::of(by, site.class, self.classes.get(site.class), site.trace);
+            let next = first.len() as u32;
+            let group = *groups.entry(key).or_insert(next);
+            if group == next {
+                first.push(site);
+            }
+            of_site.push(group);
+        }
+        Grouping {
+            by,
+            of_site,
+            count: first.len(),
+            first,
+        }
+    }
+
+    fn group_name(&self, grouping: &Grouping, group: usize) -> String {
+        let class = self.classes.get(grouping.first[group].class);
+        match grouping.by {
+            By::Class | By::Site => class.name.clone(),
+            By::Loader => self.loader_label(class.loader),
+            By::Package => names::package_label(&class.name),
+        }
+    }
+
+    /// What the dominator tree tells of each group.
+    fn tally(&self, grouping: &Grouping) -> Result<Vec<Tally>, Error> {
+        let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
+        let tree = self.dominators.tree(&self.memory)?;
+        tree.walk(&self.dominators, TOP, |step| match step {
+            Step::Enter(TOP) | Step::Leave(TOP) => {}
+            Step::Enter(place) => {
+                let object = self.dominators.object(place);
+                let tally = &mut tallies[grouping.of(self.objects.site(object))];
+                tally.objects += 1;
+                tally.shallow += self.objects.size(object);
+                if tally.open == 0 {
+                    tally.retained += self.dominators.retained(place);
+                }
+                tally.open += 1;
+            }
+            Step::Leave(place) => {
+                let object = self.dominators.object(place);
+                tallies[grouping.of(self.objects.site(object))].open -= 1;
+            }
+        });
+        Ok(tallies)
+    }
+
+    /// Bytes that no root reaches any more when these objects are gone, themselves included.
+    pub(crate) fn retained_without(&self, gone: impl Fn(u32) -> bool) -> Result<u64, Error> {
+        let mut reached = FixedBitSet::with_capacity(self.objects.count() as usize);
+        let mut waiting = self.memory.table::<u32>(self.dominators.len() as usize)?;
+        let mut length = 0;
+        let mut bytes = 0;
+        let mut reach = |object: u32, waiting: &mut [u32], length: &mut usize| {
+            if !reached.contains(object as usize) && !gone(object) {
+                reached.insert(object as usize);
+                bytes += self.objects.size(object);
+                waiting[*length] = object;
+                *length += 1;
+            }
+        };
+        for &(root, _) in &self.graph.roots.all {
+            reach(root, &mut waiting, &mut length);
+            while length > 0 {
+                length -= 1;
+                let object = waiting[length];
+                self.graph.each(object, &self.objects, |to| {
+                    reach(to, &mut waiting, &mut length)
+                });
+            }
+        }
+        Ok(self.dominators.retained(TOP) - bytes)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Tally {
+    group: usize,
+    objects: u64,
+    shallow: u64,
+    retained: u64,
+    exact: bool,
+    /// Members above the place where the walk is.
+    open: u32,
+}
+
+impl Tally {
+    fn of(group: usize) -> Tally {
+        Tally {
+            group,
+            objects: 0,
+            shallow: 0,
+            retained: 0,
+            exact: false,
+            open: 0,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A dump with its graph.
+
+use crate::Error;
+use crate::classes::Classes;
+use crate::dominators::Dominators;
+use crate::dump::Dump;
+use crate::graph::Graph;
+use crate::index::Index;
+use crate::layout::Layout;
+use crate::locate::Places;
+use crate::memory::Memory;
+use crate::objects::Objects;
+use crate::progress::{Progress, Stage};
+use crate::references::Excluded;
+
+/// How a dump is to be read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How the VM lays objects out; `None` to find out.
+    pub layout: Option<Layout>,
+    /// References that keep nothing.
+    pub excluded: Excluded,
+    /// What the large tables may take.
+    pub memory: Memory,
+}
+
+/// A dump with its graph.
+pub struct Heap<'a> {
+    pub(crate) dump: &'a Dump,
+    pub(crate) memory: Memory,
+    pub(crate) layout: Layout,
+    pub(crate) excluded: Excluded,
+    pub(crate) classes: Classes,
+    pub(crate) objects: Objects,
+    pub(crate) graph: Graph,
+    pub(crate) places: Places,
+    pub(crate) dominators: Dominators,
+}
+
+impl<'a> Heap<'a> {
+    /// Reads the graph of a dump.
+    ///
+    /// # Errors
+    /// [`Error`], with the byte, where the dump is damaged; where a temporary file cannot be made.
+    pub fn of(
+        dump: &'a Dump,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Heap<'a>, Error> {
+        let mut index = Index::of(dump, options.excluded, progress)?;
+        let layout = match options.layout {
+            Some(layout) => layout,
+            None => Layout::of(dump, &mut index.classes)?,
+        };
+        index.classes.lay_out(&layout);
+        let (graph, objects, classes, places) =
+            Graph::of(dump, index, &layout, &options.memory, progress)?;
+        progress.at(Stage::Dominators, 0, 1);
+        let dominators = Dominators::of(&graph, &objects, &options.memory)?;
+        Ok(Heap {
+            dump,
+            memory: options.memory.clone(),
+            layout,
+            excluded: options.excluded,
+            classes,
+            objects,
+            graph,
+            places,
+            dominators,
+        })
+    }
+}

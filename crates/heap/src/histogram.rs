@@ -1,0 +1,279 @@
+//! How many objects there are of what, without asking what keeps them: one pass, no graph.
+
+use foldhash::HashMap;
+use hprof_format::{HeapKind, HeapRecord};
+use serde::Serialize;
+
+use crate::classes::Classes;
+use crate::dump::Dump;
+use crate::groups::{By, Key};
+use crate::index::STEP;
+use crate::layout::Layout;
+use crate::progress::{Progress, Stage};
+use crate::references::Excluded;
+use crate::{Error, names, records};
+
+/// All objects of a dump, whether roots reach them or not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Histogram {
+    /// How sizes were worked out.
+    pub layout: Layout,
+    /// Groups, those with most bytes first.
+    pub rows: Vec<Row>,
+}
+
+/// A group of objects.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What they have in common.
+    pub name: String,
+    /// How many there are.
+    pub objects: u64,
+    /// Bytes that they take themselves.
+    pub shallow: u64,
+    /// The stack that allocated them, for groups by site.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+}
+
+/// What a record tells of its object's class and stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Made {
+    /// Of the class; of arrays of primitive types, the byte of the type.
+    class: u64,
+    is_primitive: bool,
+    trace: u32,
+}
+
+#[derive(Default)]
+struct Sum {
+    objects: u64,
+    /// Of arrays, and of instances without a class.
+    bytes: u64,
+    instances: u64,
+}
+
+/// Counts the objects of a dump. Groups by loader have the loaders' ids as names.
+///
+/// # Errors
+/// [`Error`], where the dump is damaged.
+pub fn histogram(
+    dump: &Dump,
+    by: By,
+    layout: Option<Layout>,
+    progress: &dyn Progress,
+) -> Result<Histogram, Error> {
+    let layout = match layout {
+        Some(layout) => layout,
+        None => Layout::of(dump, &mut first_classes(dump)?)?,
+    };
+    let mut pass = Pass {
+        dump,
+        layout,
+        classes: Classes::new(dump.id_size(), Excluded::NONE),
+        objects: Vec::new(),
+        sums: HashMap::default(),
+        last: (NOTHING, 0),
+        all: Vec::new(),
+    };
+    let mut bytes = 0;
+    for (count, found) in (0_u64..).zip(dump.records()) {
+        let found = found?;
+        bytes += found.record.bytes().len() as u64;
+        if count % STEP == 0 {
+            progress.at(Stage::Index, bytes, dump.length());
+        }
+        if found.record.kind() == HeapKind::Class || is_object(found.record.kind()) {
+            pass.add(found.offset, &records::decode(&found)?);
+        }
+    }
+    pass.rows(by)
+}
+
+/// Nobody's.
+const NOTHING: Made = Made {
+    class: 0,
+    is_primitive: true,
+    trace: 0,
+};
+
+fn is_object(kind: HeapKind) -> bool {
+    matches!(
+        kind,
+        HeapKind::Instance
+            | HeapKind::ObjectArray
+            | HeapKind::PrimitiveArray
+            | HeapKind::PrimitiveArrayWithoutData
+    )
+}
+
+/// The classes that stand before the first hundred thousand objects; where others come later, arrays alone tell the layout.
+fn first_classes(dump: &Dump) -> Result<Classes, Error> {
+    let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
+    for found in dump.records().take(100_000) {
+        let found = found?;
+        if found.record.kind() == HeapKind::Class
+            && let HeapRecord::Class(class) = records::decode(&found)?
+        {
+            classes.add(found.offset, &class, dump);
+        }
+    }
+    classes.resolve()?;
+    Ok(classes)
+}
+
+struct Pass<'a> {
+    dump: &'a Dump,
+    layout: Layout,
+    classes: Classes,
+    /// Class objects, and the traces that they name.
+    objects: Vec<(u64, u32)>,
+    sums: HashMap<Made, usize>,
+    last: (Made, usize),
+    all: Vec<(Made, Sum)>,
+}
+
+impl Pass<'_> {
+    #[inline]
+    fn add(&mut self, offset: u64, record: &HeapRecord<'_>) {
+        match *record {
+            HeapRecord::Instance {
+                trace,
+                class,
+                fields,
+                ..
+            } => {
+                let sum = self.sum(class.0, false, trace.0);
+                sum.instances += 1;
+                sum.bytes += fields.len() as u64;
+                sum.objects += 1;
+            }
+            HeapRecord::ObjectArray {
+                trace,
+                class,
+                elements,
+                ..
+            } => {
+                let length = elements.len() as u64 / self.dump.id_size().bytes();
+                let size = self.layout.array(length, self.layout.reference.into());
+                let sum = self.sum(class.0, false, trace.0);
+                sum.objects += 1;
+                sum.bytes += size;
+            }
+            HeapRecord::PrimitiveArray {
+                trace,
+                element,
+                elements,
+                ..
+            } => {
+                let width = element.size(8) as u64;
+                let size = self.layout.array(elements.len() as u64 / width, width);
+                let sum = self.sum(element as u64, true, trace.0);
+                sum.objects += 1;
+                sum.bytes += size;
+            }
+            HeapRecord::PrimitiveArrayWithoutData {
+                trace,
+                element,
+                length,
+                ..
+            } => {
+                let size = self.layout.array(length.into(), element.size(8) as u64);
+                let sum = self.sum(element as u64, true, trace.0);
+                sum.objects += 1;
+                sum.bytes += size;
+            }
+            HeapRecord::Class(ref class) => {
+                self.classes.add(offset, class, self.dump);
+                self.objects.push((class.class.0, class.trace.0));
+            }
+            HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn sum(&mut self, class: u64, is_primitive: bool, trace: u32) -> &mut Sum {
+        let made = Made {
+            class,
+            is_primitive,
+            trace,
+        };
+        if self.last.0 != made || self.all.is_empty() {
+            let next = self.all.len();
+            let index = *self.sums.entry(made).or_insert(next);
+            if index == next {
+                self.all.push((made, Sum::default()));
+            }
+            self.last = (made, index);
+        }
+        &mut self.all[self.last.1].1
+    }
+
+    fn rows(mut self, by: By) -> Result<Histogram, Error> {
+        self.classes.resolve()?;
+        self.classes.lay_out(&self.layout);
+        let mut groups: HashMap<Key, Row> = HashMap::default();
+        let class_class = self.classes.class_class();
+        let layout = self.layout;
+        for (id, trace) in std::mem::take(&mut self.objects) {
+            let size = self
+                .classes
+                .find(id)
+                .map_or(0, |class| self.classes.class_object_size(class, &layout));
+            self.group(&mut groups, by, class_class, trace, 1, size);
+        }
+        for (made, sum) in std::mem::take(&mut self.all) {
+            let class = match hprof_format::BasicType::from_byte(made.class as u8) {
+                Some(element) if made.is_primitive => self.classes.primitive_array(element),
+                _ => self.classes.find_or_add(made.class, self.dump),
+            };
+            let bytes = match (sum.instances, self.classes.get(class)) {
+                (0, _) => sum.bytes,
+                // What the fields take in the dump is the best guess at an unknown class.
+                (instances, class) if class.id == 0 => {
+                    instances * layout.instance(0, sum.bytes / instances)
+                }
+                (instances, class) => instances * class.instance_size,
+            };
+            self.group(&mut groups, by, class, made.trace, sum.objects, bytes);
+        }
+        let mut rows: Vec<Row> = groups.into_values().collect();
+        rows.sort_by(|one, other| {
+            other
+                .shallow
+                .cmp(&one.shallow)
+                .then_with(|| (&one.name, &one.stack).cmp(&(&other.name, &other.stack)))
+        });
+        Ok(Histogram { layout, rows })
+    }
+
+    fn group(
+        &self,
+        groups: &mut HashMap<Key, Row>,
+        by: By,
+        class: u32,
+        trace: u32,
+        objects: u64,
+        bytes: u64,
+    ) {
+        let class_data = self.classes.get(class);
+        let row = groups
+            .entry(Key::of(by, class, class_data, trace))
+            .or_insert_with(|| Row {
+                name: match by {
+                    By::Class | By::Site => class_data.name.clone(),
+                    By::Package => names::package_label(&class_data.name),
+                    By::Loader if class_data.loader == 0 => "<boot loader>".to_owned(),
+                    By::Loader => format!("0x{:x}", class_data.loader),
+                },
+                objects: 0,
+                shallow: 0,
+                stack: match by {
+                    By::Site => self.dump.stack(trace),
+                    _ => Vec::new(),
+                },
+            });
+        row.objects += objects;
+        row.shallow += bytes;
+    }
+}

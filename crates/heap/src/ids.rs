@@ -1,0 +1,339 @@
+//! From ids to numbers: objects are numbered in the order of their ids, from 0.
+
+use foldhash::HashMap;
+
+/// Granules of the address range that stand in one page, as a power of two.
+const PAGE_BITS: u32 = 12;
+const WORDS: usize = 1 << (PAGE_BITS - 6);
+/// Bytes that a page takes.
+const PAGE_BYTES: u64 = WORDS as u64 * 16;
+/// A bitmap of so many bytes is never too large.
+const SMALL_BITMAP: u64 = 16 << 20;
+/// One that takes more for each id is given up.
+const MOST_BYTES_AN_ID: u64 = 64;
+/// A directory with so many places is never too large.
+const SMALL_DIRECTORY: u64 = 1 << 16;
+
+/// 64 granules: which of them an object's id is, and how many there are before them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    bits: u64,
+    before: u64,
+}
+
+/// The ids of a dump while they are gathered.
+///
+/// Where objects stand close together, as in a heap, an id costs two bits for every granule of 8 bytes. Where they do
+/// not, ids are kept as a list, so memory stays in proportion to their number.
+#[derive(Debug)]
+pub(crate) struct IdSet {
+    /// Ids are multiples of 2^shift.
+    shift: u32,
+    pages: HashMap<u64, u32>,
+    words: Vec<Word>,
+    last: Option<(u64, u32)>,
+    count: u64,
+    /// Instead of all of the above.
+    list: Option<Vec<u64>>,
+}
+
+impl IdSet {
+    pub(crate) fn new() -> IdSet {
+        IdSet {
+            shift: 3,
+            pages: HashMap::default(),
+            words: Vec::new(),
+            last: None,
+            count: 0,
+            list: None,
+        }
+    }
+
+    /// Adds an id. Adding one twice is no error.
+    #[inline]
+    pub(crate) fn insert(&mut self, id: u64) {
+        if let Some(list) = &mut self.list {
+            list.push(id);
+            return;
+        }
+        if id & ((1 << self.shift) - 1) != 0 {
+            self.refine(id.trailing_zeros());
+        }
+        let granule = id >> self.shift;
+        let Some(page) = self.page(granule >> PAGE_BITS) else {
+            self.insert_into_list(id);
+            return;
+        };
+        let word = &mut self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
+        let bit = 1 << (granule & 63);
+        self.count += u64::from(word.bits & bit == 0);
+        word.bits |= bit;
+    }
+
+    /// The page's place; `None` where there would be too many of them.
+    #[inline]
+    fn page(&mut self, key: u64) -> Option<u32> {
+        match self.last {
+            Some((last, page)) if last == key => Some(page),
+            _ => self.other_page(key),
+        }
+    }
+
+    fn other_page(&mut self, key: u64) -> Option<u32> {
+        let next = self.pages.len() as u32;
+        let bytes = u64::from(next) * PAGE_BYTES;
+        let is_sparse = bytes > (MOST_BYTES_AN_ID * self.count).max(SMALL_BITMAP);
+        let page = *self.pages.entry(key).or_insert(next);
+        if page == next {
+            if is_sparse {
+                self.pages.remove(&key);
+                return None;
+            }
+            self.words.resize(self.words.len() + WORDS, Word::default());
+        }
+        self.last = Some((key, page));
+        Some(page)
+    }
+
+    /// Gives up the bitmap: the ids are too far apart for it.
+    fn insert_into_list(&mut self, id: u64) {
+        let mut list = self.drain();
+        list.push(id);
+        *self = IdSet {
+            list: Some(list),
+            ..IdSet::new()
+        };
+    }
+
+    /// Starts anew with smaller granules.
+    fn refine(&mut self, shift: u32) {
+        let known = self.drain();
+        *self = IdSet {
+            shift,
+            ..IdSet::new()
+        };
+        for id in known {
+            self.insert(id);
+        }
+    }
+
+    fn drain(&mut self) -> Vec<u64> {
+        let mut ids = Vec::with_capacity(self.count as usize);
+        for (&key, &page) in &self.pages {
+            let start = page as usize * WORDS;
+            for (index, word) in self.words[start..start + WORDS].iter().enumerate() {
+                let granule = (key << PAGE_BITS) + (index as u64) * 64;
+                let mut bits = word.bits;
+                while bits != 0 {
+                    ids.push((granule + u64::from(bits.trailing_zeros())) << self.shift);
+                    bits &= bits - 1;
+                }
+            }
+        }
+        ids
+    }
+
+    /// How many there are, or may be where some were added twice.
+    pub(crate) fn count(&self) -> u64 {
+        match &self.list {
+            Some(list) => list.len() as u64,
+            None => self.count,
+        }
+    }
+
+    /// Numbers them. There must be no more than 2^32 - 2.
+    pub(crate) fn number(self) -> Ids {
+        if let Some(mut list) = self.list {
+            list.sort_unstable();
+            list.dedup();
+            list.shrink_to_fit();
+            return Ids::List(list);
+        }
+        let mut keys: Vec<(u64, u32)> = self.pages.into_iter().collect();
+        keys.sort_unstable();
+        let mut words = self.words;
+        let mut before = 0;
+        for &(_, page) in &keys {
+            let start = page as usize * WORDS;
+            for word in &mut words[start..start + WORDS] {
+                word.before = before;
+                before += u64::from(word.bits.count_ones());
+            }
+        }
+        let directory = Directory::of(&keys);
+        Ids::Bitmap(Bitmap {
+            shift: self.shift,
+            directory,
+            keys,
+            words,
+            count: before as u32,
+        })
+    }
+}
+
+/// Ids and their numbers.
+#[derive(Debug)]
+pub(crate) enum Ids {
+    Bitmap(Bitmap),
+    /// Sorted: an id's number is its place.
+    List(Vec<u64>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Bitmap {
+    shift: u32,
+    directory: Directory,
+    /// Which page has which place in `words`, sorted.
+    keys: Vec<(u64, u32)>,
+    words: Vec<Word>,
+    count: u32,
+}
+
+/// Where the words of a page are.
+#[derive(Debug)]
+enum Directory {
+    /// By the page's distance from the first one.
+    Dense { first: u64, pages: Vec<u32> },
+    /// For heaps with wide holes, as ZGC makes them.
+    Sparse(HashMap<u64, u32>),
+}
+
+/// No page.
+const NONE: u32 = u32::MAX;
+
+impl Directory {
+    fn of(keys: &[(u64, u32)]) -> Directory {
+        let first = keys.first().map_or(0, |&(key, _)| key);
+        let span = keys.last().map_or(0, |&(key, _)| key - first + 1);
+        if span > (keys.len() as u64 * 64).max(SMALL_DIRECTORY) {
+            return Directory::Sparse(keys.iter().copied().collect());
+        }
+        let mut pages = vec![NONE; span as usize];
+        for &(key, page) in keys {
+            pages[(key - first) as usize] = page;
+        }
+        Directory::Dense { first, pages }
+    }
+
+    #[inline]
+    fn find(&self, key: u64) -> Option<u32> {
+        match self {
+            Directory::Dense { first, pages } => {
+                let page = *pages.get(usize::try_from(key.wrapping_sub(*first)).ok()?)?;
+                (page != NONE).then_some(page)
+            }
+            Directory::Sparse(pages) => pages.get(&key).copied(),
+        }
+    }
+}
+
+impl Ids {
+    pub(crate) fn count(&self) -> u32 {
+        match self {
+            Ids::Bitmap(bitmap) => bitmap.count,
+            Ids::List(list) => list.len() as u32,
+        }
+    }
+
+    /// The number of an object, if the dump has it.
+    #[inline]
+    pub(crate) fn find(&self, id: u64) -> Option<u32> {
+        match self {
+            Ids::Bitmap(bitmap) => bitmap.find(id),
+            Ids::List(list) => list.binary_search(&id).ok().map(|place| place as u32),
+        }
+    }
+
+    /// The id of an object.
+    pub(crate) fn id(&self, number: u32) -> u64 {
+        match self {
+            Ids::Bitmap(bitmap) => bitmap.id(number),
+            Ids::List(list) => list[number as usize],
+        }
+    }
+}
+
+impl Bitmap {
+    #[inline]
+    fn find(&self, id: u64) -> Option<u32> {
+        let granule = id >> self.shift;
+        if granule << self.shift != id {
+            return None;
+        }
+        let page = self.directory.find(granule >> PAGE_BITS)?;
+        let word = self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
+        let bit = 1 << (granule & 63);
+        if word.bits & bit == 0 {
+            return None;
+        }
+        Some(word.before as u32 + (word.bits & (bit - 1)).count_ones())
+    }
+
+    fn id(&self, number: u32) -> u64 {
+        let number = u64::from(number);
+        let start = |&(_, page): &(u64, u32)| self.words[page as usize * WORDS].before;
+        let place = self.keys.partition_point(|key| start(key) <= number) - 1;
+        let (key, page) = self.keys[place];
+        let words = &self.words[page as usize * WORDS..][..WORDS];
+        let index = words.partition_point(|word| word.before <= number) - 1;
+        let mut bits = words[index].bits;
+        for _ in 0..number - words[index].before {
+            bits &= bits - 1;
+        }
+        let granule = (key << PAGE_BITS) + index as u64 * 64 + u64::from(bits.trailing_zeros());
+        granule << self.shift
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn assert_numbered(ids: &[u64]) {
+        let mut set = IdSet::new();
+        for &id in ids {
+            set.insert(id);
+        }
+        let numbers = set.number();
+        let sorted: BTreeSet<u64> = ids.iter().copied().collect();
+        assert_eq!(numbers.count() as usize, sorted.len());
+        for (number, &id) in sorted.iter().enumerate() {
+            assert_eq!(numbers.find(id), Some(number as u32), "{id:x}");
+            assert_eq!(numbers.id(number as u32), id);
+            for other in [id ^ 1, id ^ 8, id ^ (1 << 40)] {
+                assert_eq!(numbers.find(other).is_some(), sorted.contains(&other));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_has_its_rank_as_number(
+            base in any::<u64>(),
+            spread in 0..64u32,
+            steps in proptest::collection::vec(any::<u64>(), 1..200),
+        ) {
+            let ids: Vec<u64> = steps
+                .iter()
+                .map(|step| base.wrapping_add(step.checked_shr(spread).unwrap_or(0)))
+                .collect();
+            assert_numbered(&ids);
+            let aligned: Vec<u64> = ids.iter().map(|id| id & !7).collect();
+            assert_numbered(&aligned);
+        }
+    }
+
+    #[test]
+    fn ids_far_apart_cost_in_proportion_to_their_number() {
+        let mut set = IdSet::new();
+        for id in 0..100_000_u64 {
+            set.insert(id << 24);
+        }
+        assert!(set.list.is_some());
+        let ids = set.number();
+        assert_eq!(ids.find(99_999 << 24), Some(99_999));
+        assert_eq!(ids.find(8), None);
+    }
+}

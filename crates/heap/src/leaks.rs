@@ -1,0 +1,313 @@
+//! Who keeps most of the heap, and who allocated it.
+
+use foldhash::HashMap;
+use serde::Serialize;
+
+use crate::Error;
+use crate::dominators::{Place, Step, TOP, Tree};
+use crate::heap::Heap;
+use crate::paths::Path;
+
+/// Rows of what a suspect retains, and of stacks.
+const ROWS: usize = 5;
+/// An object of the same class so many times below another is an element of one structure, a linked list.
+const REPEATS: u32 = 16;
+
+/// The suspects of a dump.
+#[derive(Clone, Debug, Serialize)]
+pub struct Leaks {
+    /// Bytes of all that roots reach.
+    pub live_bytes: u64,
+    /// Share of it from which something is a suspect.
+    pub threshold: f64,
+    /// Those that retain most first.
+    pub suspects: Vec<Suspect>,
+    /// Whether the dump tells who allocated its objects.
+    pub has_stacks: bool,
+}
+
+/// An object, or several of a class, that keep much alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// `java.util.HashMap$Node[] @ 0x7f00`, or the class of several objects.
+    pub what: String,
+    /// 1, or how many objects of the class there are.
+    pub objects: u64,
+    /// The id of the object, or of the largest one.
+    #[serde(serialize_with = "crate::names::hex")]
+    pub id: u64,
+    /// Bytes it keeps alive; of several, what would be free without all of them.
+    pub retained: u64,
+    /// What of the program holds it: the last static field, thread-local or local variable on the path.
+    pub holder: String,
+    /// The shortest way to it, or to the largest of several.
+    pub path: Option<Path>,
+    /// What it keeps alive, by class.
+    pub kept: Vec<Kept>,
+    /// Who allocated that; empty where the dump does not tell.
+    pub allocated: Vec<Allocated>,
+}
+
+/// Objects of one class below a suspect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    /// The class.
+    pub class: String,
+    /// How many.
+    pub objects: u64,
+    /// Bytes that they take themselves.
+    pub shallow: u64,
+}
+
+/// Objects of one class and one stack below a suspect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Allocated {
+    /// The class.
+    pub class: String,
+    /// How many.
+    pub objects: u64,
+    /// Bytes that they take themselves.
+    pub shallow: u64,
+    /// Who allocated them, innermost frame first.
+    pub stack: Vec<String>,
+}
+
+/// A suspect before it is described.
+struct Found {
+    /// One, or several of a class with the largest first.
+    places: Vec<Place>,
+    /// Without the suspects below.
+    own: u64,
+}
+
+impl Heap<'_> {
+    /// What retains at least `threshold` (0 to 1) of all that is alive.
+    ///
+    /// # Errors
+    /// Those of reading records, and of temporary files.
+    pub fn leaks(&self, threshold: f64) -> Result<Leaks, Error> {
+        let live = self.dominators.retained(TOP);
+        let tree = self.dominators.tree(&self.memory)?;
+        let least = ((live as f64 * threshold) as u64).max(1);
+        let mut found = self.suspects(&tree, least);
+        found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
+        let below: Vec<_> = found
+            .iter()
+            .map(|suspect| self.below(&tree, suspect))
+            .collect();
+        drop(tree);
+        let objects: Vec<u32> = found
+            .iter()
+            .map(|suspect| self.dominators.object(suspect.places[0]))
+            .collect();
+        let (ways, _) = self.ways(&objects, objects.len())?;
+        let mut suspects = Vec::with_capacity(found.len());
+        for ((suspect, object), (kept, allocated)) in found.iter().zip(objects).zip(below) {
+            let path = self.path(&ways, object)?;
+            let several = suspect.places.len() > 1;
+            suspects.push(Suspect {
+                what: match several {
+                    true => self.classes.get(self.objects.class(object)).name.clone(),
+                    false => self.label(object)?,
+                },
+                objects: suspect.places.len() as u64,
+                id: self.objects.ids.id(object),
+                retained: match several {
+                    true => self.retained_by(&suspect.places)?,
+                    false => self.dominators.retained(suspect.places[0]),
+                },
+                holder: path.as_ref().map_or_else(String::new, holder),
+                path,
+                kept,
+                allocated,
+            });
+        }
+        Ok(Leaks {
+            live_bytes: live,
+            threshold,
+            suspects,
+            has_stacks: self.has_stacks(),
+        })
+    }
+
+    fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
+        let mut members = fixedbitset::FixedBitSet::with_capacity(self.objects.count() as usize);
+        members.extend(
+            places
+                .iter()
+                .map(|&place| self.dominators.object(place) as usize),
+        );
+        self.retained_without(|object| members.contains(object as usize))
+    }
+
+    /// Whether the dump tells who allocated its objects.
+    #[must_use]
+    pub fn has_stacks(&self) -> bool {
+        let mut sites = self.objects.sites.iter();
+        sites.any(|site| self.dump.has_stack(site.trace))
+    }
+
+    /// Goes down from the roots as long as one object keeps enough alive. What then keeps much alive in many small parts is
+    /// a suspect.
+    fn suspects(&self, tree: &Tree, least: u64) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut waiting = vec![TOP];
+        while let Some(place) = waiting.pop() {
+            let (at, large) = self.descend(tree, place, least);
+            let children: u64 = large
+                .iter()
+                .map(|&child| self.dominators.retained(child))
+                .sum();
+            let own = self.dominators.retained(at) - children;
+            if own >= least {
+                if self.holds_whatever_there_is(at) {
+                    found.extend(self.groups_below(tree, at, least));
+                } else {
+                    found.push(Found {
+                        places: vec![at],
+                        own,
+                    });
+                }
+            }
+            waiting.extend(large);
+        }
+        found
+    }
+
+    /// Follows the only large object below, to the last one; returns that and the large ones below it.
+    fn descend(&self, tree: &Tree, start: Place, least: u64) -> (Place, Vec<Place>) {
+        let mut at = start;
+        let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
+        loop {
+            let retained = self.dominators.retained(at);
+            let large: Vec<Place> = tree
+                .children(at)
+                .filter(|&child| self.dominators.retained(child) >= least)
+                .collect();
+            let [only] = large[..] else {
+                return (at, large);
+            };
+            // Most of it is not below.
+            if at != TOP && retained - self.dominators.retained(only) >= least {
+                return (at, large);
+            }
+            let class = self.objects.class(self.dominators.object(only));
+            let (first, count) = classes.entry(class).or_insert((only, 0));
+            *count += 1;
+            if *count == REPEATS {
+                return (*first, Vec::new());
+            }
+            at = only;
+        }
+    }
+
+    /// Class loaders, threads and the roots together keep what has nothing else in common.
+    fn holds_whatever_there_is(&self, place: Place) -> bool {
+        if place == TOP {
+            return true;
+        }
+        let object = self.dominators.object(place);
+        self.is_a(object, "java.lang.ClassLoader")
+    }
+
+    /// Objects of one class that together keep enough alive.
+    fn groups_below(&self, tree: &Tree, place: Place, least: u64) -> Vec<Found> {
+        let mut groups: HashMap<u32, Found> = HashMap::default();
+        for child in tree.children(place) {
+            let retained = self.dominators.retained(child);
+            if retained < least {
+                let class = self.objects.class(self.dominators.object(child));
+                let group = groups.entry(class).or_insert_with(|| Found {
+                    places: Vec::new(),
+                    own: 0,
+                });
+                group.places.push(child);
+                group.own += retained;
+            }
+        }
+        let mut found: Vec<Found> = groups
+            .into_values()
+            .filter(|group| group.own >= least)
+            .collect();
+        for group in &mut found {
+            group
+                .places
+                .sort_by_key(|&place| (std::cmp::Reverse(self.dominators.retained(place)), place));
+        }
+        found
+    }
+
+    /// What is below a suspect: by class, and by who allocated it.
+    fn below(&self, tree: &Tree, suspect: &Found) -> (Vec<Kept>, Vec<Allocated>) {
+        let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
+        for &place in &suspect.places {
+            tree.walk(&self.dominators, place, |step| {
+                if let Step::Enter(place) = step {
+                    let object = self.dominators.object(place);
+                    let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();
+                    *objects += 1;
+                    *shallow += self.objects.size(object);
+                }
+            });
+        }
+        let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
+        for (&site, &(objects, shallow)) in &sites {
+            let sum = classes
+                .entry(self.objects.sites.get(site).class)
+                .or_default();
+            sum.0 += objects;
+            sum.1 += shallow;
+        }
+        let kept = largest(&classes).map(|(class, objects, shallow)| Kept {
+            class: self.classes.get(class).name.clone(),
+            objects,
+            shallow,
+        });
+        sites.retain(|&site, _| self.dump.has_stack(self.objects.sites.get(site).trace));
+        let allocated = largest(&sites).map(|(site, objects, shallow)| {
+            let site = self.objects.sites.get(site);
+            Allocated {
+                class: self.classes.get(site.class).name.clone(),
+                objects,
+                shallow,
+                stack: self.dump.stack(site.trace),
+            }
+        });
+        (kept.collect(), allocated.collect())
+    }
+}
+
+/// Those with most bytes.
+fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u64)> {
+    let mut rows: Vec<(u32, u64, u64)> = sums
+        .iter()
+        .map(|(&key, &(objects, shallow))| (key, objects, shallow))
+        .collect();
+    rows.sort_by_key(|&(key, _, shallow)| (std::cmp::Reverse(shallow), key));
+    rows.into_iter().take(ROWS)
+}
+
+/// What of the program stands last on a path.
+fn holder(path: &Path) -> String {
+    for pair in path.steps.windows(2).rev() {
+        let [from, to] = pair else { continue };
+        if let Some(field) = to.reference.strip_prefix("static ") {
+            let class = from.object.strip_prefix("class ").unwrap_or(&from.object);
+            return format!("static field {class}.{field}");
+        }
+        if matches!(
+            to.reference.as_str(),
+            ".threadLocals" | ".inheritableThreadLocals"
+        ) {
+            return format!("thread-local variable of {}", from.object);
+        }
+        if to.reference.starts_with("<local variable") {
+            let place = to.reference.trim_matches(['<', '>']);
+            return format!("{place} of {}", from.object);
+        }
+    }
+    match path.steps.first() {
+        Some(step) => format!("{} ({})", step.object, path.root),
+        None => String::new(),
+    }
+}

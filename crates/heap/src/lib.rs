@@ -1,0 +1,44 @@
+//! The object graph of an HPROF heap dump: what is kept, by whom, and who allocated it.
+//!
+//! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their ids;
+//! all tables are indexed by these numbers.
+
+mod classes;
+mod diff;
+mod dominators;
+mod dump;
+mod error;
+mod graph;
+mod groups;
+mod heap;
+mod histogram;
+mod ids;
+mod index;
+mod layout;
+mod leaks;
+mod locate;
+mod mapping;
+mod memory;
+mod names;
+mod objects;
+mod paths;
+mod progress;
+mod records;
+mod references;
+mod show;
+mod summary;
+
+pub use diff::{Change, diff};
+pub use dump::Dump;
+pub use error::Error;
+pub use groups::{By, Group};
+pub use heap::{Heap, Options};
+pub use histogram::{Histogram, Row, histogram};
+pub use layout::{Known, Layout, LayoutError};
+pub use leaks::{Allocated, Kept, Leaks, Suspect};
+pub use memory::Memory;
+pub use paths::{Path, PathStep, Target};
+pub use progress::{Progress, Silent, Stage};
+pub use references::{Excluded, ExcludedError};
+pub use show::{Named, Shown};
+pub use summary::{FrameRow, ObjectRow, Summary, ThreadRow};

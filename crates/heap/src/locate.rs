@@ -1,0 +1,269 @@
+//! From an object to its record, and what that says to people.
+
+use std::cell::OnceCell;
+
+use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
+
+use crate::classes::NO_CLASS;
+use crate::dump::Found;
+use crate::heap::Heap;
+use crate::names::push_printable;
+use crate::{Error, records};
+
+/// Bytes of records between two places that are remembered.
+pub(crate) const STRIDE: u64 = 256 * 1024;
+
+/// Where in the file the records of objects are.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Ids and offsets of some of them; all others stand between those with the ids next to theirs.
+    pub(crate) some: Vec<(u64, u64)>,
+    /// Whether that is so.
+    pub(crate) ascending: bool,
+    /// Otherwise the offset of each by number, looked for when it is first asked for.
+    pub(crate) all: OnceCell<Vec<u64>>,
+}
+
+impl Heap<'_> {
+    /// The record of an object; `None` where the dump has none.
+    pub(crate) fn record(&self, number: u32) -> Result<Option<HeapRecord<'_>>, Error> {
+        let id = self.objects.ids.id(number);
+        if let Some(class) = self.class_of_object(number) {
+            let offset = self.classes.get(class).offset;
+            return self.record_at(offset, id);
+        }
+        let offset = if self.places.ascending {
+            let place = self.places.some.partition_point(|&(first, _)| first <= id);
+            let Some(&(_, offset)) = self.places.some.get(place.saturating_sub(1)) else {
+                return Ok(None);
+            };
+            offset
+        } else {
+            self.all_places()?[number as usize]
+        };
+        self.record_at(offset, id)
+    }
+
+    /// The record of the object with this id, which is the one at `offset` or behind it.
+    fn record_at(&self, offset: u64, id: u64) -> Result<Option<HeapRecord<'_>>, Error> {
+        for found in self.dump.records_from(offset) {
+            let found = found?;
+            if self.id_of(&found) == Some(id) {
+                return records::decode(&found).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn all_places(&self) -> Result<&[u64], Error> {
+        if let Some(places) = self.places.all.get() {
+            return Ok(places);
+        }
+        let mut places = vec![0; self.objects.count() as usize];
+        for found in self.dump.records() {
+            let found = found?;
+            if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id))
+                && places[number as usize] == 0
+            {
+                places[number as usize] = found.offset;
+            }
+        }
+        Ok(self.places.all.get_or_init(|| places))
+    }
+
+    fn id_of(&self, found: &Found<'_>) -> Option<u64> {
+        use HeapKind::{Class, Instance, ObjectArray, PrimitiveArray, PrimitiveArrayWithoutData};
+        let kind = found.record.kind();
+        matches!(
+            kind,
+            Class | Instance | ObjectArray | PrimitiveArray | PrimitiveArrayWithoutData
+        )
+        .then(|| records::id_at(found.record.bytes(), 1, self.dump.id_size()))
+    }
+
+    /// The class whose object this is.
+    pub(crate) fn class_of_object(&self, number: u32) -> Option<u32> {
+        self.classes
+            .find(self.objects.ids.id(number))
+            .filter(|&class| self.classes.get(class).id != 0)
+    }
+
+    /// `class Main`, `Main @ 0x7f00`, `java.lang.Thread "main" @ 0x7f08`.
+    pub(crate) fn label(&self, number: u32) -> Result<String, Error> {
+        if let Some(class) = self.class_of_object(number) {
+            return Ok(format!("class {}", self.classes.get(class).name));
+        }
+        let class = &self.classes.get(self.objects.class(number)).name;
+        let id = self.objects.ids.id(number);
+        Ok(match self.thread_name(number)? {
+            Some(name) => format!("{class} \"{name}\" @ 0x{id:x}"),
+            None => format!("{class} @ 0x{id:x}"),
+        })
+    }
+
+    /// The name of a thread; `None` for other objects.
+    pub(crate) fn thread_name(&self, number: u32) -> Result<Option<String>, Error> {
+        if !self.is_a(number, "java.lang.Thread") {
+            return Ok(None);
+        }
+        match self.field(number, "name")? {
+            Some(Value::Object(name)) => self.string(name, 200),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether an object's class, or one above it, has this name.
+    pub(crate) fn is_a(&self, number: u32, name: &str) -> bool {
+        let class = self.objects.class(number);
+        self.classes
+            .chain(class)
+            .any(|class| self.classes.get(class).name == name)
+    }
+
+    /// The value of the first field of this name.
+    pub(crate) fn field(&self, number: u32, name: &str) -> Result<Option<Value>, Error> {
+        let Some(HeapRecord::Instance { fields, .. }) = self.record(number)? else {
+            return Ok(None);
+        };
+        let class = self.objects.class(number);
+        let mut all = self.classes.fields(class);
+        let field = all.find(|field| self.dump.string(field.name) == Some(name.as_bytes()));
+        Ok(field.and_then(|field| {
+            records::value(fields.get(field.place..)?, field.kind, self.dump.id_size())
+        }))
+    }
+
+    /// The text of a string, printable, cut behind `most` characters; `None` for other objects.
+    pub(crate) fn string(&self, id: ObjectId, most: usize) -> Result<Option<String>, Error> {
+        let Some(number) = self.objects.ids.find(id.0) else {
+            return Ok(None);
+        };
+        if !self.is_a(number, "java.lang.String") {
+            return Ok(None);
+        }
+        let Some(Value::Object(value)) = self.field(number, "value")? else {
+            return Ok(None);
+        };
+        let Some(value) = self.objects.ids.find(value.0) else {
+            return Ok(None);
+        };
+        // Strings of JDK 9 and newer hold bytes, of Latin-1 or of UTF-16 in the machine's order.
+        let wide = self.field(number, "coder")? == Some(Value::Byte(1));
+        let Some(HeapRecord::PrimitiveArray {
+            element, elements, ..
+        }) = self.record(value)?
+        else {
+            return Ok(None);
+        };
+        let units: Box<dyn Iterator<Item = u16>> = match element {
+            BasicType::Char => Box::new(
+                elements
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|unit| u16::from_be_bytes(*unit)),
+            ),
+            _ if wide => Box::new(
+                elements
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|unit| u16::from_le_bytes(*unit)),
+            ),
+            _ => Box::new(elements.iter().map(|&byte| byte.into())),
+        };
+        let mut text = String::new();
+        for (count, character) in char::decode_utf16(units).enumerate() {
+            if count == most {
+                text.push('…');
+                break;
+            }
+            push_printable(&mut text, character.unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        Ok(Some(text))
+    }
+
+    /// How `from` refers to `to`: `.name`, `[7]`, `static cache`, `<class>`.
+    pub(crate) fn reference(&self, from: u32, to: u32) -> Result<String, Error> {
+        let wanted = self.objects.ids.id(to);
+        let id_size = self.dump.id_size();
+        let found = match self.record(from)? {
+            Some(HeapRecord::Instance { fields, .. }) => {
+                let class = self.objects.class(from);
+                let mut all = self.classes.fields(class);
+                let field = all.find(|field| {
+                    field.kind == BasicType::Object
+                        && records::id_at(fields, field.place, id_size) == wanted
+                });
+                field.map(|field| format!(".{}", self.dump.text(field.name)))
+            }
+            Some(HeapRecord::ObjectArray { elements, .. }) => {
+                let size = id_size.bytes() as usize;
+                let place = elements
+                    .chunks_exact(size)
+                    .position(|element| records::id_at(element, 0, id_size) == wanted);
+                place.map(|place| format!("[{place}]"))
+            }
+            Some(HeapRecord::Class(class)) => {
+                let mut statics = class.statics.iter();
+                let field = statics.find(|&&(_, value)| value == Value::Object(ObjectId(wanted)));
+                match field {
+                    Some(&(name, _)) => Some(format!("static {}", self.dump.text(name.0))),
+                    None if class.super_class.0 == wanted => Some("<superclass>".to_owned()),
+                    None if class.loader.0 == wanted => Some("<class loader>".to_owned()),
+                    None if class.signers.0 == wanted => Some("<signers>".to_owned()),
+                    None if class.protection_domain.0 == wanted => {
+                        Some("<protection domain>".to_owned())
+                    }
+                    None => Some("<constant>".to_owned()),
+                }
+            }
+            _ => None,
+        };
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let local = self
+            .graph
+            .roots
+            .locals
+            .iter()
+            .find(|local| (local.thread, local.object) == (from, to));
+        Ok(match local {
+            Some(local) => self.local(local.thread, local.frame),
+            None => "<class>".to_owned(),
+        })
+    }
+
+    /// `local variable in Main.main(Main.java:7)`.
+    pub(crate) fn local(&self, thread: u32, frame: i32) -> String {
+        let stack = self.thread_stack(thread);
+        match usize::try_from(frame)
+            .ok()
+            .and_then(|frame| stack.get(frame))
+        {
+            Some(frame) => format!("<local variable in {frame}>"),
+            None => "<local variable>".to_owned(),
+        }
+    }
+
+    /// Where a thread is, innermost frame first.
+    pub(crate) fn thread_stack(&self, thread: u32) -> Vec<String> {
+        let trace = self.graph.roots.traces.get(&thread);
+        trace.map_or_else(Vec::new, |&trace| self.dump.stack(trace))
+    }
+
+    /// The name of a class's loader as people see it.
+    pub(crate) fn loader_label(&self, loader: u64) -> String {
+        match self.objects.ids.find(loader) {
+            None => "<boot loader>".to_owned(),
+            Some(number) => {
+                let class = self.objects.class(number);
+                if class == NO_CLASS {
+                    return format!("0x{loader:x}");
+                }
+                format!("{} @ 0x{loader:x}", self.classes.get(class).name)
+            }
+        }
+    }
+}

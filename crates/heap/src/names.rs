@@ -1,0 +1,122 @@
+//! Names as people write them.
+
+use std::fmt::Write;
+
+/// A class's name as Java source has it, from the name that a dump gives: `java/lang/String`, `[I`,
+/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`.
+pub(crate) fn class_name(dumped: &[u8]) -> String {
+    let dimensions = dumped.iter().take_while(|&&byte| byte == b'[').count();
+    let element = match &dumped[dimensions..] {
+        [b'L', name @ .., b';'] if dimensions > 0 => dotted(name),
+        [letter] if dimensions > 0 => {
+            primitive(*letter).map_or_else(|| dotted(&[*letter]), String::from)
+        }
+        name => dotted(name),
+    };
+    element + &"[]".repeat(dimensions)
+}
+
+/// Hidden classes have a part behind the last slash that is no name: `Main$$Lambda/0x0000000801003000`.
+fn dotted(name: &[u8]) -> String {
+    let hidden = name
+        .windows(3)
+        .position(|part| part == b"/0x" || part == b"+0x");
+    let (plain, rest) = name.split_at(hidden.unwrap_or(name.len()));
+    let mut text = printable(plain).replace('/', ".");
+    text.push_str(&printable(rest));
+    text
+}
+
+fn primitive(letter: u8) -> Option<&'static str> {
+    Some(match letter {
+        b'Z' => "boolean",
+        b'B' => "byte",
+        b'C' => "char",
+        b'S' => "short",
+        b'I' => "int",
+        b'J' => "long",
+        b'F' => "float",
+        b'D' => "double",
+        _ => return None,
+    })
+}
+
+/// Text without anything that a terminal would act on: control characters and what turns the direction of writing come
+/// out as `\u001b`, what is not UTF-8 as the replacement character.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        push_printable(&mut out, character);
+    }
+    out
+}
+
+pub(crate) fn push_printable(out: &mut String, character: char) {
+    let hidden = matches!(
+        character,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    );
+    if character.is_control() || hidden {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\\u{:04x}", u32::from(character));
+    } else {
+        out.push(character);
+    }
+}
+
+/// The package of a class, of its elements where it is an array's; empty for the unnamed package and primitive types.
+pub(crate) fn package(class: &str) -> &str {
+    let name = class.split(['[', '/']).next().unwrap_or_default();
+    name.rsplit_once('.').map_or("", |(package, _)| package)
+}
+
+/// The same for people.
+pub(crate) fn package_label(class: &str) -> String {
+    match package(class) {
+        "" => "<no package>".to_owned(),
+        package => package.to_owned(),
+    }
+}
+
+/// An id as tools of the JDK write it. In JSON it is text: not every reader has integers of 64 bits.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+pub(crate) fn hex<S: serde::Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("0x{id:x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_names_come_out_as_source() {
+        for (dumped, name) in [
+            ("java/lang/String", "java.lang.String"),
+            ("java.lang.String", "java.lang.String"),
+            ("[I", "int[]"),
+            ("int[]", "int[]"),
+            ("[[Ljava/util/Map$Entry;", "java.util.Map$Entry[][]"),
+            ("[Ljava.lang.String;", "java.lang.String[]"),
+            ("LLight;", "LLight;"),
+            ("I", "I"),
+            (
+                "Main$$Lambda/0x0000000801003000",
+                "Main$$Lambda/0x0000000801003000",
+            ),
+            ("a/b/C$$Lambda+0x01", "a.b.C$$Lambda+0x01"),
+            ("evil\u{1b}[31m", "evil\\u001b[31m"),
+        ] {
+            assert_eq!(class_name(dumped.as_bytes()), name);
+        }
+        assert_eq!(class_name(b"\xff["), "\u{fffd}[");
+    }
+
+    #[test]
+    fn packages_are_those_of_the_elements() {
+        assert_eq!(package("java.util.Map$Entry[][]"), "java.util");
+        assert_eq!(package("int[]"), "");
+        assert_eq!(package("Main"), "");
+        assert_eq!(package("a.b.C$$Lambda/0x0.1"), "a.b");
+    }
+}

@@ -1,0 +1,140 @@
+//! What is known of each object: class, stack, size.
+
+use std::io;
+
+use foldhash::HashMap;
+
+use crate::classes::ClassIndex;
+use crate::ids::Ids;
+use crate::memory::{Memory, Table};
+
+/// A class and the stack that made some of its objects, by its place in [`Sites`]. 0 is no site.
+pub(crate) type SiteIndex = u32;
+
+/// Sizes are multiples of this.
+const UNIT: u64 = 8;
+/// In the table of sizes: look elsewhere.
+const LARGE: u16 = u16::MAX;
+
+/// Where objects of one class were allocated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) class: ClassIndex,
+    pub(crate) trace: u32,
+}
+
+/// All sites.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    all: Vec<Site>,
+    index: HashMap<(ClassIndex, u32), SiteIndex>,
+    last: (Site, SiteIndex),
+}
+
+impl Sites {
+    pub(crate) fn new() -> Sites {
+        Sites {
+            // What no record describes.
+            all: vec![Site::default()],
+            index: HashMap::default(),
+            last: (Site::default(), 0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn intern(&mut self, site: Site) -> SiteIndex {
+        if self.last.1 != 0 && self.last.0 == site {
+            return self.last.1;
+        }
+        let next = self.all.len() as SiteIndex;
+        let index = *self.index.entry((site.class, site.trace)).or_insert(next);
+        if index == next {
+            self.all.push(site);
+        }
+        self.last = (site, index);
+        index
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: SiteIndex) -> Site {
+        self.all[index as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Site> {
+        self.all.iter().copied()
+    }
+}
+
+/// The objects of a dump, by number.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    pub(crate) ids: Ids,
+    pub(crate) sites: Sites,
+    site_of: Table<SiteIndex>,
+    sizes: Table<u16>,
+    large: HashMap<u32, u64>,
+}
+
+impl Objects {
+    pub(crate) fn new(ids: Ids, memory: &Memory) -> io::Result<Objects> {
+        let count = ids.count() as usize;
+        Ok(Objects {
+            ids,
+            sites: Sites::new(),
+            site_of: memory.table(count)?,
+            sizes: memory.table(count)?,
+            large: HashMap::default(),
+        })
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.ids.count()
+    }
+
+    pub(crate) fn numbers(&self) -> std::ops::Range<u32> {
+        0..self.count()
+    }
+
+    /// Sets what is known of an object; returns whether it was not known before.
+    #[inline]
+    pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> bool {
+        if std::mem::replace(&mut self.site_of[number as usize], site) != 0 {
+            return false;
+        }
+        let units = size.div_ceil(UNIT);
+        if units < u64::from(LARGE) {
+            self.sizes[number as usize] = units as u16;
+        } else {
+            self.sizes[number as usize] = LARGE;
+            self.large.insert(number, units * UNIT);
+        }
+        true
+    }
+
+    /// The bytes that it takes itself.
+    #[inline]
+    pub(crate) fn size(&self, number: u32) -> u64 {
+        match self.sizes[number as usize] {
+            LARGE => self.large.get(&number).copied().unwrap_or_default(),
+            units => u64::from(units) * UNIT,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn site(&self, number: u32) -> SiteIndex {
+        self.site_of[number as usize]
+    }
+
+    #[inline]
+    pub(crate) fn class(&self, number: u32) -> ClassIndex {
+        self.sites.get(self.site(number)).class
+    }
+
+    pub(crate) fn trace(&self, number: u32) -> u32 {
+        self.sites.get(self.site(number)).trace
+    }
+}

@@ -1,0 +1,41 @@
+//! How far long work is.
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Looking for objects.
+    Index,
+    /// Reading their references.
+    References,
+    /// Finding out what keeps what alive.
+    Dominators,
+    /// Looking for paths and groups.
+    Analysis,
+}
+
+impl Stage {
+    /// A few words for a terminal.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Stage::Index => "looking for objects",
+            Stage::References => "reading references",
+            Stage::Dominators => "finding dominators",
+            Stage::Analysis => "looking for what is kept",
+        }
+    }
+}
+
+/// Hears how far the work is.
+pub trait Progress {
+    /// `done` of `all` of a stage, in units of the stage's own.
+    fn at(&self, stage: Stage, done: u64, all: u64);
+}
+
+/// Hears nothing.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn at(&self, _: Stage, _: u64, _: u64) {}
+}

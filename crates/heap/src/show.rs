@@ -1,0 +1,225 @@
+//! One object: what is in it, and who refers to it.
+
+use hprof_format::{BasicType, HeapRecord, IdSize, ObjectId, Value};
+use serde::Serialize;
+
+use crate::heap::Heap;
+use crate::{Error, records};
+
+/// Elements and referrers that are shown.
+const MOST: usize = 100;
+/// Characters of a string that are shown.
+const CHARACTERS: usize = 1000;
+
+/// One object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    /// `java.lang.Thread "main" @ 0x7f08`.
+    pub object: String,
+    /// Its id.
+    #[serde(serialize_with = "crate::names::hex")]
+    pub id: u64,
+    /// Bytes that it takes itself.
+    pub shallow: u64,
+    /// Bytes that would be free without it; `None` where no root reaches it.
+    pub retained: Option<u64>,
+    /// A string's text.
+    pub text: Option<String>,
+    /// Why it is a root, if it is.
+    pub roots: Vec<String>,
+    /// Fields or elements with their values, the first hundred.
+    pub values: Vec<Named>,
+    /// How many there are.
+    pub length: u64,
+    /// Who refers to it, the first hundred, in the dump's order.
+    pub referrers: Vec<Named>,
+    /// Who allocated it, innermost frame first.
+    pub stack: Vec<String>,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// The field or place.
+    pub name: String,
+    /// The value or the object.
+    pub value: String,
+}
+
+impl Heap<'_> {
+    /// What is in an object and who refers to it.
+    ///
+    /// # Errors
+    /// [`Error::NoObject`], and those of reading records.
+    pub fn show(&self, id: u64) -> Result<Shown, Error> {
+        let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
+        let (values, length) = self.values(number)?;
+        let mut roots: Vec<String> = self
+            .graph
+            .roots
+            .all
+            .iter()
+            .filter(|&&(object, _)| object == number)
+            .map(|(_, root)| crate::paths::root_name(*root))
+            .collect();
+        roots.dedup();
+        let place = self.dominators.place(number);
+        Ok(Shown {
+            object: self.label(number)?,
+            id,
+            shallow: self.objects.size(number),
+            retained: place.map(|place| self.dominators.retained(place)),
+            text: self.string(ObjectId(id), CHARACTERS)?,
+            roots,
+            values,
+            length,
+            referrers: self.referrers(number)?,
+            stack: self.dump.stack(self.objects.trace(number)),
+        })
+    }
+
+    fn values(&self, number: u32) -> Result<(Vec<Named>, u64), Error> {
+        let id_size = self.dump.id_size();
+        let (all, length): (Vec<(String, Option<Value>)>, usize) = match self.record(number)? {
+            Some(HeapRecord::Instance { fields, .. }) => {
+                let class = self.objects.class(number);
+                let named = self.classes.fields(class).map(|field| {
+                    let bytes = fields.get(field.place..).unwrap_or_default();
+                    (
+                        self.dump.text(field.name),
+                        records::value(bytes, field.kind, id_size),
+                    )
+                });
+                let all: Vec<_> = named.collect();
+                let length = all.len();
+                (all, length)
+            }
+            Some(HeapRecord::ObjectArray { elements, .. }) => {
+                elements_of(elements, BasicType::Object, id_size)
+            }
+            Some(HeapRecord::PrimitiveArray {
+                element, elements, ..
+            }) => elements_of(elements, element, id_size),
+            Some(HeapRecord::Class(class)) => {
+                let statics = class.statics.iter();
+                let all: Vec<_> = statics
+                    .map(|&(name, value)| {
+                        (format!("static {}", self.dump.text(name.0)), Some(value))
+                    })
+                    .collect();
+                let length = all.len();
+                (all, length)
+            }
+            _ => (Vec::new(), 0),
+        };
+        let mut values = Vec::new();
+        for (name, value) in all.into_iter().take(MOST) {
+            let value = match value {
+                Some(value) => self.value_text(value)?,
+                None => "?".to_owned(),
+            };
+            values.push(Named { name, value });
+        }
+        Ok((values, length as u64))
+    }
+
+    fn value_text(&self, value: Value) -> Result<String, Error> {
+        Ok(match value {
+            Value::Object(ObjectId(0)) => "null".to_owned(),
+            Value::Object(id) => match self.objects.ids.find(id.0) {
+                Some(number) => match self.string(id, 80)? {
+                    Some(text) => format!("{} \"{text}\"", self.label(number)?),
+                    None => self.label(number)?,
+                },
+                None => format!("0x{:x}, which is not in the dump", id.0),
+            },
+            Value::Boolean(value) => value.to_string(),
+            Value::Char(unit) => {
+                let mut text = String::new();
+                let character = char::from_u32(unit.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+                crate::names::push_printable(&mut text, character);
+                format!("'{text}' ({unit})")
+            }
+            Value::Float(value) => value.to_string(),
+            Value::Double(value) => value.to_string(),
+            Value::Byte(value) => value.to_string(),
+            Value::Short(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Long(value) => value.to_string(),
+        })
+    }
+
+    /// Asks the records, which also have the references that the graph leaves out.
+    fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
+        let wanted = self.objects.ids.id(number);
+        let mut found = Vec::new();
+        for record in self.dump.records() {
+            let record = records::decode(&record?)?;
+            if let Some(from) = self.referrer(&record, wanted)
+                && let Some(from) = self.objects.ids.find(from)
+            {
+                found.push(Named {
+                    name: self.reference(from, number)?,
+                    value: self.label(from)?,
+                });
+                if found.len() == MOST {
+                    break;
+                }
+            }
+        }
+        for local in &self.graph.roots.locals {
+            if local.object == number && found.len() < MOST {
+                found.push(Named {
+                    name: self.local(local.thread, local.frame),
+                    value: self.label(local.thread)?,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The object of a record, if it refers to `wanted`.
+    fn referrer(&self, record: &HeapRecord<'_>, wanted: u64) -> Option<u64> {
+        let id_size = self.dump.id_size();
+        let (object, refers) = match record {
+            HeapRecord::Instance {
+                object,
+                class,
+                fields,
+                ..
+            } => {
+                let class = self.classes.find(class.0)?;
+                let refers = self.classes.fields(class).any(|field| {
+                    field.kind == BasicType::Object
+                        && records::id_at(fields, field.place, id_size) == wanted
+                });
+                (object, refers)
+            }
+            HeapRecord::ObjectArray {
+                object, elements, ..
+            } => {
+                let mut all = elements.chunks_exact(id_size.bytes() as usize);
+                let refers = all.any(|element| records::id_at(element, 0, id_size) == wanted);
+                (object, refers)
+            }
+            HeapRecord::Class(class) => {
+                let refers = records::class_references(class).any(|id| id == wanted);
+                (&class.class, refers)
+            }
+            _ => return None,
+        };
+        refers.then_some(object.0)
+    }
+}
+
+fn elements_of(
+    bytes: &[u8],
+    kind: BasicType,
+    id_size: IdSize,
+) -> (Vec<(String, Option<Value>)>, usize) {
+    let size = kind.size(id_size.bytes() as usize);
+    let shown = bytes.chunks_exact(size).take(MOST).enumerate();
+    let values =
+        shown.map(|(place, bytes)| (format!("[{place}]"), records::value(bytes, kind, id_size)));
+    (values.collect(), bytes.len() / size)
+}

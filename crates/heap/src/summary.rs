@@ -1,0 +1,217 @@
+//! What a dump holds, in a few figures.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::dominators::TOP;
+use crate::heap::Heap;
+use crate::layout::Layout;
+
+/// A dump in figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Which of the file's dumps it is, from 1.
+    pub dump: usize,
+    /// How sizes were worked out.
+    pub layout: Layout,
+    /// References that keep nothing.
+    pub excluded: Vec<&'static str>,
+    /// Objects that roots reach.
+    pub objects: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// Objects that no root reaches.
+    pub unreachable_objects: u64,
+    /// Bytes that they take.
+    pub unreachable_bytes: u64,
+    /// Classes of the dump.
+    pub classes: u64,
+    /// Class loaders that have loaded one of them, the boot loader included.
+    pub loaders: u64,
+    /// Classes and stacks that allocated objects of them.
+    pub sites: u64,
+    /// Whether there are such stacks.
+    pub has_stacks: bool,
+    /// Roots by kind. Local variables of threads are among them.
+    pub roots: BTreeMap<String, u64>,
+}
+
+/// An object and what it keeps alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct ObjectRow {
+    /// `java.util.HashMap @ 0x7f00`.
+    pub object: String,
+    /// Its id.
+    #[serde(serialize_with = "crate::names::hex")]
+    pub id: u64,
+    /// Bytes that it takes itself.
+    pub shallow: u64,
+    /// Bytes that would be free without it.
+    pub retained: u64,
+    /// Who allocated it, innermost frame first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+}
+
+/// A thread and what it keeps alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// The thread.
+    #[serde(flatten)]
+    pub object: ObjectRow,
+    /// Where it is, innermost frame first.
+    pub frames: Vec<FrameRow>,
+}
+
+/// A frame and what it holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct FrameRow {
+    /// `Main.main(Main.java:7)`; empty for what is held by no frame that is known.
+    pub frame: String,
+    /// The objects in its local variables.
+    pub locals: Vec<String>,
+}
+
+/// Local variables of one frame that are shown.
+const LOCALS: usize = 20;
+
+impl Heap<'_> {
+    /// The dump in figures.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let all_bytes: u64 = self
+            .objects
+            .numbers()
+            .map(|number| self.objects.size(number))
+            .sum();
+        let bytes = self.dominators.retained(TOP);
+        let objects = u64::from(self.dominators.len()) - 1;
+        let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
+        loaders.sort_unstable();
+        loaders.dedup();
+        let mut roots = BTreeMap::new();
+        for (_, root) in &self.graph.roots.all {
+            *roots.entry(crate::paths::root_name(*root)).or_default() += 1;
+        }
+        if !self.graph.roots.locals.is_empty() {
+            roots.insert(
+                "local variable".to_owned(),
+                self.graph.roots.locals.len() as u64,
+            );
+        }
+        Summary {
+            dump: self.dump.place().0,
+            layout: self.layout,
+            excluded: self.excluded.names(),
+            objects,
+            bytes,
+            unreachable_objects: u64::from(self.objects.count()) - objects,
+            unreachable_bytes: all_bytes - bytes,
+            classes: self
+                .classes
+                .iter()
+                .filter(|(_, class)| class.id != 0)
+                .count() as u64,
+            loaders: loaders.len() as u64,
+            sites: self.objects.sites.len() as u64 - 1,
+            has_stacks: self.has_stacks(),
+            roots,
+        }
+    }
+
+    /// The layout by which sizes were worked out.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The objects that keep most alive, as many as `most`; those of one class, where one is named.
+    ///
+    /// # Errors
+    /// [`Error::NoClass`], and those of reading records.
+    pub fn largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
+        let classes = class.map(|name| self.classes_named(name)).transpose()?;
+        let mut places: Vec<u32> = Vec::new();
+        let by_size = |&place: &u32| (std::cmp::Reverse(self.dominators.retained(place)), place);
+        for place in self.dominators.places() {
+            let class = self.objects.class(self.dominators.object(place));
+            if classes
+                .as_ref()
+                .is_some_and(|classes| !classes.contains(&class))
+            {
+                continue;
+            }
+            places.push(place);
+            // Sorting now and then keeps few.
+            if places.len() / 2 > most {
+                places.sort_by_key(by_size);
+                places.truncate(most);
+            }
+        }
+        places.sort_by_key(by_size);
+        places.truncate(most);
+        places
+            .into_iter()
+            .map(|place| self.object_row(place))
+            .collect()
+    }
+
+    fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
+        let object = self.dominators.object(place);
+        Ok(ObjectRow {
+            object: self.label(object)?,
+            id: self.objects.ids.id(object),
+            shallow: self.objects.size(object),
+            retained: self.dominators.retained(place),
+            stack: self.dump.stack(self.objects.trace(object)),
+        })
+    }
+
+    /// The threads with their stacks and what their local variables hold, those that keep most first.
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn threads(&self) -> Result<Vec<ThreadRow>, Error> {
+        let mut rows = Vec::new();
+        for place in self.dominators.places() {
+            let thread = self.dominators.object(place);
+            if !self.graph.roots.traces.contains_key(&thread) {
+                continue;
+            }
+            let stack = self.thread_stack(thread);
+            let mut frames: Vec<FrameRow> = stack.into_iter().map(FrameRow::of).collect();
+            let known = frames.len();
+            frames.push(FrameRow::of(String::new()));
+            for local in self
+                .graph
+                .roots
+                .locals
+                .iter()
+                .filter(|local| local.thread == thread)
+            {
+                let frame = usize::try_from(local.frame).unwrap_or(known).min(known);
+                if frames[frame].locals.len() < LOCALS {
+                    frames[frame].locals.push(self.label(local.object)?);
+                }
+            }
+            frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
+            let mut object = self.object_row(place)?;
+            // That of its making would be taken for where it is.
+            object.stack.clear();
+            rows.push(ThreadRow { object, frames });
+        }
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.object.retained), row.object.id));
+        Ok(rows)
+    }
+}
+
+impl FrameRow {
+    fn of(frame: String) -> FrameRow {
+        FrameRow {
+            frame,
+            locals: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Damaged dumps: an error with the byte or an answer, never a panic, never memory out of proportion.
+
+#[allow(dead_code, reason = "each test uses a part")]
+mod model;
+
+use hprof_heap::{By, Dump, Error, Excluded, Heap, Memory, Options, Silent, Target, histogram};
+use model::{file, model};
+use proptest::prelude::*;
+
+/// Asks everything that can be asked.
+fn ask_all(bytes: &[u8]) -> Result<(), Error> {
+    let file = file(bytes);
+    let dump = Dump::open(&file, None)?;
+    histogram(&dump, By::Site, None, &Silent)?;
+    let options = Options {
+        layout: None,
+        excluded: Excluded::default(),
+        memory: Memory::unlimited(),
+    };
+    let heap = Heap::of(&dump, &options, &Silent)?;
+    let _ = heap.summary();
+    for by in [By::Class, By::Loader, By::Package, By::Site] {
+        heap.groups(by, 2)?;
+    }
+    heap.leaks(0.01)?;
+    heap.threads()?;
+    for row in heap.largest(None, 5)? {
+        heap.show(row.id)?;
+        heap.paths(&Target::Object(row.id), 1)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn a_damaged_dump_gives_an_answer_or_an_error_with_the_byte(
+        model in model(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = model.write();
+        for (place, value) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Err(error) = ask_all(&bytes) {
+            let text = error.to_string();
+            prop_assert!(text.starts_with("byte ") || matches!(error, Error::NoDump), "{}", text);
+        }
+    }
+}

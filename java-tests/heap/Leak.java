@@ -1,0 +1,121 @@
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Leaks 40,000 arrays of 100 bytes, in the way that the argument names, and lives until there is a file `go`. Known answer, in
+ * each case: what is leaked is the first suspect, it is held as the list below says, and it was allocated in
+ * {@code Leak.allocate}. {@code Noise} is a tenth of it, and no suspect.
+ *
+ *   cache       static field Leak$Cache.entries, a HashMap with boxed numbers as keys
+ *   threadlocal a thread-local variable of the thread "keeper"
+ *   listeners   static field Leak.source, an object with a list of listeners
+ *   loader      static field Leak.loaders, a list of class loaders, each of which has loaded Leak$Plugin, whose
+ *               static field holds a share
+ *   local       a local variable of Leak.main
+ */
+public class Leak {
+    static class Cache { static final Map<Integer, byte[]> entries = new HashMap<>(); }
+
+    static class Listener {
+        final byte[] state = allocate();
+    }
+
+    static class Source {
+        final List<Listener> listeners = new ArrayList<>();
+    }
+
+    static Source source;
+    static List<ClassLoader> loaders;
+    static byte[][] noise = new byte[4000][];
+
+    public static class Plugin { public static final List<byte[]> kept = new ArrayList<>(); }
+
+    /** Defines Plugin itself instead of asking its parent. */
+    static class PluginLoader extends ClassLoader {
+        PluginLoader() { super(Leak.class.getClassLoader()); }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("Leak$Plugin")) {
+                return super.loadClass(name, resolve);
+            }
+            Class<?> loaded = findLoadedClass(name);
+            if (loaded != null) {
+                return loaded;
+            }
+            try (java.io.InputStream in = Leak.class.getResourceAsStream("Leak$Plugin.class")) {
+                byte[] bytes = in.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    static byte[] allocate() {
+        return new byte[100];
+    }
+
+    static final int COUNT = 40_000;
+
+    static void cache() {
+        for (int i = 0; i < COUNT; i++) Cache.entries.put(i, allocate());
+    }
+
+    static void threadlocal() throws Exception {
+        ThreadLocal<List<byte[]>> local = ThreadLocal.withInitial(ArrayList::new);
+        java.util.concurrent.CountDownLatch done = new java.util.concurrent.CountDownLatch(1);
+        Thread keeper = new Thread(() -> {
+            for (int i = 0; i < COUNT; i++) local.get().add(allocate());
+            done.countDown();
+            try { Thread.currentThread().join(); } catch (InterruptedException e) { }
+        }, "keeper");
+        keeper.setDaemon(true);
+        keeper.start();
+        done.await();
+        // Without the variable itself an entry would be stale.
+        Leak.keyed = local;
+    }
+
+    static Object keyed;
+
+    static void listeners() {
+        source = new Source();
+        for (int i = 0; i < COUNT; i++) source.listeners.add(new Listener());
+    }
+
+    static void loader() throws Exception {
+        loaders = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            PluginLoader loader = new PluginLoader();
+            @SuppressWarnings("unchecked")
+            List<byte[]> kept = (List<byte[]>) loader.loadClass("Leak$Plugin").getField("kept").get(null);
+            for (int j = 0; j < COUNT / 20; j++) kept.add(allocate());
+            loaders.add(loader);
+        }
+    }
+
+    static List<byte[]> local() {
+        List<byte[]> list = new ArrayList<>();
+        for (int i = 0; i < COUNT; i++) list.add(allocate());
+        return list;
+    }
+
+    public static void main(String[] args) throws Exception {
+        for (int i = 0; i < noise.length; i++) noise[i] = new byte[100];
+        List<byte[]> held = null;
+        switch (args[0]) {
+            case "cache": cache(); break;
+            case "threadlocal": threadlocal(); break;
+            case "listeners": listeners(); break;
+            case "loader": loader(); break;
+            case "local": held = local(); break;
+            default: throw new IllegalArgumentException(args[0]);
+        }
+        System.out.println("ready");
+        while (!new java.io.File("go").exists()) Thread.sleep(20);
+        System.out.println(held == null ? 0 : held.size());
+    }
+}

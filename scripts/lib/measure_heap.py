@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Measures how a heap dump is analysed, against other tools on the same file, in turn.
+
+    measure_heap.py --rounds N --home JDK --cli HPROF --objects N --classes DIRECTORY [--analyzer COMMAND] [--slurp COMMAND]
+
+The dump is the VM's own, of a program with so many objects. Prints one line for each command, tab-separated: its name, seconds of
+CPU, and peak MB of resident memory; medians of the rounds. The mapped file is part of a peak.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+from measure_read import dump
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Seconds of CPU and peak MB."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{command} failed")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("rounds", "home", "cli", "objects", "classes"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--analyzer")
+    parser.add_argument("--slurp")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.classes) as folder:
+        file = str(pathlib.Path(folder) / "x.hprof")
+        dump(options, pathlib.Path(file))
+        subprocess.run(["cat", file], check=True, stdout=subprocess.DEVNULL)
+        commands = {
+            "hprof heap leaks": [options.cli, "heap", "leaks", file],
+            "hprof heap histogram": [options.cli, "heap", "histogram", file],
+        }
+        if options.analyzer:
+            commands["hprof-analyzer"] = [options.analyzer, file]
+        if options.slurp:
+            commands["hprof-slurp"] = [options.slurp, file]
+        rounds = {name: [] for name in commands}
+        for _ in range(int(options.rounds)):
+            for name, command in commands.items():
+                rounds[name].append(run(command))
+        for name, figures in rounds.items():
+            seconds, peak = (statistics.median(column) for column in zip(*figures))
+            print(f"{name}\t{seconds:.3g}\t{peak:.4g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+//! `hprof heap` on dumps of real programs whose leaks and retained sizes are known.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Jvm, Program, Running, any_jvm, cli, jdks, jvms};
+
+/// The ways to leak of `java-tests/heap/Leak.java`, and what holds what is leaked.
+const LEAKS: [(&str, &str); 5] = [
+    ("cache", "static field Leak$Cache.entries"),
+    (
+        "threadlocal",
+        "thread-local variable of java.lang.Thread \"keeper\"",
+    ),
+    ("listeners", "static field Leak.source"),
+    ("loader", "static field Leak.loaders"),
+    ("local", "local variable in Leak.main(Leak.java:"),
+];
+
+/// What `hprof heap` answers.
+fn heap(arguments: &[&str], file: &Path) -> String {
+    let mut command = Command::new(cli());
+    command
+        .arg("heap")
+        .arg(arguments[0])
+        .arg(file)
+        .args(&arguments[1..]);
+    let output = command.output().expect("hprof");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    let (answer, fault) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{arguments:?}: {fault}");
+    assert_eq!(fault, "");
+    answer
+}
+
+fn agent(jvm: &Jvm, options: &str, name: &str, argument: &str) -> Running {
+    let options = format!("heap=dump,format=b,depth=8,file=x.hprof{options}");
+    let run = Program::java(jvm, &options, &[])
+        .program("heap", name)
+        .arg(argument)
+        .start();
+    run.wait_for_output("ready");
+    run.send("QUIT");
+    run.wait_until(|| run.stderr().contains(" done.\n"));
+    run
+}
+
+/// A program without the agent, and what `jmap` says its heap holds. Any JDK's tool can ask.
+fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
+    let run = Program::bare_java(jvm, &[])
+        .program("heap", name)
+        .arg(argument)
+        .start();
+    run.wait_for_output("ready");
+    let home = &jdks().next().expect("a JDK").home;
+    let path = run.path("x.hprof");
+    let output = Command::new(home.join("bin/jmap"))
+        .arg(format!("-dump:live,format=b,file={}", path.display()))
+        .arg(run.id().to_string())
+        .output()
+        .expect("jmap");
+    assert!(path.exists(), "{output:?}");
+    run
+}
+
+/// The first suspect of a dump, from its name to the next one.
+fn first_suspect(file: &Path) -> String {
+    let answer = heap(&["leaks"], file);
+    let (_, rest) = answer
+        .split_once("Suspect 1: ")
+        .unwrap_or_else(|| panic!("no suspect: {answer}"));
+    rest.split("\nSuspect 2: ")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn assert_holder(suspect: &str, holder: &str, context: &str) {
+    let held = format!("  held by {holder}");
+    assert!(
+        suspect.contains(&held),
+        "{context}: not {holder}:\n{suspect}"
+    );
+    assert!(suspect.contains(" bytes in 40,0"), "{context}: {suspect}");
+}
+
+fn assert_leaks_with_stacks(options: &str) {
+    for jvm in jvms() {
+        for (way, holder) in LEAKS {
+            let run = agent(jvm, options, "Leak", way);
+            let suspect = first_suspect(&run.path("x.hprof"));
+            let context = format!("{way} on {}{options}", jvm.feature);
+            assert_holder(&suspect, holder, &context);
+            let (_, allocated) = suspect.split_once("  allocated by:\n").expect("stacks");
+            let mut lines = allocated.lines();
+            let first = lines.next().expect("a row");
+            assert!(
+                first.ends_with(" bytes in 40,000 byte[]"),
+                "{context}: {first}"
+            );
+            let frame = lines.next().expect("a frame").trim();
+            assert!(
+                frame.starts_with("at Leak.allocate(Leak.java:"),
+                "{context}: {frame}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_leak_is_named_with_its_holder_and_the_line_that_allocated_it() {
+    assert_leaks_with_stacks("");
+}
+
+#[test]
+fn a_leak_is_named_in_dumps_of_the_other_dumper_too() {
+    assert_leaks_with_stacks(",dumper=jvmti");
+}
+
+#[test]
+fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained() {
+    for jvm in jvms() {
+        for (way, holder) in LEAKS {
+            let run = jmap(jvm, "Leak", way);
+            let context = format!("{way} on {}", jvm.feature);
+            let answer = heap(&["leaks"], &run.path("x.hprof"));
+            assert!(
+                answer.contains("does not say who allocated its objects: jmap"),
+                "{context}"
+            );
+            assert_holder(&first_suspect(&run.path("x.hprof")), holder, &context);
+        }
+    }
+}
+
+/// What each object of a class retains, the most first.
+fn retained(file: &Path, class: &str) -> Vec<u64> {
+    let answer = heap(
+        &[
+            "retained", "--by", "object", "--class", class, "--layout", "12,4,8", "--json",
+        ],
+        file,
+    );
+    let numbers = answer
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("\"retained\": "));
+    numbers
+        .map(|number| number.trim_end_matches(',').parse().expect("a number"))
+        .collect()
+}
+
+fn assert_shapes(file: &Path, context: &str) {
+    for (class, expected) in [
+        ("Shapes$Ring", &[1064, 24][..]),
+        ("Shapes$Left", &[240]),
+        ("Shapes$Right", &[240]),
+        ("Shapes$Shared", &[432]),
+        ("Shapes$Holder", &[848]),
+        ("Shapes$Weakly", &[832]),
+        ("Shapes$Softly", &[16]),
+        ("Shapes$Owner", &[648]),
+    ] {
+        assert_eq!(retained(file, class), expected, "{class}, {context}");
+    }
+    // With every reference counted, what others refer to weakly belongs to nobody.
+    let all = [
+        "--class",
+        "Shapes$Holder",
+        "--exclude",
+        "none",
+        "--layout",
+        "12,4,8",
+    ];
+    let holder = heap(&[&["retained", "--by", "object"], &all[..]].concat(), file);
+    assert!(
+        holder.contains("16              16  Shapes$Holder"),
+        "{context}: {holder}"
+    );
+}
+
+#[test]
+fn retained_sizes_are_those_of_the_definition() {
+    for jvm in jvms() {
+        for options in ["", ",dumper=jvmti"] {
+            let run = agent(jvm, options, "Shapes", "1000");
+            assert_shapes(&run.path("x.hprof"), &format!("{}{options}", jvm.feature));
+        }
+        let run = jmap(jvm, "Shapes", "1000");
+        assert_shapes(&run.path("x.hprof"), &format!("jmap {}", jvm.feature));
+    }
+}
+
+#[test]
+fn a_list_of_a_million_is_neither_too_deep_nor_a_path_of_a_million_lines() {
+    let run = jmap(any_jvm(), "Shapes", "1000000");
+    let file = run.path("x.hprof");
+    let suspect = first_suspect(&file);
+    assert!(suspect.starts_with("Shapes$Link @ "), "{suspect}");
+    assert!(suspect.contains("  retains 16,000,000 bytes"), "{suspect}");
+    assert!(
+        suspect.contains("  held by static field Shapes.first"),
+        "{suspect}"
+    );
+    let paths = heap(&["paths", "--class", "Shapes$Link", "--top", "1"], &file);
+    assert!(paths.contains("static first -> Shapes$Link @ "), "{paths}");
+}
+
+#[test]
+fn a_layout_is_found_where_the_dump_shows_it() {
+    for jvm in jdks() {
+        for (options, layout) in [
+            (
+                &["-XX:+UseCompressedOops"][..],
+                "header 12, references 4, alignment 8 bytes (found",
+            ),
+            (
+                &["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
+                "header 16, references 8, alignment 8 bytes (found",
+            ),
+            (
+                &["-XX:ObjectAlignmentInBytes=16"],
+                "header 12, references 4, alignment 16 bytes (found",
+            ),
+        ] {
+            let run = Program::bare_java(jvm, options)
+                .program("heap", "Leak")
+                .arg("cache")
+                .start();
+            run.wait_for_output("ready");
+            let path = run.path("x.hprof");
+            let text = run.jcmd(jvm, &format!("GC.heap_dump {}", path.display()));
+            assert!(path.exists(), "{text}");
+            let answer = heap(&["histogram", "--top", "1"], &path);
+            assert!(
+                answer.contains(layout),
+                "{} {options:?}: {answer}",
+                jvm.feature
+            );
+        }
+    }
+}
+
+#[test]
+fn two_dumps_differ_by_what_was_allocated_between() {
+    let jvm = any_jvm();
+    let (few, many) = (jmap(jvm, "Shapes", "10"), jmap(jvm, "Shapes", "5010"));
+    let new = many.path("x.hprof");
+    let new = new.to_str().expect("UTF-8");
+    let answer = heap(
+        &["diff", new, "--by", "class", "--layout", "12,4,8"],
+        &few.path("x.hprof"),
+    );
+    let row = answer
+        .lines()
+        .find(|line| line.ends_with("  Shapes$Link"))
+        .expect("a row");
+    assert!(row.contains("+5,000         +80,000"), "{row}");
+}
+
+#[test]
+fn a_damaged_dump_gives_the_byte() {
+    let run = jmap(any_jvm(), "Shapes", "10");
+    let file = run.path("x.hprof");
+    let bytes = fs::read(&file).expect("the dump");
+    fs::write(&file, &bytes[..bytes.len() / 2]).expect("room");
+    let output = Command::new(cli())
+        .args(["heap", "leaks"])
+        .arg(&file)
+        .output()
+        .expect("hprof");
+    assert_eq!(output.status.code(), Some(1));
+    let fault = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(
+        fault.contains(": byte ") && fault.contains("the file ends inside"),
+        "{fault}"
+    );
+    assert_eq!(fault.lines().count(), 1);
+}
