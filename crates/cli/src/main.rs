@@ -55,6 +55,7 @@ Examples:
   hprof top java.hprof            what costs most? by method, class, thread, ...
   hprof tree java.hprof --callers MyClass.slow    who calls it?
   hprof flame java.hprof -o java.svg              a flame graph
+  hprof report java.hprof -o java.html            everything, as a page for a browser
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it

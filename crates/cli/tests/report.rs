@@ -205,6 +205,19 @@ fn a_flame_graph_as_a_page_shows_what_has_vanished() {
 }
 
 #[test]
+fn every_dump_of_a_file_is_in_the_page() {
+    let directory = directory("dumps");
+    let (file, page) = (directory.join("two.hprof"), directory.join("report.html"));
+    let mut binary = Binary::new();
+    binary.trace(1, ["Main", "main", "main"], &[1]);
+    binary.samples(&[(1, 10)]);
+    binary.samples(&[(1, 30)]);
+    binary.write(&file);
+    report(&[&file], &page);
+    browse("dumps", &[&page]);
+}
+
+#[test]
 fn names_stay_text() {
     let directory = directory("names");
     let (file, page, list) = (

@@ -153,6 +153,16 @@ const cases = {
     assert.match(await about(page), /vanished/);
   },
 
+  // A page of a file with two dumps of 10 and 30 samples.
+  async dumps(context, [file]) {
+    const page = await open(context, file);
+    assert.match(await about(page), /total30 /);
+    await choose(page, 'Run', '0');
+    assert.match(await about(page), /total10 /);
+    await choose(page, 'Compare with', '1');
+    assert.match(await about(page), /now10 .*before30 /);
+  },
+
   // A page of contended monitors.
   async monitors(context, [file]) {
     const page = await open(context, file);
