@@ -109,11 +109,17 @@ const cases = {
     const shown = new Map(await rows(page, 200));
     for (const row of expected) assert.equal(shown.get(row.name)?.replaceAll(',', ''), String(row.self), row.name);
 
-    // Callers: 40 by way of viaA and 80 by way of viaB.
+    // Callers and callees of a method: the first row of each has all of its 242 objects, as `hprof tree` says.
     await page.fill('#search', 'AbstractStringBuilder.<init>');
     await page.click('main .link:has-text("AbstractStringBuilder.<init>")');
     assert.match(await hash(page), /view=around/);
     assert.match(await page.textContent('.middle .title'), /^java\.lang\.AbstractStringBuilder\.<init>$/);
+    assert.match(await page.textContent('.middle'), /total242 /);
+    const [callers, callees] = await Promise.all((await page.$$('canvas')).map((canvas) => canvas.boundingBox()));
+    await page.mouse.move(callers.x + 40, callers.y + callers.height - 10);
+    assert.match(await page.textContent('#tip'), /StringBuilder\.<init>total242 /);
+    await page.mouse.move(callees.x + 40, callees.y + 10);
+    assert.match(await page.textContent('#tip'), /StringBuilder\.<init>total242 /);
     await page.fill('#search', '');
 
     // What is kept: 5000 were dropped, 1070 are alive.
