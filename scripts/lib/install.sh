@@ -163,6 +163,15 @@ install_pprof() {
 }
 
 # Speedscope, with the schema of its files, and what checks a file by a schema.
+# A browser, and what drives it; the browser's own installer of browsers is not needed.
+install_browser() {
+    need_command chromium chromium || return 1
+    [[ -d $tools/playwright/node_modules/playwright-core ]] && return
+    need_command node nodejs && need_command npm npm || return 1
+    note "installing playwright-core 1.64.1 into $tools"
+    npm install --prefix "$tools/playwright" --no-audit --no-fund --silent playwright-core@1.64.1 >&2
+}
+
 install_speedscope() {
     [[ -d $tools/speedscope/node_modules/speedscope && -d $tools/speedscope/node_modules/ajv ]] && return
     need_command node nodejs && need_command npm npm || return 1

@@ -5,7 +5,8 @@
 
 Makes a binary profile of 10 M CPU samples in 1 M stacks of 16 to 31 frames, and 1,000 files of 1 MB with the same stacks in
 other orders and under other numbers. Prints, tab-separated: the large file's MB, seconds and peak MB of `hprof top`, the MB/s
-that `hprof export --to pprof` reads, and seconds and peak MB of `hprof merge` of all small files, whose sum is compared.
+that `hprof export --to pprof` reads, seconds and peak MB of `hprof merge` of all small files, whose sum is compared, seconds
+of `hprof report` of the large file, and seconds until Chromium shows that page.
 Medians of the rounds.
 """
 
@@ -91,6 +92,16 @@ def medians(rounds: int, command: list) -> tuple[float, float]:
     return statistics.median(seconds for seconds, _ in times), statistics.median(peak for _, peak in times)
 
 
+def opening(page: pathlib.Path, rounds: int) -> str:
+    """Seconds until Chromium shows a page, or a dash where $HPROF_BROWSER and $HPROF_PLAYWRIGHT name none."""
+    if not {"HPROF_BROWSER", "HPROF_PLAYWRIGHT"} <= os.environ.keys():
+        return "-"
+    driver = pathlib.Path(__file__).parents[2] / "crates/cli/tests/browser/report.mjs"
+    command = ["node", driver, "opens", page]
+    times = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(rounds)]
+    return f"{statistics.median(map(float, times)):.4g}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("rounds", "cli", "folder"):
@@ -106,6 +117,10 @@ def main() -> None:
     megabytes = large.stat().st_size / 1e6
     top_seconds, top_peak = medians(rounds, [options.cli, "top", large])
     pprof_seconds, _ = medians(rounds, [options.cli, "export", "--to", "pprof", "-o", folder / "x.pb.gz", large])
+    page = folder / "report.html"
+    report_seconds, _ = medians(rounds, [options.cli, "report", "-o", page, large])
+    open_seconds = opening(page, rounds)
+    page.unlink()
     large.unlink()
     numbers = random.Random(2)
     few = list(stacks(SMALL_STACKS))
@@ -122,8 +137,8 @@ def main() -> None:
     if total(options.cli, merged) != expected:
         raise SystemExit("hprof merge: a wrong sum")
     shutil.rmtree(folder)
-    figures = [megabytes, top_seconds, top_peak, megabytes / pprof_seconds, merge_seconds, merge_peak]
-    print("\t".join(f"{figure:.4g}" for figure in figures))
+    figures = [megabytes, top_seconds, top_peak, megabytes / pprof_seconds, merge_seconds, merge_peak, report_seconds]
+    print("\t".join([*(f"{figure:.4g}" for figure in figures), open_seconds]))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 //! `hprof flame`: a flame graph.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -11,21 +12,23 @@ use inferno::flamegraph::{Direction, Options, from_lines};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, open};
+use crate::report::{Start, write_flame};
 
-/// Draw a flame graph as SVG
+/// Draw a flame graph, as a page or as SVG
 ///
 /// Every box is a method, as wide as its share of the value; what it calls
 /// stands on it. The file needs nothing else: a browser opens it, zooms on a
-/// click and searches with Ctrl-F. With --diff, boxes are as wide as in FILE;
-/// red ones have grown against BASE, blue ones have shrunk. A stack that FILE
-/// no longer has is not drawn; `hprof diff` shows those.
+/// click and searches (Ctrl-F in SVG). With --diff, red or orange boxes have
+/// grown against BASE, blue ones have shrunk. In the page boxes are as wide as
+/// both profiles together, so that what has vanished is there too; in SVG they
+/// are as wide as in FILE, and a stack that FILE no longer has is not drawn.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// The file to write, created for its owner's eyes alone: NAME.svg
+    /// The file to write, created for its owner's eyes alone: NAME.html or NAME.svg
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -48,13 +51,38 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = &arguments.choice.file;
-    if arguments.output.extension().is_none_or(|e| e != "svg") {
-        return Err(Failure::about(
+    match arguments.output.extension().and_then(OsStr::to_str) {
+        Some("svg") => svg(arguments),
+        Some("html") => page(arguments),
+        _ => Err(Failure::about(
             &arguments.output,
-            "the name of a flame graph ends in .svg",
-        ));
+            "the name of a flame graph ends in .html or .svg",
+        )),
     }
+}
+
+fn page(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    let opened = arguments.choice.open()?;
+    let metric = opened.metric(file, arguments.value)?;
+    let mut profiles = Vec::new();
+    if let Some(path) = &arguments.diff {
+        let base = open(path, None)?;
+        base.metric(path, Some(metric))?;
+        profiles.push((path.as_path(), base));
+    }
+    profiles.push((file, opened));
+    let start = Start {
+        flame_only: true,
+        metric: Some(metric.name()),
+        inverted: arguments.inverted,
+        compared: arguments.diff.is_some(),
+    };
+    write_flame(&arguments.output, profiles, arguments.by_thread, start)
+}
+
+fn svg(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
     let metric = opened.metric(file, arguments.value)?;
     let folding = Folding {

@@ -16,6 +16,7 @@ mod output;
 mod private;
 mod profile;
 mod recv;
+mod report;
 mod shell;
 mod table;
 mod text;
@@ -54,6 +55,7 @@ Examples:
   hprof top java.hprof            what costs most? by method, class, thread, ...
   hprof tree java.hprof --callers MyClass.slow    who calls it?
   hprof flame java.hprof -o java.svg              a flame graph
+  hprof report java.hprof -o java.html            everything, as a page for a browser
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
@@ -83,6 +85,7 @@ enum Command {
     Top(top::Arguments),
     Tree(tree::Arguments),
     Flame(flame::Arguments),
+    Report(report::Arguments),
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Flame(arguments) => flame::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

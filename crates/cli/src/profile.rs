@@ -69,6 +69,11 @@ impl Opened {
         }
     }
 
+    /// The profile, and what kept its file from being read to the end.
+    pub fn into_parts(self) -> (Profile, Option<Failure>) {
+        (self.profile, self.fault)
+    }
+
     /// What is said after everything that could be read has been shown.
     pub fn finish(self) -> Result<(), Failure> {
         self.fault.map_or(Ok(()), Err)

@@ -238,7 +238,7 @@ fn what_is_wrong_is_said_in_one_line() {
             &["tree", "--callers", "nobody"],
             "no stack with cpu has a method `nobody`",
         ),
-        (&["flame", "-o", "x.png"], "ends in .svg"),
+        (&["flame", "-o", "x.png"], "ends in .html or .svg"),
         (
             &["export", "--to", "pprof", "--value", "cpu"],
             "--value is for collapsed",

@@ -1,0 +1,119 @@
+//! `hprof report`: everything that profiles hold, as one page for a browser.
+
+mod data;
+mod page;
+mod stacks;
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use hprof_profile::Metric;
+
+use crate::failure::Failure;
+use crate::input::is_standard;
+use crate::output;
+use crate::profile::open;
+use data::Run;
+pub use data::Start;
+
+/// Write a page for a browser: flame graphs, tables, sites, threads, differences
+///
+/// The page is one file. It needs no network and sends nothing anywhere, and
+/// shows what the profiled program chose (names) as text alone. With several
+/// FILEs, or several dumps in one, each can be shown, and compared with every
+/// other. Press ? in the page for its keys.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The profiles, binary or text, compressed or not; `-` is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The page to write, created for its owner's eyes alone
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Which value is shown first, as in `hprof top`
+    #[arg(long)]
+    value: Option<Metric>,
+}
+
+/// So many of a file's last dumps are in the page.
+const MOST_SECTIONS: u32 = 20;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut runs = Vec::new();
+    for path in &arguments.files {
+        add(path, &mut runs)?;
+    }
+    if let Some(value) = arguments.value {
+        let has = |run: &Run| run.profile.metrics().contains(&value);
+        if !runs.iter().any(has) {
+            let what = format_args!("no profile has the value `{value}`");
+            return Err(Failure::about(&arguments.output, what));
+        }
+    }
+    let start = Start {
+        metric: arguments.value.map(Metric::name),
+        ..Start::default()
+    };
+    let inputs = arguments.files.iter().map(PathBuf::as_path);
+    write(&arguments.output, inputs, runs, false, start)
+}
+
+/// Adds the last dump of a file behind those before it.
+fn add(path: &Path, runs: &mut Vec<Run>) -> Result<(), Failure> {
+    let last = open(path, None)?;
+    last.metric(path, None)?;
+    let sections = last.profile.sections;
+    // The standard input can be read but once.
+    if !is_standard(path) {
+        let first = sections.saturating_sub(MOST_SECTIONS).max(1);
+        for section in first..sections {
+            runs.push(open(path, Some(section))?.into_run(path));
+        }
+    }
+    runs.push(last.into_run(path));
+    Ok(())
+}
+
+/// Writes a page of flame graphs alone.
+pub fn write_flame(
+    path: &Path,
+    profiles: Vec<(&Path, crate::profile::Opened)>,
+    by_thread: bool,
+    start: Start,
+) -> Result<(), Failure> {
+    let inputs: Vec<&Path> = profiles.iter().map(|&(path, _)| path).collect();
+    let runs = profiles.into_iter();
+    let runs = runs.map(|(path, opened)| opened.into_run(path)).collect();
+    write(path, inputs, runs, by_thread, start)
+}
+
+fn write<'a>(
+    path: &Path,
+    inputs: impl IntoIterator<Item = &'a Path>,
+    runs: Vec<Run>,
+    by_thread: bool,
+    start: Start,
+) -> Result<(), Failure> {
+    let file = output::create(path, inputs)?;
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    let written = page::write(&mut out, |out| data::write(&runs, by_thread, start, out));
+    let written = written.and_then(|()| std::io::Write::flush(&mut out));
+    written.map_err(|error| Failure::writing(path, &error))?;
+    let fault = runs.into_iter().find_map(|run| run.fault);
+    fault.map_or(Ok(()), |fault| Err(Failure::Message(fault)))
+}
+
+impl crate::profile::Opened {
+    fn into_run(self, path: &Path) -> Run {
+        let (profile, fault) = self.into_parts();
+        Run {
+            file: path.display().to_string(),
+            profile,
+            fault: fault.and_then(|fault| fault.message().map(str::to_owned)),
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Profiles as the page reads them.
+//!
+//! A length (u32, little-endian), a JSON text of that length that says what stands where ([`Header`]), then columns of
+//! numbers: the lowest bytes of all numbers of a column, then the next ones; that packs well. The first columns are those of the frames (class, method, source + 1,
+//! line, kind), then the two of [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those
+//! of each table of each profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
+
+use std::io::{self, Write};
+
+use foldhash::HashMap;
+use hprof_profile::{By, Frame, FrameKind, Groups, Metric, Profile, StackId, Table};
+use serde::Serialize;
+
+use super::stacks::Stacks;
+
+/// A profile and how it is called.
+pub struct Run {
+    /// Its file.
+    pub file: String,
+    /// What it holds.
+    pub profile: Profile,
+    /// What kept the file from being read to its end.
+    pub fault: Option<String>,
+}
+
+/// How the page begins.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Start {
+    /// It shows the flame graph and nothing else.
+    pub flame_only: bool,
+    /// The value that is shown first.
+    pub metric: Option<&'static str>,
+    /// The innermost frames are the roots.
+    pub inverted: bool,
+    /// The first profile is what the second is compared with.
+    pub compared: bool,
+}
+
+#[derive(Serialize)]
+struct Header {
+    strings: Vec<String>,
+    columns: Vec<Column>,
+    runs: Vec<About>,
+    start: Start,
+}
+
+/// How many bytes a number of a column has, and how many numbers there are.
+#[derive(Serialize)]
+struct Column(u32, usize);
+
+#[derive(Serialize)]
+struct About {
+    file: String,
+    created: u64,
+    section: u32,
+    sections: u32,
+    notes: Vec<String>,
+    fault: Option<String>,
+    tables: Vec<Vec<Measured>>,
+}
+
+/// A value's name and unit.
+#[derive(Serialize)]
+struct Measured(&'static str, &'static str);
+
+/// What the one frame of an empty stack is called.
+const EMPTY: &str = "<empty>";
+/// The largest number that the page holds exactly.
+const LARGEST: u64 = 1 << 53;
+
+/// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
+pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = Writer {
+        compared: runs.len() > 1,
+        ..Writer::default()
+    };
+    let places: Vec<Places> = runs
+        .iter()
+        .map(|run| writer.place(&run.profile, by_thread))
+        .collect();
+    let order = writer.stacks.preorder();
+    writer.frame_columns();
+    writer.column(&order.fewer);
+    writer.column(&order.frames);
+    for (run, places) in runs.iter().zip(places) {
+        for (table, places) in run.profile.tables().iter().zip(places.of_tables) {
+            writer.table(table, places, &order.numbers);
+        }
+    }
+    let header = Header {
+        strings: writer.strings,
+        columns: writer.columns,
+        runs: runs.iter().map(about).collect(),
+        start,
+    };
+    let header = serde_json::to_vec(&header)?;
+    out.write_all(&(header.len() as u32).to_le_bytes())?;
+    out.write_all(&header)?;
+    out.write_all(&writer.bytes)
+}
+
+fn about(run: &Run) -> About {
+    let measured = |metric: &Metric| Measured(metric.name(), metric.unit().name());
+    let tables = run.profile.tables().iter();
+    About {
+        file: run.file.clone(),
+        created: run.profile.created,
+        section: run.profile.section,
+        sections: run.profile.sections,
+        notes: run.profile.notes.clone(),
+        fault: run.fault.clone(),
+        tables: tables
+            .map(|table| table.metrics().iter().map(measured).collect())
+            .collect(),
+    }
+}
+
+/// The name of a class that does not have the same one in any two runs, up to what differs: the number of a lambda and the
+/// address of a hidden class, `Main$$Lambda$14.0x00007f12a4000a08`.
+fn without_address(class: &str) -> &str {
+    let name = match class.rsplit_once(['.', '/']) {
+        Some((name, address)) if address.starts_with("0x") => name,
+        _ => class,
+    };
+    match name.rsplit_once('$') {
+        Some((lambda, number)) if lambda.ends_with("$$Lambda") && number.parse::<u64>().is_ok() => {
+            lambda
+        }
+        _ => name,
+    }
+}
+
+/// Where the rows of each table of a profile stand: stack, thread + 1, type + 1.
+struct Places {
+    of_tables: Vec<Vec<[u32; 3]>>,
+}
+
+/// Collects what is written.
+#[derive(Default)]
+struct Writer {
+    /// Several runs are in the page.
+    compared: bool,
+    strings: Vec<String>,
+    string_of: HashMap<String, u32>,
+    frames: Vec<[u32; 5]>,
+    frame_of: HashMap<[u32; 5], u32>,
+    stacks: Stacks,
+    columns: Vec<Column>,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn string(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.string_of.get(text) {
+            return known;
+        }
+        let number = self.strings.len() as u32;
+        self.strings.push(text.to_owned());
+        self.string_of.insert(text.to_owned(), number);
+        number
+    }
+
+    fn frame(&mut self, profile: &Profile, frame: &Frame) -> u32 {
+        let text = |name| profile.names.text(name);
+        let class = match self.compared {
+            true => without_address(text(frame.class)),
+            false => text(frame.class),
+        };
+        let kind = match frame.kind {
+            FrameKind::Java => 0,
+            FrameKind::Compiled => 1,
+            FrameKind::Native => 2,
+            FrameKind::Marker => 3,
+        };
+        let frame = [
+            self.string(class),
+            self.string(text(frame.method)),
+            frame
+                .source
+                .map_or(0, |source| self.string(text(source)) + 1),
+            frame.line.unwrap_or(0),
+            kind,
+        ];
+        self.intern(frame)
+    }
+
+    fn marker(&mut self, name: &str) -> u32 {
+        let frame = [self.string(""), self.string(name), 0, 0, 3];
+        self.intern(frame)
+    }
+
+    fn intern(&mut self, frame: [u32; 5]) -> u32 {
+        let next = self.frames.len() as u32;
+        let number = *self.frame_of.entry(frame).or_insert(next);
+        if number == next {
+            self.frames.push(frame);
+        }
+        number
+    }
+
+    fn place(&mut self, profile: &Profile, by_thread: bool) -> Places {
+        let frames: Vec<u32> = profile.frames().map(|f| self.frame(profile, f)).collect();
+        let empty = self.marker(EMPTY);
+        let thread_frames: Vec<u32> = match by_thread {
+            true => self.thread_frames(profile),
+            false => Vec::new(),
+        };
+        let labels: Vec<[u32; 2]> = profile
+            .label_sets()
+            .map(|labels| {
+                [labels.thread, labels.class]
+                    .map(|name| name.map_or(0, |name| self.string(profile.names.text(name)) + 1))
+            })
+            .collect();
+        let mut known: HashMap<(StackId, Option<u32>), u32> = HashMap::default();
+        let mut of_tables = Vec::new();
+        for table in profile.tables() {
+            let mut places = Vec::with_capacity(table.len());
+            for (stack, label, _) in table.rows() {
+                let thread_frame = thread_frames.get(label.0 as usize).copied();
+                let place = *known.entry((stack, thread_frame)).or_insert_with(|| {
+                    let of_stack = profile.stacks.frames(stack);
+                    let marker = of_stack.is_empty().then_some(empty);
+                    let inner = of_stack.iter().rev().map(|frame| frames[frame.0 as usize]);
+                    self.stacks
+                        .push(thread_frame.into_iter().chain(marker).chain(inner))
+                });
+                let [thread, class] = labels[label.0 as usize];
+                places.push([place, thread, class]);
+            }
+            of_tables.push(places);
+        }
+        Places { of_tables }
+    }
+
+    /// A frame for the thread of each set of labels.
+    fn thread_frames(&mut self, profile: &Profile) -> Vec<u32> {
+        let threads = Groups::of_labels(profile, By::Thread);
+        let frames: Vec<u32> = threads.names.iter().map(|name| self.marker(name)).collect();
+        let numbers = threads.of.iter();
+        numbers.map(|&thread| frames[thread as usize]).collect()
+    }
+
+    fn frame_columns(&mut self) {
+        for place in 0..5 {
+            let column: Vec<u32> = self.frames.iter().map(|frame| frame[place]).collect();
+            self.column(&column);
+        }
+    }
+
+    /// Rows of the same stack, thread and type become one.
+    fn table(&mut self, table: &Table, places: Vec<[u32; 3]>, numbers: &[u32]) {
+        let width = table.metrics().len();
+        let mut rows: Vec<([u32; 3], &[u64])> = places
+            .into_iter()
+            .zip(table.rows())
+            .map(|([stack, thread, class], (_, _, values))| {
+                ([numbers[stack as usize], thread, class], values)
+            })
+            .collect();
+        rows.sort_unstable();
+        let mut keys: Vec<[u32; 3]> = Vec::with_capacity(rows.len());
+        let mut values: Vec<Vec<u64>> = vec![Vec::with_capacity(rows.len()); width];
+        for (key, row) in rows {
+            let again = keys.last() == Some(&key);
+            if !again {
+                keys.push(key);
+            }
+            for (column, &value) in values.iter_mut().zip(row) {
+                match column.last_mut() {
+                    Some(sum) if again => *sum = sum.saturating_add(value),
+                    _ => column.push(value),
+                }
+            }
+        }
+        let before = std::iter::once(0).chain(keys.iter().map(|key| key[0]));
+        let distances = keys.iter().zip(before).map(|(key, before)| key[0] - before);
+        self.column(&distances.collect::<Vec<u32>>());
+        for label in [1, 2] {
+            let column: Vec<u32> = keys.iter().map(|key| key[label]).collect();
+            self.column(&column);
+        }
+        for column in values {
+            self.column(&column);
+        }
+    }
+
+    /// Adds a column, as narrow as its largest number allows.
+    fn column<N: Copy + Into<u64>>(&mut self, column: &[N]) {
+        let numbers = || column.iter().map(|&number| number.into().min(LARGEST));
+        let largest = numbers().max().unwrap_or(0);
+        let width = (u64::BITS - largest.leading_zeros()).div_ceil(8).max(1);
+        self.columns.push(Column(width, column.len()));
+        for place in 0..width {
+            let bytes = numbers().map(|number| (number >> (8 * place)) as u8);
+            self.bytes.extend(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_lambdas_are_the_same_in_every_run() {
+        for (name, kept) in [
+            ("a.Main$$Lambda$14.0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda/0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda$14", "a.Main$$Lambda"),
+            ("a.Main$14", "a.Main$14"),
+            ("a.Main", "a.Main"),
+            ("x0x1", "x0x1"),
+        ] {
+            assert_eq!(without_address(name), kept);
+        }
+    }
+}

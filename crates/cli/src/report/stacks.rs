@@ -1,0 +1,77 @@
+//! Stacks that begin alike share what they begin with.
+
+/// Stacks, outermost frame first.
+#[derive(Default)]
+pub struct Stacks {
+    frames: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+/// Stacks in an order in which all that begin with one follow it. The first has no frame; each of the others is the last
+/// one with some frames less and one frame more.
+pub struct Preorder {
+    /// How many frames less.
+    pub fewer: Vec<u32>,
+    /// The frame more; 0 for the first stack.
+    pub frames: Vec<u32>,
+    /// The place of each stack by the number that [`Stacks::push`] gave it.
+    pub numbers: Vec<u32>,
+}
+
+impl Stacks {
+    /// Adds a stack and numbers it.
+    pub fn push(&mut self, path: impl IntoIterator<Item = u32>) -> u32 {
+        self.frames.extend(path);
+        self.ends.push(self.frames.len());
+        self.ends.len() as u32 - 1
+    }
+
+    fn path(&self, number: u32) -> &[u32] {
+        let index = number as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.frames[start..self.ends[index]]
+    }
+
+    /// All stacks in order.
+    pub fn preorder(&self) -> Preorder {
+        let mut sorted: Vec<u32> = (0..self.ends.len() as u32).collect();
+        sorted.sort_unstable_by_key(|&number| self.path(number));
+        let mut order = Preorder {
+            fewer: vec![0],
+            frames: vec![0],
+            numbers: vec![0; self.ends.len()],
+        };
+        let mut before: &[u32] = &[];
+        for number in sorted {
+            let path = self.path(number);
+            let pairs = path.iter().zip(before);
+            let shared = pairs.take_while(|(one, other)| one == other).count();
+            let mut fewer = (before.len() - shared) as u32;
+            for &frame in &path[shared..] {
+                order.fewer.push(fewer);
+                order.frames.push(frame);
+                fewer = 0;
+            }
+            order.numbers[number as usize] = order.frames.len() as u32 - 1;
+            before = path;
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_alike_stands_together() {
+        let mut stacks = Stacks::default();
+        let added = [&[7, 8][..], &[9], &[7, 5], &[7], &[7, 8, 1], &[], &[9]];
+        let numbers = added.map(|path| stacks.push(path.iter().copied()));
+        let order = stacks.preorder();
+        assert_eq!(order.frames, [0, 7, 5, 8, 1, 9]);
+        assert_eq!(order.fewer, [0, 0, 0, 1, 0, 3]);
+        let places = numbers.map(|number| order.numbers[number as usize]);
+        assert_eq!(places, [3, 5, 2, 1, 4, 0, 5]);
+    }
+}

@@ -1,0 +1,221 @@
+// Drives pages of `hprof report` and `hprof flame` in Chromium: report.mjs CASE ARGUMENT...
+//
+// $HPROF_BROWSER is the browser, $HPROF_PLAYWRIGHT the folder whose node_modules has playwright-core. A page may say
+// nothing on the console, ask for nothing, and open no dialog.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const { chromium } = createRequire(`${process.env.HPROF_PLAYWRIGHT}/`)('playwright-core');
+const SWITCHES = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+
+const faults = [];
+
+async function open(context, address) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  page.on('console', (message) => faults.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url.split('#')[0] !== address.split('#')[0] && !url.startsWith('data:')) faults.push(`request: ${url}`);
+  });
+  await page.goto(address);
+  await page.waitForSelector('body[data-ready]');
+  return page;
+}
+
+const title = (page) => page.textContent('.foot .title');
+const about = (page) => page.textContent('.foot .about');
+const theme = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const hash = (page) => page.evaluate(() => location.hash);
+const selector = (label) => `label:has(> span:text-is("${label}")) select`;
+const choose = (page, label, value) => page.selectOption(selector(label), value);
+// The names and the exact own costs of the first rows of a table.
+const rows = (page, count) => page.$$eval('main tbody tr', (all, count) => all.slice(0, count).map((row) => [
+  row.querySelector('.wide button, .wide .name').textContent, row.querySelector('td span').title]), count);
+
+const cases = {
+  // Prints the seconds until a page can be used.
+  async opens(context, [file]) {
+    const start = performance.now();
+    await open(context, file);
+    console.log(((performance.now() - start) / 1000).toFixed(2));
+  },
+
+  // A page of alloc.hprof.gz and the answer of `hprof top --json --value alloc-objects`.
+  async report(context, [file, top]) {
+    const page = await open(context, file);
+    assert.equal(await title(page), 'all');
+
+    // What is shown first is the flame graph of the first value; a value and then a box are chosen.
+    const bytes = await about(page);
+    await choose(page, 'Value', 'alloc-objects');
+    assert.notEqual(await about(page), bytes);
+    assert.match(await hash(page), /value=alloc-objects/);
+    await page.focus('canvas');
+    await page.keyboard.press('ArrowUp');
+    const chosen = await title(page);
+    assert.notEqual(chosen, 'all');
+    await page.keyboard.press('Enter');
+    assert.match(await hash(page), /zoom=\d+/);
+
+    // The copied stack is that of the box; a link brings back what is shown, and so do Back and Forward.
+    await page.click('#copy');
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), chosen);
+    const again = await open(context, page.url());
+    assert.equal(await title(again), chosen);
+    assert.equal(await again.$eval(selector('Value'), (select) => select.value), 'alloc-objects');
+    await again.close();
+    await page.goBack();
+    assert.doesNotMatch(await hash(page), /zoom=/);
+    await page.goForward();
+    assert.match(await hash(page), /zoom=/);
+    await page.focus('canvas');
+    await page.keyboard.press('Escape');
+    assert.doesNotMatch(await hash(page), /zoom=/);
+
+    // A click zooms in too: the box above "all", at the left of the graph.
+    const box = await (await page.$('canvas')).boundingBox();
+    await page.mouse.click(box.x + 8, box.y + box.height - 30);
+    assert.match(await hash(page), /zoom=/);
+    assert.equal(await title(page), chosen);
+
+    // The theme.
+    const light = await theme(page);
+    await page.click('#theme');
+    assert.notEqual(await theme(page), light);
+
+    // A search, and what is none.
+    await page.focus('canvas');
+    await page.keyboard.press('/');
+    await page.keyboard.type('^Alloc\\.(viaA|viaB)$');
+    await page.waitForFunction(() => /\(244\)/.test(document.querySelector('#found')?.textContent ?? ''));
+    await page.fill('#search', '(');
+    await page.waitForSelector('#search:invalid');
+    await page.fill('#search', '');
+    await page.waitForSelector('#search:valid');
+
+    // The same table as on the terminal.
+    await page.click('nav >> text=Top');
+    const expected = JSON.parse(readFileSync(top, 'utf8')).rows;
+    const shown = new Map(await rows(page, 200));
+    for (const row of expected) assert.equal(shown.get(row.name)?.replaceAll(',', ''), String(row.self), row.name);
+
+    // Callers and callees of a method: the first row of each has all of its 242 objects, as `hprof tree` says.
+    await page.fill('#search', 'AbstractStringBuilder.<init>');
+    await page.click('main .link:has-text("AbstractStringBuilder.<init>")');
+    assert.match(await hash(page), /view=around/);
+    assert.match(await page.textContent('.middle .title'), /^java\.lang\.AbstractStringBuilder\.<init>$/);
+    assert.match(await page.textContent('.middle'), /total242 /);
+    const [callers, callees] = await Promise.all((await page.$$('canvas')).map((canvas) => canvas.boundingBox()));
+    await page.mouse.move(callers.x + 40, callers.y + callers.height - 10);
+    assert.match(await page.textContent('#tip'), /StringBuilder\.<init>total242 /);
+    await page.mouse.move(callees.x + 40, callees.y + 10);
+    assert.match(await page.textContent('#tip'), /StringBuilder\.<init>total242 /);
+    await page.fill('#search', '');
+
+    // What is kept: 5000 were dropped, 1070 are alive.
+    await page.click('nav >> text=Allocation sites');
+    await choose(page, 'By', 'class');
+    const site = (name) => page.$eval(`main tr:has(.link:text-is("${name}"))`, (row) =>
+      [...row.querySelectorAll('td span[title]')].map((cell) => cell.title));
+    assert.deepEqual((await site('Alloc$Dropped')).slice(1, 4), ['5,000', '0 bytes', '0']);
+    const kept = await site('Alloc$Kept');
+    assert.deepEqual([kept[1], kept[3]], ['1,070', '1,070']);
+    await page.click('main .link:text-is("Alloc$Dropped")');
+    assert.match(await page.textContent('#filters'), /class Alloc\$Dropped/);
+    for (const key of '123456789?') await page.keyboard.press(key);
+    await page.waitForSelector('dialog[open]');
+  },
+
+  // A page of two runs; Gone.gone is in the first alone, Came.came in the second, Same.same in both.
+  async difference(context, [file]) {
+    const page = await open(context, file);
+    await page.click('nav >> text=Difference');
+    const row = (name) => page.textContent(`main tr:has(.link:text-is("${name}"))`);
+    assert.match(await row('Gone.gone'), /−30.*vanished/s);
+    assert.match(await row('Came.came'), /\+50.*new.*appeared/s);
+    assert.doesNotMatch(await row('Same.same'), /vanished|appeared/);
+    await choose(page, 'Show', 'vanished');
+    assert.deepEqual((await rows(page, 9)).map(([name]) => name), ['Gone.gone']);
+    await page.click('text=As a flame graph');
+    await walkTo(page, 'Gone.gone');
+    assert.match(await about(page), /now0 .*before30 .*vanished/);
+  },
+
+  // A flame graph that compares two runs.
+  async flame(context, [file]) {
+    const page = await open(context, file);
+    assert.equal(await page.isVisible('nav'), false);
+    await walkTo(page, 'Gone.gone');
+    assert.match(await about(page), /vanished/);
+  },
+
+  // A page of a file with two dumps of 10 and 30 samples.
+  async dumps(context, [file]) {
+    const page = await open(context, file);
+    assert.match(await about(page), /total30 /);
+    await choose(page, 'Run', '0');
+    assert.match(await about(page), /total10 /);
+    await choose(page, 'Compare with', '1');
+    assert.match(await about(page), /now10 .*before30 /);
+  },
+
+  // A page of contended monitors.
+  async monitors(context, [file]) {
+    const page = await open(context, file);
+    await page.click('nav >> text=Monitors');
+    await choose(page, 'By', 'class');
+    assert.deepEqual((await rows(page, 9)).map(([name]) => name), ['java.lang.Object']);
+    await page.click('nav >> text=Threads');
+    assert.ok((await rows(page, 9)).length > 0);
+  },
+
+  // A page whose names, in the file that is the second argument, want to be more than text.
+  async hostile(context, [file, list]) {
+    const page = await open(context, file);
+    const names = JSON.parse(readFileSync(list, 'utf8'));
+    for (const view of ['Top', 'Callers', 'Allocation sites', 'Threads', 'Run', 'Flame graph']) {
+      await page.click(`nav >> text=${view}`);
+      const elements = 'script:not(head script, body > script), img, iframe, a, svg, style:not(head style), b';
+      assert.equal(await page.locator(elements).count(), 0, view);
+      const text = await page.textContent('main');
+      assert.doesNotMatch(text, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, view);
+      if (view === 'Top') for (const name of names) assert.ok(text.includes(name), name.slice(0, 80));
+    }
+    for (let step = 0; step < names.length; step++) await page.keyboard.press('ArrowRight');
+    assert.equal(await page.evaluate(() => window.hostile), undefined);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), true);
+  },
+};
+
+// Moves to a box of the flame graph that stands on "all", or on its first box.
+async function walkTo(page, name) {
+  await page.focus('canvas');
+  const seen = [];
+  for (const key of ['ArrowUp', 'ArrowUp', ...Array(9).fill('ArrowRight')]) {
+    await page.keyboard.press(key);
+    seen.push(await title(page));
+    if (seen.at(-1) === name) return;
+  }
+  assert.fail(`${name} is not among ${seen}`);
+}
+
+const [name, file, ...rest] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: process.env.HPROF_BROWSER, args: SWITCHES });
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await cases[name](context, [pathToFileURL(file).href, ...rest]);
+  assert.deepEqual(faults, []);
+} finally {
+  await browser.close();
+}
