@@ -195,16 +195,16 @@ fn rows_say_what_is_an_array_and_of_what() {
     let raw = raw(BINARY, &["-XX:+UseSerialGC"]);
     let mut arrays = 0;
     for (indicator, name, _, _) in &raw.sites[0].rows {
-        let expected = match name.strip_suffix("[]") {
+        let expected = match name.strip_prefix('[') {
             None => 0,
-            Some("boolean") => 4,
-            Some("char") => 5,
-            Some("float") => 6,
-            Some("double") => 7,
-            Some("byte") => 8,
-            Some("short") => 9,
-            Some("int") => 10,
-            Some("long") => 11,
+            Some("Z") => 4,
+            Some("C") => 5,
+            Some("F") => 6,
+            Some("D") => 7,
+            Some("B") => 8,
+            Some("S") => 9,
+            Some("I") => 10,
+            Some("J") => 11,
             Some(_) => 2,
         };
         assert_eq!(*indicator, expected, "{name}");
