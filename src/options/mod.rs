@@ -78,6 +78,57 @@ pub struct Options {
     pub without_effect: Vec<&'static str>,
 }
 
+impl Options {
+    /// Whether anything is asked for that can be measured.
+    fn measures_something(&self) -> bool {
+        self.heap.is_some() || self.cpu.is_some() || self.monitors
+    }
+
+    /// What is asked for and has no records in the binary format.
+    fn text_only(&self) -> Option<&'static str> {
+        match self.cpu {
+            Some(Cpu::Times) => Some("cpu=times"),
+            Some(Cpu::Old) => Some("cpu=old"),
+            _ => self.monitors.then_some("monitor=y"),
+        }
+    }
+}
+
+impl Default for Options {
+    /// What holds where nothing is said; the table tells the user the same.
+    fn default() -> Self {
+        Self {
+            heap: None,
+            cpu: None,
+            monitors: false,
+            format: Format::Text,
+            file: String::new(),
+            force: true,
+            depth: 4,
+            interval: Duration::from_millis(10),
+            cutoff: 0.0001,
+            sort: Sort::Live,
+            line_numbers: true,
+            threads: false,
+            dump_on_exit: true,
+            verbose: true,
+            check_file: false,
+            collect: true,
+            sample: None,
+            dumper: Dumper::Auto,
+            primitive_fields: true,
+            primitive_arrays: true,
+            net: None,
+            net_exit: true,
+            compress: None,
+            clock: Clock::Cpu,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            without_effect: Vec::new(),
+        }
+    }
+}
+
 /// `heap=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heap {

@@ -1,51 +1,13 @@
 //! The options as they are read, one after the other.
 
-use std::time::Duration;
-
-use super::{Clock, Cpu, Dumper, Format, Heap, OptionError, Options, Sort};
+use super::{Cpu, Format, Heap, OptionError, Options};
 
 /// What the rows fill in.
+#[derive(Default)]
 pub(super) struct Settings {
     pub(super) options: Options,
     /// `file=`.
     pub(super) file: Option<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            options: Options {
-                heap: None,
-                cpu: None,
-                monitors: false,
-                format: Format::Text,
-                file: String::new(),
-                force: true,
-                depth: 4,
-                interval: Duration::from_millis(10),
-                cutoff: 0.0001,
-                sort: Sort::Live,
-                line_numbers: true,
-                threads: false,
-                dump_on_exit: true,
-                verbose: true,
-                check_file: false,
-                collect: true,
-                sample: None,
-                dumper: Dumper::Auto,
-                primitive_fields: true,
-                primitive_arrays: true,
-                net: None,
-                net_exit: true,
-                compress: None,
-                clock: Clock::Cpu,
-                include: Vec::new(),
-                exclude: Vec::new(),
-                without_effect: Vec::new(),
-            },
-            file: None,
-        }
-    }
 }
 
 impl Settings {
@@ -66,24 +28,16 @@ impl Settings {
         }
     }
 
-    /// What is asked for and has no records in the binary format.
-    fn text_only(&self) -> Option<&'static str> {
-        match self.options.cpu {
-            Some(Cpu::Times) => Some("cpu=times"),
-            Some(Cpu::Old) => Some("cpu=old"),
-            _ => self.options.monitors.then_some("monitor=y"),
-        }
-    }
-
     /// Fills in what depends on several options.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
-        if self.options.cpu.is_none() && self.options.heap.is_none() && !self.options.monitors {
+        if !self.options.measures_something() {
             self.options.heap = Some(Heap::All);
         }
         if !matches!(self.options.cpu, Some(Cpu::Times | Cpu::Old)) {
             self.note_unused_classes();
         }
         if let Some(with) = self
+            .options
             .text_only()
             .filter(|_| self.options.format == Format::Binary)
         {

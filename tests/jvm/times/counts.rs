@@ -45,12 +45,6 @@ fn traces_are_as_deep_as_asked() {
 }
 
 #[test]
-fn without_frames_nothing_is_timed() {
-    let run = program(any_jvm(), "cpu=times,depth=0,file=x.txt", "Calls").run_well();
-    assert!(Profile::parse(&run.read("x.txt")).times.is_empty());
-}
-
-#[test]
 fn frames_name_the_file_and_the_first_line() {
     for jvm in jvms() {
         let frames = |options| -> Vec<String> {
