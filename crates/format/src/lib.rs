@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod binary;
+pub mod bytes;
 mod check;
 mod clock;
 mod command;

@@ -8,8 +8,9 @@ use foldhash::HashMap;
 use super::digits::{put_decimal, put_hex};
 use super::names::java_name;
 use super::{TextEncoder, UNKNOWN};
+use crate::bytes::read_id_be;
 use crate::ctime::ctime;
-use crate::heap::{ClassIndex, Classes, array_size, class_of, id_at, instance_size};
+use crate::heap::{ClassIndex, Classes, array_size, class_of, instance_size};
 use crate::printable::printable;
 use crate::{
     BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
@@ -382,7 +383,7 @@ impl<W: Write> Printer<'_, W> {
             for (&place, label) in declared.references.iter().zip(labels) {
                 let name = label.as_deref().unwrap_or(UNKNOWN).as_bytes();
                 let tabs = if name.len() < 8 { &b"\t\t"[..] } else { b"\t" };
-                let object = id_at(&fields[place as usize..], self.id_size);
+                let object = read_id_be(fields, place as usize, self.id_size);
                 self.reference(&[b"\t", name, tabs], object)?;
             }
         }
@@ -392,7 +393,7 @@ impl<W: Write> Printer<'_, W> {
     fn elements(&mut self, elements: &[u8], first: u64) -> io::Result<()> {
         let ids = elements.chunks_exact(self.id_size.bytes() as usize);
         for (index, id) in (first..).zip(ids) {
-            let id = id_at(id, self.id_size);
+            let id = read_id_be(id, 0, self.id_size);
             if id != 0 {
                 self.number(b"\t[", index)?;
                 self.reference(&[b"]\t\t"], id)?;
