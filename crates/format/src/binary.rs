@@ -1,5 +1,6 @@
 //! The binary format: `format=b`.
 
+use crate::bytes::write_u32_be;
 use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record};
 
 /// What the file starts with; 1.0.2 is the first version that has heap dump segments.
@@ -40,7 +41,7 @@ impl Encoder for BinaryEncoder {
         let body_at = out.len();
         Body(out).record(record);
         let length = saturated((out.len() - body_at) as u64);
-        out[length_at..body_at].copy_from_slice(&length.to_be_bytes());
+        write_u32_be(out, length_at, length);
     }
 }
 
