@@ -6,7 +6,6 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::digits::{put_decimal, put_hex};
-use super::names::java_name;
 use super::{TextEncoder, UNKNOWN};
 use crate::bytes::read_id_be;
 use crate::ctime::ctime;
@@ -410,7 +409,7 @@ impl<W: Write> Printer<'_, W> {
         count: u64,
     ) -> io::Result<()> {
         self.array(object, array_size(element, count), trace, count)?;
-        self.put(java_name(element).as_bytes())?;
+        self.put(element.java_name().as_bytes())?;
         self.put(b"[])\n")
     }
 
