@@ -1,8 +1,8 @@
 //! What a text profile says of the run that it is from.
 
-use crate::cells::cells;
 use crate::harness::{Program, jvms};
 use crate::profile::Profile;
+use crate::cells::cells;
 
 #[test]
 fn the_head_names_the_jdk_the_options_and_the_process() {
