@@ -1,5 +1,6 @@
 //! The binary format: `format=b`.
 
+use crate::bytes::write_u32_be;
 use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record};
 
 /// What the file starts with; 1.0.2 is the first version that has heap dump segments.
@@ -27,8 +28,8 @@ impl Encoder for BinaryEncoder {
     fn start(&mut self, time: Millis, out: &mut Vec<u8>) {
         out.extend_from_slice(VERSION);
         let mut header = Body(out);
-        header.u4(ID_SIZE);
-        header.u8(time.0);
+        header.u32(ID_SIZE);
+        header.u64(time.0);
     }
 
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>) {
@@ -40,7 +41,7 @@ impl Encoder for BinaryEncoder {
         let body_at = out.len();
         Body(out).record(record);
         let length = saturated((out.len() - body_at) as u64);
-        out[length_at..body_at].copy_from_slice(&length.to_be_bytes());
+        write_u32_be(out, length_at, length);
     }
 }
 
@@ -60,12 +61,12 @@ impl Body<'_> {
                 trace,
                 name,
             } => {
-                self.u4(serial.0);
+                self.u32(serial.0);
                 self.id(class_object.0);
-                self.u4(trace.0);
+                self.u32(trace.0);
                 self.id(name.0);
             }
-            Record::UnloadClass { serial } => self.u4(serial.0),
+            Record::UnloadClass { serial } => self.u32(serial.0),
             Record::Frame {
                 id,
                 method,
@@ -78,7 +79,7 @@ impl Body<'_> {
                 self.id(method.0);
                 self.id(signature.0);
                 self.id(source_file.0);
-                self.u4(class.0);
+                self.u32(class.0);
                 self.line(line);
             }
             Record::Trace {
@@ -86,8 +87,8 @@ impl Body<'_> {
                 thread,
                 ref frames,
             } => {
-                self.u4(serial.0);
-                self.u4(thread.0);
+                self.u32(serial.0);
+                self.u32(thread.0);
                 self.frames(fitting(frames, 12, 8));
             }
             Record::AllocSites {
@@ -99,12 +100,12 @@ impl Body<'_> {
                 allocated_instances,
                 ref sites,
             } => {
-                self.u2(flags);
-                self.u4(cutoff.to_bits());
-                self.u4(saturated(live_bytes));
-                self.u4(saturated(live_instances));
-                self.u8(allocated_bytes);
-                self.u8(allocated_instances);
+                self.u16(flags);
+                self.u32(cutoff.to_bits());
+                self.u32(saturated(live_bytes));
+                self.u32(saturated(live_instances));
+                self.u64(allocated_bytes);
+                self.u64(allocated_instances);
                 self.sites(fitting(sites, 34, 25));
             }
             Record::HeapSummary {
@@ -113,10 +114,10 @@ impl Body<'_> {
                 allocated_bytes,
                 allocated_instances,
             } => {
-                self.u4(saturated(live_bytes));
-                self.u4(saturated(live_instances));
-                self.u8(allocated_bytes);
-                self.u8(allocated_instances);
+                self.u32(saturated(live_bytes));
+                self.u32(saturated(live_instances));
+                self.u64(allocated_bytes);
+                self.u64(allocated_instances);
             }
             Record::StartThread {
                 serial,
@@ -126,23 +127,23 @@ impl Body<'_> {
                 group,
                 parent_group,
             } => {
-                self.u4(serial.0);
+                self.u32(serial.0);
                 self.id(object.0);
-                self.u4(trace.0);
+                self.u32(trace.0);
                 self.id(name.0);
                 self.id(group.0);
                 self.id(parent_group.0);
             }
-            Record::EndThread { serial } => self.u4(serial.0),
+            Record::EndThread { serial } => self.u32(serial.0),
             Record::CpuSamples { total, ref rows } => {
-                self.u4(total);
+                self.u32(total);
                 self.cpu_samples(fitting(rows, 8, 8));
             }
             Record::HeapDumpSegment { ref content } => self.0.extend_from_slice(content),
             Record::HeapDumpEnd => {}
             Record::ControlSettings { flags, depth } => {
-                self.u4(flags);
-                self.u2(depth);
+                self.u32(flags);
+                self.u16(depth);
             }
         }
     }
@@ -157,8 +158,8 @@ impl Body<'_> {
     fn cpu_samples(&mut self, rows: &[CpuSample]) {
         self.count(rows);
         for row in rows {
-            self.u4(row.count);
-            self.u4(row.trace.0);
+            self.u32(row.count);
+            self.u32(row.trace.0);
         }
     }
 
@@ -167,12 +168,12 @@ impl Body<'_> {
         for site in sites {
             self.0
                 .push(site.array_of.map_or(0, |basic_type| basic_type as u8));
-            self.u4(site.class.0);
-            self.u4(site.trace.0);
-            self.u4(saturated(site.live_bytes));
-            self.u4(saturated(site.live_instances));
-            self.u4(saturated(site.allocated_bytes));
-            self.u4(saturated(site.allocated_instances));
+            self.u32(site.class.0);
+            self.u32(site.trace.0);
+            self.u32(saturated(site.live_bytes));
+            self.u32(saturated(site.live_instances));
+            self.u32(saturated(site.allocated_bytes));
+            self.u32(saturated(site.allocated_instances));
         }
     }
 
@@ -188,22 +189,22 @@ impl Body<'_> {
     }
 
     fn count<T>(&mut self, items: &[T]) {
-        self.u4(saturated(items.len() as u64));
+        self.u32(saturated(items.len() as u64));
     }
 
     fn id(&mut self, id: u64) {
-        self.u8(id);
+        self.u64(id);
     }
 
-    fn u2(&mut self, value: u16) {
+    fn u16(&mut self, value: u16) {
         self.0.extend_from_slice(&value.to_be_bytes());
     }
 
-    fn u4(&mut self, value: u32) {
+    fn u32(&mut self, value: u32) {
         self.0.extend_from_slice(&value.to_be_bytes());
     }
 
-    fn u8(&mut self, value: u64) {
+    fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_be_bytes());
     }
 }

@@ -151,14 +151,14 @@ impl Command {
 
     fn payload(&self) -> Vec<u8> {
         let mut payload = Vec::with_capacity(LONGEST);
-        let mut u2 = |value: u16| payload.extend_from_slice(&value.to_be_bytes());
+        let mut put_u16 = |value: u16| payload.extend_from_slice(&value.to_be_bytes());
         match *self {
-            Command::AllocSites { flags, .. } => u2(flags),
-            Command::CpuSamples { .. } => u2(0),
+            Command::AllocSites { flags, .. } => put_u16(flags),
+            Command::CpuSamples { .. } => put_u16(0),
             Command::Control(control) => {
-                u2(control.number());
+                put_u16(control.number());
                 if let Control::Depth(depth) = control {
-                    u2(depth);
+                    put_u16(depth);
                 }
             }
             _ => {}
@@ -301,7 +301,7 @@ impl Payload<'_> {
             0x01 => Command::ForceGc,
             0x02 => Command::DumpHeap,
             0x03 => Command::AllocSites {
-                flags: self.u2(0)?,
+                flags: self.u16(0)?,
                 cutoff: self.cutoff()?,
             },
             0x04 => Command::HeapSummary,
@@ -321,7 +321,7 @@ impl Payload<'_> {
     }
 
     fn control(&self) -> Result<Control, Refused> {
-        Ok(match self.u2(0)? {
+        Ok(match self.u16(0)? {
             1 => Control::StartAllocations,
             2 => Control::StopAllocations,
             3 => Control::StartSamples(self.threads()?),
@@ -329,7 +329,7 @@ impl Payload<'_> {
             5 => Control::ClearSamples,
             // The document has the depth here, the original agent cleared the sites.
             6 if self.length == 2 => Control::ClearSites,
-            6 | 7 => Control::Depth(self.u2(2)?),
+            6 | 7 => Control::Depth(self.u16(2)?),
             other => return Err(Refused::Control(other)),
         })
     }
@@ -359,7 +359,7 @@ impl Payload<'_> {
         })
     }
 
-    fn u2(&self, offset: usize) -> Result<u16, Refused> {
+    fn u16(&self, offset: usize) -> Result<u16, Refused> {
         self.at(offset).map(u16::from_be_bytes)
     }
 

@@ -43,25 +43,25 @@ pub(crate) fn record<'a>(
             }
         }
         RecordKind::LoadClass => Record::LoadClass {
-            serial: ClassSerial(fields.u4()?),
+            serial: ClassSerial(fields.u32()?),
             class_object: ObjectId(fields.id()?),
-            trace: TraceSerial(fields.u4()?),
+            trace: TraceSerial(fields.u32()?),
             name: StringId(fields.id()?),
         },
         RecordKind::UnloadClass => Record::UnloadClass {
-            serial: ClassSerial(fields.u4()?),
+            serial: ClassSerial(fields.u32()?),
         },
         RecordKind::Frame => Record::Frame {
             id: FrameId(fields.id()?),
             method: StringId(fields.id()?),
             signature: StringId(fields.id()?),
             source_file: StringId(fields.id()?),
-            class: ClassSerial(fields.u4()?),
-            line: line(fields.u4()? as i32)?,
+            class: ClassSerial(fields.u32()?),
+            line: line(fields.u32()? as i32)?,
         },
         RecordKind::Trace => {
-            let serial = TraceSerial(fields.u4()?);
-            let thread = ThreadSerial(fields.u4()?);
+            let serial = TraceSerial(fields.u32()?);
+            let thread = ThreadSerial(fields.u32()?);
             fields.rows(id_size.bytes(), &mut rows.frames, |row| {
                 Ok(FrameId(row.id()?))
             })?;
@@ -72,12 +72,12 @@ pub(crate) fn record<'a>(
             }
         }
         RecordKind::AllocSites => {
-            let flags = fields.u2()?;
-            let cutoff = f32::from_bits(fields.u4()?);
-            let live_bytes = fields.u4()?.into();
-            let live_instances = fields.u4()?.into();
-            let allocated_bytes = fields.u8()?;
-            let allocated_instances = fields.u8()?;
+            let flags = fields.u16()?;
+            let cutoff = f32::from_bits(fields.u32()?);
+            let live_bytes = fields.u32()?.into();
+            let live_instances = fields.u32()?.into();
+            let allocated_bytes = fields.u64()?;
+            let allocated_instances = fields.u64()?;
             fields.rows(25, &mut rows.sites, alloc_site)?;
             Record::AllocSites {
                 flags,
@@ -90,24 +90,24 @@ pub(crate) fn record<'a>(
             }
         }
         RecordKind::HeapSummary => Record::HeapSummary {
-            live_bytes: fields.u4()?.into(),
-            live_instances: fields.u4()?.into(),
-            allocated_bytes: fields.u8()?,
-            allocated_instances: fields.u8()?,
+            live_bytes: fields.u32()?.into(),
+            live_instances: fields.u32()?.into(),
+            allocated_bytes: fields.u64()?,
+            allocated_instances: fields.u64()?,
         },
         RecordKind::StartThread => Record::StartThread {
-            serial: ThreadSerial(fields.u4()?),
+            serial: ThreadSerial(fields.u32()?),
             object: ObjectId(fields.id()?),
-            trace: TraceSerial(fields.u4()?),
+            trace: TraceSerial(fields.u32()?),
             name: StringId(fields.id()?),
             group: StringId(fields.id()?),
             parent_group: StringId(fields.id()?),
         },
         RecordKind::EndThread => Record::EndThread {
-            serial: ThreadSerial(fields.u4()?),
+            serial: ThreadSerial(fields.u32()?),
         },
         RecordKind::CpuSamples => {
-            let total = fields.u4()?;
+            let total = fields.u32()?;
             fields.rows(8, &mut rows.cpu_samples, cpu_sample)?;
             Record::CpuSamples {
                 total,
@@ -115,8 +115,8 @@ pub(crate) fn record<'a>(
             }
         }
         RecordKind::ControlSettings => Record::ControlSettings {
-            flags: fields.u4()?,
-            depth: fields.u2()?,
+            flags: fields.u32()?,
+            depth: fields.u16()?,
         },
         RecordKind::HeapDumpEnd => {
             fields.end()?;
@@ -144,13 +144,13 @@ fn line(value: i32) -> Result<Line, Misfit> {
 
 fn cpu_sample(row: &mut Fields<'_>) -> Result<CpuSample, Misfit> {
     Ok(CpuSample {
-        count: row.u4()?,
-        trace: TraceSerial(row.u4()?),
+        count: row.u32()?,
+        trace: TraceSerial(row.u32()?),
     })
 }
 
 fn alloc_site(row: &mut Fields<'_>) -> Result<AllocSite, Misfit> {
-    let indicator = row.u1()?;
+    let indicator = row.u8()?;
     let array_of = match indicator {
         0 => None,
         _ => Some(BasicType::from_byte(indicator).ok_or(Misfit::Value {
@@ -160,12 +160,12 @@ fn alloc_site(row: &mut Fields<'_>) -> Result<AllocSite, Misfit> {
     };
     Ok(AllocSite {
         array_of,
-        class: ClassSerial(row.u4()?),
-        trace: TraceSerial(row.u4()?),
-        live_bytes: row.u4()?.into(),
-        live_instances: row.u4()?.into(),
-        allocated_bytes: row.u4()?.into(),
-        allocated_instances: row.u4()?.into(),
+        class: ClassSerial(row.u32()?),
+        trace: TraceSerial(row.u32()?),
+        live_bytes: row.u32()?.into(),
+        live_instances: row.u32()?.into(),
+        allocated_bytes: row.u32()?.into(),
+        allocated_instances: row.u32()?.into(),
     })
 }
 
@@ -187,30 +187,30 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    pub(crate) fn u1(&mut self) -> Result<u8, Misfit> {
+    pub(crate) fn u8(&mut self) -> Result<u8, Misfit> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     #[inline]
-    pub(crate) fn u2(&mut self) -> Result<u16, Misfit> {
+    pub(crate) fn u16(&mut self) -> Result<u16, Misfit> {
         self.array().map(u16::from_be_bytes)
     }
 
     #[inline]
-    pub(crate) fn u4(&mut self) -> Result<u32, Misfit> {
+    pub(crate) fn u32(&mut self) -> Result<u32, Misfit> {
         self.array().map(u32::from_be_bytes)
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u64, Misfit> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Misfit> {
         self.array().map(u64::from_be_bytes)
     }
 
     #[inline]
     pub(crate) fn id(&mut self) -> Result<u64, Misfit> {
         match self.id_size {
-            IdSize::Four => self.u4().map(u64::from),
-            IdSize::Eight => self.u8(),
+            IdSize::Four => self.u32().map(u64::from),
+            IdSize::Eight => self.u64(),
         }
     }
 
@@ -221,7 +221,7 @@ impl<'a> Fields<'a> {
         into: &mut Vec<T>,
         read: impl Fn(&mut Fields<'a>) -> Result<T, Misfit>,
     ) -> Result<(), Misfit> {
-        let count = self.u4()?;
+        let count = self.u32()?;
         let needed = self.consumed() + u64::from(count) * size;
         if needed > self.length as u64 {
             return Err(Misfit::Short { needed });

@@ -9,7 +9,7 @@ mod totals;
 use std::borrow::Cow;
 
 pub(crate) use classes::{ClassIndex, Classes, each_name};
-pub(crate) use records::{Extent, decode, id_at};
+pub(crate) use records::{Extent, decode};
 pub use records::{HeapError, HeapRecords, RawHeapRecord};
 pub use totals::{HeapCounter, HeapTotals};
 pub(crate) use totals::{array_size, class_of, instance_size};

@@ -1,10 +1,53 @@
 //! The records of an HPROF file: one model, a binary and a text encoder, a reader and a checker.
 //!
 //! Nothing here knows of a JVM. The agent feeds the encoders while a program runs; `hprof` reads what it wrote.
+//!
+//! A file is a header (version, size of ids, time stamp in milliseconds since 1970) and records behind it. Each has a
+//! tag, a time in microseconds since the time stamp and its content's length in bytes. The format is that of the
+//! JDK's own agent: document "HPROF Agent", section "Binary Dump Format".
+//!
+//! # Example
+//!
+//! Write a file, then read it:
+//!
+//! ```
+//! use std::borrow::Cow;
+//! use hprof_format::{
+//!     BinaryEncoder, Encoder, IdSize, Item, Micros, Millis, Reader, Record, StringId, Version,
+//! };
+//!
+//! let record = Record::String {
+//!     id: StringId(1),
+//!     text: Cow::Borrowed(b"java/lang/String"),
+//! };
+//! let mut file = Vec::new();
+//! let mut encoder = BinaryEncoder::new();
+//! encoder.start(Millis(1_700_000_000_000), &mut file);
+//! encoder.record(Micros(250), &record, &mut file);
+//!
+//! // A file on disk is opened with `File::open`; what is compressed with gzip goes through `decompressed`.
+//! let mut reader = Reader::new(file.as_slice())?;
+//! let header = reader.header();
+//! assert_eq!(header.version, Version::V1_0_2);
+//! assert_eq!(header.id_size, IdSize::Eight);
+//! assert_eq!(header.time, Millis(1_700_000_000_000));
+//!
+//! // The header takes 31 bytes.
+//! let entry = reader.read()?.expect("one record was written");
+//! assert_eq!((entry.offset, entry.time), (31, Micros(250)));
+//! assert_eq!(entry.item, Item::Record(record));
+//! assert!(reader.read()?.is_none());
+//! # Ok::<(), hprof_format::ReadError>(())
+//! ```
+//!
+//! [`Reader::read_heap`] reads what stands inside of a heap dump, [`check`] tells whether a file keeps to the format, and
+//! [`TextReader`] reads the text format.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 mod binary;
+pub mod bytes;
 mod check;
 mod clock;
 mod command;

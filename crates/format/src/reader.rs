@@ -6,6 +6,7 @@ mod heap;
 use std::fmt;
 use std::io::{self, Read, Seek};
 
+use crate::bytes::read_u32_be;
 use crate::clock::Clock;
 use crate::decode::{self, Misfit, Rows};
 use crate::window::Window;
@@ -230,15 +231,14 @@ impl<R: Read> Reader<R> {
     /// Tag, time and length of the next record, which stay in the window; `None` at the end of the file.
     fn record_header(&mut self, offset: u64) -> Result<Option<(u8, u32, u32)>, ReadError> {
         let available = fill(&mut self.window, RECORD_HEADER_LENGTH)?;
-        let [tag, t3, t2, t1, t0, l3, l2, l1, l0, ..] = *self.window.bytes() else {
+        let Some(header) = self.window.bytes().get(..RECORD_HEADER_LENGTH) else {
             if available == 0 {
                 return Ok(None);
             }
             return Err(self.truncated(offset, RECORD_HEADER_LENGTH, available));
         };
-        let time = u32::from_be_bytes([t3, t2, t1, t0]);
-        let length = u32::from_be_bytes([l3, l2, l1, l0]);
-        Ok(Some((tag, time, length)))
+        let (time, length) = (read_u32_be(header, 1), read_u32_be(header, 5));
+        Ok(Some((header[0], time, length)))
     }
 
     /// The error for the record at `offset`, of whose first `wanted` bytes only `available` are there.

@@ -75,7 +75,8 @@ pub struct CpuSample {
     pub trace: TraceSerial,
 }
 
-/// What a field or an array element holds. The values are those of the binary format's "Basic Type".
+/// What a field or an array element holds. The values are those of the binary format's "Basic Type", which are those of
+/// the operand of the JVM's `newarray` (JVM specification, table 6.5.newarray-A) with 2 for references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BasicType {
@@ -115,6 +116,33 @@ impl BasicType {
             11 => BasicType::Long,
             _ => return None,
         })
+    }
+
+    /// Its name in Java source: `int`; `java.lang.Object` for a reference.
+    #[must_use]
+    pub fn java_name(self) -> &'static str {
+        match self {
+            BasicType::Object => "java.lang.Object",
+            BasicType::Boolean => "boolean",
+            BasicType::Char => "char",
+            BasicType::Float => "float",
+            BasicType::Double => "double",
+            BasicType::Byte => "byte",
+            BasicType::Short => "short",
+            BasicType::Int => "int",
+            BasicType::Long => "long",
+        }
+    }
+
+    /// What the arrays of a class hold, whose name is as in Java source: `Int` for `int[]`, `Object` for `int[][]` and
+    /// `String[]`. `None` where the name is no array's.
+    #[must_use]
+    pub fn of_array_class(name: &str) -> Option<BasicType> {
+        let element = name.strip_suffix("[]")?;
+        let primitive = (BasicType::Boolean as u8..=BasicType::Long as u8)
+            .filter_map(BasicType::from_byte)
+            .find(|kind| kind.java_name() == element);
+        Some(primitive.unwrap_or(BasicType::Object))
     }
 }
 
@@ -368,6 +396,27 @@ impl Record<'_> {
             },
             Record::HeapDumpEnd => Record::HeapDumpEnd,
             Record::ControlSettings { flags, depth } => Record::ControlSettings { flags, depth },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_class_tells_what_it_holds() {
+        for (name, held) in [
+            ("int[]", Some(BasicType::Int)),
+            ("boolean[]", Some(BasicType::Boolean)),
+            ("long[]", Some(BasicType::Long)),
+            ("int[][]", Some(BasicType::Object)),
+            ("java.lang.Object[]", Some(BasicType::Object)),
+            ("Int[]", Some(BasicType::Object)),
+            ("int", None),
+            ("java.lang.String", None),
+        ] {
+            assert_eq!(BasicType::of_array_class(name), held, "{name}");
         }
     }
 }

@@ -189,7 +189,7 @@ impl Classes {
         if index != NO_CLASS {
             return index;
         }
-        let index = self.push(Class::named(format!("{}[]", primitive_name(element))));
+        let index = self.push(Class::named(format!("{}[]", element.java_name())));
         self.primitive_arrays[element as usize] = index;
         index
     }
@@ -312,22 +312,8 @@ fn unknown(id: u64) -> String {
     format!("<class 0x{id:x} without a name>")
 }
 
-pub(crate) fn primitive_name(kind: BasicType) -> &'static str {
-    match kind {
-        BasicType::Object => "java.lang.Object",
-        BasicType::Boolean => "boolean",
-        BasicType::Char => "char",
-        BasicType::Float => "float",
-        BasicType::Double => "double",
-        BasicType::Byte => "byte",
-        BasicType::Short => "short",
-        BasicType::Int => "int",
-        BasicType::Long => "long",
-    }
-}
-
 fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
-        .find(|&kind| primitive_name(kind) == name)
+        .find(|&kind| kind.java_name() == name)
 }

@@ -2,6 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
+use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapRecord, Root};
 
 use crate::classes::{ClassIndex, Classes};
@@ -464,13 +465,13 @@ impl<'a> Pass<'a> {
         match object.content {
             Content::Fields(fields) => {
                 for &place in self.classes.references(object.class) {
-                    to(records::id_at(fields, place as usize, id_size));
+                    to(read_id_be(fields, place as usize, id_size));
                 }
             }
             Content::Elements(elements) => {
                 let size = id_size.bytes() as usize;
                 for element in elements.chunks_exact(size) {
-                    to(records::id_at(element, 0, id_size));
+                    to(read_id_be(element, 0, id_size));
                 }
             }
             Content::Class(ref references) => references.iter().for_each(|&id| to(id)),

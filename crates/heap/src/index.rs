@@ -1,5 +1,6 @@
 //! The first pass over a dump: which objects there are, the classes, and what keeps objects alive.
 
+use hprof_format::bytes::read_id_be;
 use hprof_format::{HeapKind, HeapRecord, Root};
 
 use crate::classes::Classes;
@@ -79,7 +80,7 @@ impl Pass {
             | HeapKind::ObjectArray
             | HeapKind::PrimitiveArray
             | HeapKind::PrimitiveArrayWithoutData => {
-                let id = records::id_at(found.record.bytes(), 1, dump.id_size());
+                let id = read_id_be(found.record.bytes(), 1, dump.id_size());
                 self.ids.insert(id);
                 self.places.ascending &= id > self.last;
                 self.last = id;

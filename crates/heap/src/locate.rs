@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
 
 use crate::classes::NO_CLASS;
@@ -78,7 +79,7 @@ impl Heap<'_> {
             kind,
             Class | Instance | ObjectArray | PrimitiveArray | PrimitiveArrayWithoutData
         )
-        .then(|| records::id_at(found.record.bytes(), 1, self.dump.id_size()))
+        .then(|| read_id_be(found.record.bytes(), 1, self.dump.id_size()))
     }
 
     /// The class whose object this is.
@@ -193,7 +194,7 @@ impl Heap<'_> {
                 let mut all = self.classes.fields(class);
                 let field = all.find(|field| {
                     field.kind == BasicType::Object
-                        && records::id_at(fields, field.place, id_size) == wanted
+                        && read_id_be(fields, field.place, id_size) == wanted
                 });
                 field.map(|field| format!(".{}", self.dump.text(field.name)))
             }
@@ -201,7 +202,7 @@ impl Heap<'_> {
                 let size = id_size.bytes() as usize;
                 let place = elements
                     .chunks_exact(size)
-                    .position(|element| records::id_at(element, 0, id_size) == wanted);
+                    .position(|element| read_id_be(element, 0, id_size) == wanted);
                 place.map(|place| format!("[{place}]"))
             }
             Some(HeapRecord::Class(class)) => {

@@ -12,18 +12,6 @@ pub(crate) fn decode<'a>(found: &Found<'a>) -> Result<HeapRecord<'a>, Error> {
         .map_err(|error| record_error(found.offset, error))
 }
 
-/// The id at `at`; 0 where the bytes end before.
-#[inline]
-pub(crate) fn id_at(bytes: &[u8], at: usize, id_size: IdSize) -> u64 {
-    let rest = bytes.get(at..).unwrap_or_default();
-    match id_size {
-        IdSize::Eight => rest.first_chunk().map_or(0, |id| u64::from_be_bytes(*id)),
-        IdSize::Four => rest
-            .first_chunk()
-            .map_or(0, |id| u32::from_be_bytes(*id).into()),
-    }
-}
-
 /// The ids that a class refers to, statics last. None is 0.
 pub(crate) fn class_references<'a>(class: &'a ClassDump<'_>) -> impl Iterator<Item = u64> + 'a {
     let own = [

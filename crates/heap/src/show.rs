@@ -1,5 +1,6 @@
 //! One object: what is in it, and who refers to it.
 
+use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapRecord, IdSize, ObjectId, Value};
 use serde::Serialize;
 
@@ -191,7 +192,7 @@ impl Heap<'_> {
                 let class = self.classes.find(class.0)?;
                 let refers = self.classes.fields(class).any(|field| {
                     field.kind == BasicType::Object
-                        && records::id_at(fields, field.place, id_size) == wanted
+                        && read_id_be(fields, field.place, id_size) == wanted
                 });
                 (object, refers)
             }
@@ -199,7 +200,7 @@ impl Heap<'_> {
                 object, elements, ..
             } => {
                 let mut all = elements.chunks_exact(id_size.bytes() as usize);
-                let refers = all.any(|element| records::id_at(element, 0, id_size) == wanted);
+                let refers = all.any(|element| read_id_be(element, 0, id_size) == wanted);
                 (object, refers)
             }
             HeapRecord::Class(class) => {

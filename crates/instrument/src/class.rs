@@ -132,20 +132,20 @@ struct CodeAttribute<'a> {
 impl<'a> Class<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        if reader.u4()? != MAGIC {
+        if reader.u32()? != MAGIC {
             return Err(Error::NotAClassFile);
         }
-        let minor = reader.u2()?;
-        let major = reader.u2()?;
+        let minor = reader.u16()?;
+        let major = reader.u16()?;
         let pool = Pool::parse(bytes, reader.offset())?;
         let mut reader = Reader::at(bytes, pool.end);
-        let access = reader.u2()?;
-        let name = pool.class_name(reader.u2()?)?;
-        let super_name = match reader.u2()? {
+        let access = reader.u16()?;
+        let name = pool.class_name(reader.u16()?)?;
+        let super_name = match reader.u16()? {
             0 => None,
             index => Some(pool.class_name(index)?),
         };
-        let interfaces = reader.u2()?;
+        let interfaces = reader.u16()?;
         reader.take(usize::from(interfaces) * 2)?;
         Ok(Self {
             bytes,
@@ -176,21 +176,21 @@ impl<'a> Class<'a> {
         mut each: impl FnMut(&Method<'s>, Option<CodeAttribute<'s>>),
     ) -> Result<(), Error> {
         let mut reader = Reader::at(self.bytes, self.fields);
-        for _ in 0..reader.u2()? {
+        for _ in 0..reader.u16()? {
             reader.take(6)?;
             skip_attributes(&mut reader)?;
         }
-        for index in 0..reader.u2()? {
-            let access = reader.u2()?;
-            let name = self.pool.utf8(reader.u2()?)?;
-            let descriptor = self.pool.utf8(reader.u2()?)?;
+        for index in 0..reader.u16()? {
+            let access = reader.u16()?;
+            let name = self.pool.utf8(reader.u16()?)?;
+            let descriptor = self.pool.utf8(reader.u16()?)?;
             let mut code = None;
             let mut annotations = Annotations {
                 pool: &self.pool,
                 contents: &[],
             };
-            for _ in 0..reader.u2()? {
-                let attribute = self.pool.utf8(reader.u2()?)?;
+            for _ in 0..reader.u16()? {
+                let attribute = self.pool.utf8(reader.u16()?)?;
                 let offset = reader.offset();
                 let contents = reader.sized()?;
                 match attribute {
@@ -243,8 +243,8 @@ impl<'a> Class<'a> {
 }
 
 fn skip_attributes(reader: &mut Reader) -> Result<(), Error> {
-    for _ in 0..reader.u2()? {
-        reader.u2()?;
+    for _ in 0..reader.u16()? {
+        reader.u16()?;
         reader.sized()?;
     }
     Ok(())
@@ -286,7 +286,7 @@ impl<'a> Annotations<'a> {
     /// What stands behind something that cannot be read is not found.
     pub(crate) fn contains(&self, descriptor: &[u8]) -> bool {
         let mut reader = Reader::new(self.contents);
-        let count = reader.u2().unwrap_or(0);
+        let count = reader.u16().unwrap_or(0);
         (0..count)
             .map_while(|_| tables::skip_annotation(&mut reader, 0).ok())
             .any(|kind| self.pool.utf8(kind) == Ok(descriptor))

@@ -65,15 +65,15 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn parse(contents: &'a [u8]) -> Result<Self, Fault> {
         let mut reader = Reader::new(contents);
-        let max_stack = reader.u2()?;
-        let max_locals = reader.u2()?;
+        let max_stack = reader.u16()?;
+        let max_locals = reader.u16()?;
         let bytes = reader.sized()?;
         if bytes.is_empty() || bytes.len() > MAX_CODE {
             return Err(Fault::Malformed);
         }
-        let count = reader.u2()?;
+        let count = reader.u16()?;
         let exceptions = reader.take(usize::from(count) * 8)?;
-        let attribute_count = reader.u2()?;
+        let attribute_count = reader.u16()?;
         let attributes = &contents[reader.offset()..];
         Ok(Self {
             max_stack,
@@ -92,7 +92,7 @@ impl<'a> Code<'a> {
     ) -> Result<(), Fault> {
         let mut reader = Reader::new(self.attributes);
         for _ in 0..self.attribute_count {
-            let name = reader.u2()?;
+            let name = reader.u16()?;
             each(name, reader.sized()?)?;
         }
         match reader.is_at_end() {
@@ -119,7 +119,7 @@ impl<'a> Code<'a> {
 
 /// How long the code of a Code attribute is, in bytes; 0 if that cannot be read.
 pub(crate) fn code_length(contents: &[u8]) -> u32 {
-    Reader::at(contents, 4).u4().unwrap_or(0)
+    Reader::at(contents, 4).u32().unwrap_or(0)
 }
 
 /// Whether the code is a single `return`.

@@ -11,7 +11,7 @@ use crate::frames::{self, ThisPlaces};
 use crate::layout::{Layout, length_at, may_throw, padding, target};
 use crate::opcodes::*;
 use crate::pool::Pool;
-use crate::reader::{i4_at, u2_at};
+use crate::reader::{i32_at, u16_at};
 
 /// What a handler has to do with an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,24 +161,24 @@ impl Constructor {
         let opcode = code[pc];
         match instruction(opcode).kind {
             Kind::Jump => {
-                let offset = u2_at(code, pc + 1).ok_or(Lost)?.cast_signed();
+                let offset = u16_at(code, pc + 1).ok_or(Lost)?.cast_signed();
                 self.note(pc, i32::from(offset), places)?;
                 Ok(opcode != GOTO)
             }
             Kind::WideJump => {
-                self.note(pc, i4_at(code, pc + 1).ok_or(Lost)?, places)?;
+                self.note(pc, i32_at(code, pc + 1).ok_or(Lost)?, places)?;
                 Ok(false)
             }
             Kind::Switch => {
                 let operands = pc + 1 + padding(pc);
-                self.note(pc, i4_at(code, operands).ok_or(Lost)?, places)?;
+                self.note(pc, i32_at(code, operands).ok_or(Lost)?, places)?;
                 let (first, stride) = if opcode == TABLESWITCH {
                     (operands + 12, 4)
                 } else {
                     (operands + 12, 8)
                 };
                 for row in (first..pc + length).step_by(stride) {
-                    self.note(pc, i4_at(code, row).ok_or(Lost)?, places)?;
+                    self.note(pc, i32_at(code, row).ok_or(Lost)?, places)?;
                 }
                 Ok(false)
             }
@@ -212,7 +212,7 @@ enum Step {
 impl ThisPlaces {
     fn step(&mut self, code: &[u8], pool: &Pool, pc: usize) -> Result<Step, Lost> {
         let opcode = code[pc];
-        let operand = || u2_at(code, pc + 1).ok_or(Lost);
+        let operand = || u16_at(code, pc + 1).ok_or(Lost);
         match opcode {
             ALOAD => self.push(self.in_local(usize::from(code[pc + 1])))?,
             ALOAD_0..=ALOAD_3 => self.push(self.in_local(usize::from(opcode - ALOAD_0)))?,
@@ -224,11 +224,11 @@ impl ThisPlaces {
             DUP..=SWAP => self.shuffle(opcode)?,
             WIDE => match code[pc + 1] {
                 ALOAD => {
-                    let local = u2_at(code, pc + 2).ok_or(Lost)?;
+                    let local = u16_at(code, pc + 2).ok_or(Lost)?;
                     self.push(self.in_local(usize::from(local)))?;
                 }
                 opcode @ ISTORE..=ASTORE => {
-                    let local = u2_at(code, pc + 2).ok_or(Lost)?;
+                    let local = u16_at(code, pc + 2).ok_or(Lost)?;
                     self.store(opcode - ISTORE, usize::from(local))?;
                 }
                 RET => return Err(Lost),

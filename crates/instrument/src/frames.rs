@@ -47,9 +47,9 @@ impl<'a> Types<'a> {
     fn read(reader: &mut Reader<'a>, table: &'a [u8], count: u16) -> Result<Self, Fault> {
         let start = reader.offset();
         for _ in 0..count {
-            match reader.u1()? {
+            match reader.u8()? {
                 OBJECT | UNINITIALIZED => {
-                    reader.u2()?;
+                    reader.u16()?;
                 }
                 0..=UNINITIALIZED_THIS => {}
                 _ => return Err(Fault::Malformed),
@@ -103,7 +103,7 @@ struct Frames<'a> {
 impl<'a> Frames<'a> {
     fn new(table: &'a [u8]) -> Result<Self, Fault> {
         let mut reader = Reader::new(table);
-        let left = reader.u2()?;
+        let left = reader.u16()?;
         Ok(Self {
             table,
             reader,
@@ -122,11 +122,11 @@ impl<'a> Frames<'a> {
         }
         self.left -= 1;
         let (table, reader) = (self.table, &mut self.reader);
-        let kind = reader.u1()?;
+        let kind = reader.u8()?;
         let delta = match kind {
             0..64 => u16::from(kind),
             64..128 => u16::from(kind) - SMALL,
-            SAME_LOCALS_EXTENDED..=FULL => reader.u2()?,
+            SAME_LOCALS_EXTENDED..=FULL => reader.u16()?,
             _ => return Err(Fault::Malformed),
         };
         let (mut locals, mut stack) = (NONE, NONE);
@@ -134,9 +134,9 @@ impl<'a> Frames<'a> {
             64..128 | SAME_LOCALS_EXTENDED => stack = Types::read(reader, table, 1)?,
             252..FULL => locals = Types::read(reader, table, u16::from(kind - SAME_EXTENDED))?,
             FULL => {
-                let count = reader.u2()?;
+                let count = reader.u16()?;
                 locals = Types::read(reader, table, count)?;
-                let count = reader.u2()?;
+                let count = reader.u16()?;
                 stack = Types::read(reader, table, count)?;
             }
             _ => {}

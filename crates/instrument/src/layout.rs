@@ -5,7 +5,7 @@ use crate::opcodes::{
     GOTO, GOTO_W, IINC, JSR, JSR_W, Kind, LDC, LDC_W, LDC2_W, TABLESWITCH, instruction,
 };
 use crate::pool::Pool;
-use crate::reader::{i4_at, u2_at};
+use crate::reader::{i32_at, u16_at};
 
 /// The longest code that a method may have, in bytes.
 pub(crate) const MAX_CODE: usize = 0xFFFF;
@@ -120,7 +120,7 @@ impl Layout {
             if site.kind != Kind::Jump || site.widened {
                 continue;
             }
-            let operand = u2_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
+            let operand = u16_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
             let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
             if i16::try_from(offset).is_ok() {
                 continue;
@@ -210,7 +210,7 @@ impl Layout {
 
     fn write_jump(&self, code: &[u8], site: Site, out: &mut Vec<u8>) -> Result<usize, Fault> {
         let opcode = code[site.pc];
-        let operand = u2_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
+        let operand = u16_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
         let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
         if site.widened {
             out.push(if opcode == JSR { JSR_W } else { GOTO_W });
@@ -252,7 +252,7 @@ impl Layout {
         operand: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        let offset = i4_at(code, operand).ok_or(Fault::Malformed)?;
+        let offset = i32_at(code, operand).ok_or(Fault::Malformed)?;
         let offset = self.new_offset(pc, offset)?;
         out.extend_from_slice(&offset.to_be_bytes());
         Ok(())
@@ -283,7 +283,7 @@ pub(crate) fn padding(pc: usize) -> usize {
 pub(crate) fn may_throw(code: &[u8], pc: usize, pool: &Pool) -> bool {
     let constant = match code[pc] {
         LDC => code.get(pc + 1).map(|&index| u16::from(index)),
-        LDC_W | LDC2_W => u2_at(code, pc + 1),
+        LDC_W | LDC2_W => u16_at(code, pc + 1),
         opcode => return instruction(opcode).throws,
     };
     !constant.is_some_and(|index| pool.is_plain_value(index))
@@ -304,9 +304,9 @@ pub(crate) fn length_at(code: &[u8], pc: usize) -> Option<usize> {
 
 fn switch_length(code: &[u8], pc: usize) -> Option<usize> {
     let operands = pc + 1 + padding(pc);
-    let first = i64::from(i4_at(code, operands + 4)?);
+    let first = i64::from(i32_at(code, operands + 4)?);
     let rows = if code[pc] == TABLESWITCH {
-        let last = i64::from(i4_at(code, operands + 8)?);
+        let last = i64::from(i32_at(code, operands + 8)?);
         12 + (last - first + 1).max(0) * 4
     } else {
         8 + first.max(0) * 8

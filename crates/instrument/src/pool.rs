@@ -2,7 +2,7 @@
 //! every reference to it stays true.
 
 use crate::Error;
-use crate::reader::{Reader, u2_at};
+use crate::reader::{Reader, u16_at};
 
 const UTF8: u8 = 1;
 const INTEGER: u8 = 3;
@@ -27,14 +27,14 @@ impl<'a> Pool<'a> {
     /// Reads the pool that starts with its count at `offset` of the class file.
     pub(crate) fn parse(class: &'a [u8], offset: usize) -> Result<Self, Error> {
         let mut reader = Reader::at(class, offset);
-        let count = reader.u2()?;
+        let count = reader.u16()?;
         let mut offsets = Vec::with_capacity(usize::from(count));
         offsets.push(0);
         while offsets.len() < usize::from(count) {
             let start = reader.offset();
-            let tag = reader.u1()?;
+            let tag = reader.u8()?;
             let length = match tag {
-                UTF8 => usize::from(reader.u2()?),
+                UTF8 => usize::from(reader.u16()?),
                 INTEGER | FLOAT | 9 | METHODREF | 11 | NAME_AND_TYPE | 17 | 18 => 4,
                 LONG | DOUBLE => 8,
                 CLASS | STRING | 16 | 19 | 20 => 2,
@@ -75,7 +75,7 @@ impl<'a> Pool<'a> {
         let entry = self
             .entry(index, UTF8)
             .ok_or(Error::WrongConstant { index, wanted })?;
-        let length = u2_at(entry, 0).map(usize::from);
+        let length = u16_at(entry, 0).map(usize::from);
         length
             .and_then(|length| entry.get(2..2 + length))
             .ok_or(Error::WrongConstant { index, wanted })
@@ -83,7 +83,7 @@ impl<'a> Pool<'a> {
 
     pub(crate) fn class_name(&self, index: u16) -> Result<&'a [u8], Error> {
         let wanted = "a class";
-        let name = self.entry(index, CLASS).and_then(|entry| u2_at(entry, 0));
+        let name = self.entry(index, CLASS).and_then(|entry| u16_at(entry, 0));
         self.utf8(name.ok_or(Error::WrongConstant { index, wanted })?)
     }
 
@@ -94,10 +94,10 @@ impl<'a> Pool<'a> {
         let pair = [9, METHODREF, 11, 17, 18]
             .into_iter()
             .find_map(|tag| self.entry(index, tag))
-            .and_then(|entry| u2_at(entry, 2))
+            .and_then(|entry| u16_at(entry, 2))
             .and_then(|pair| self.entry(pair, NAME_AND_TYPE));
         let (name, descriptor) = pair
-            .and_then(|pair| Some((u2_at(pair, 0)?, u2_at(pair, 2)?)))
+            .and_then(|pair| Some((u16_at(pair, 0)?, u16_at(pair, 2)?)))
             .ok_or(Error::WrongConstant { index, wanted })?;
         Ok((self.utf8(name)?, self.utf8(descriptor)?))
     }

@@ -39,35 +39,35 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn u1(&mut self) -> Result<u8, Error> {
+    pub(crate) fn u8(&mut self) -> Result<u8, Error> {
         Ok(self.take(1)?[0])
     }
 
-    pub(crate) fn u2(&mut self) -> Result<u16, Error> {
+    pub(crate) fn u16(&mut self) -> Result<u16, Error> {
         let bytes = self.take(2)?;
         Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    pub(crate) fn u4(&mut self) -> Result<u32, Error> {
+    pub(crate) fn u32(&mut self) -> Result<u32, Error> {
         let bytes = self.take(4)?;
         Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
     /// The contents of an attribute whose name has been read: a length and as many bytes.
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], Error> {
-        let length = self.u4()?;
+        let length = self.u32()?;
         self.take(length as usize)
     }
 }
 
 /// The number at `offset`, if the slice is that long.
-pub(crate) fn u2_at(bytes: &[u8], offset: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let bytes = bytes.get(offset..)?.first_chunk::<2>()?;
     Some(u16::from_be_bytes(*bytes))
 }
 
 /// The number at `offset`, if the slice is that long.
-pub(crate) fn i4_at(bytes: &[u8], offset: usize) -> Option<i32> {
+pub(crate) fn i32_at(bytes: &[u8], offset: usize) -> Option<i32> {
     let bytes = bytes.get(offset..)?.first_chunk::<4>()?;
     Some(i32::from_be_bytes(*bytes))
 }

@@ -14,19 +14,19 @@ impl<'a> Class<'a> {
     fn source_file(&self) -> Result<Option<&'a [u8]>, Error> {
         let mut reader = Reader::at(self.bytes, self.fields);
         for _members in ["fields", "methods"] {
-            for _ in 0..reader.u2()? {
+            for _ in 0..reader.u16()? {
                 reader.take(6)?;
-                for _ in 0..reader.u2()? {
-                    reader.u2()?;
+                for _ in 0..reader.u16()? {
+                    reader.u16()?;
                     reader.sized()?;
                 }
             }
         }
-        for _ in 0..reader.u2()? {
-            let name = self.pool.utf8(reader.u2()?)?;
+        for _ in 0..reader.u16()? {
+            let name = self.pool.utf8(reader.u16()?)?;
             let mut contents = Reader::new(reader.sized()?);
             if name == b"SourceFile" {
-                return self.pool.utf8(contents.u2()?).map(Some);
+                return self.pool.utf8(contents.u16()?).map(Some);
             }
         }
         Ok(None)
@@ -42,16 +42,16 @@ fn find_first_line(pool: &Pool, code: &[u8]) -> Result<Option<u16>, Error> {
     let mut reader = Reader::new(code);
     reader.take(4)?;
     reader.sized()?;
-    let handlers = reader.u2()?;
+    let handlers = reader.u16()?;
     reader.take(usize::from(handlers) * 8)?;
-    for _ in 0..reader.u2()? {
-        let name = pool.utf8(reader.u2()?)?;
+    for _ in 0..reader.u16()? {
+        let name = pool.utf8(reader.u16()?)?;
         let mut lines = Reader::new(reader.sized()?);
         if name != b"LineNumberTable" {
             continue;
         }
-        for _ in 0..lines.u2()? {
-            if let (0, line) = (lines.u2()?, lines.u2()?) {
+        for _ in 0..lines.u16()? {
+            if let (0, line) = (lines.u16()?, lines.u16()?) {
                 return Ok(Some(line));
             }
         }

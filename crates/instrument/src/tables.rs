@@ -14,7 +14,7 @@ pub(crate) fn lines(
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let mut reader = Reader::new(contents);
-    let count = reader.u2()?;
+    let count = reader.u16()?;
     let rows = reader.take(usize::from(count) * 4)?.as_chunks::<4>().0;
     let first = rows.iter().min_by_key(|row| [row[0], row[1]]);
     let handler = handler.and_then(|position| u16::try_from(position).ok());
@@ -37,7 +37,7 @@ pub(crate) fn lines(
 /// Writes a LocalVariableTable or a LocalVariableTypeTable anew.
 pub(crate) fn variables(contents: &[u8], layout: &Layout, out: &mut Vec<u8>) -> Result<(), Fault> {
     let mut reader = Reader::new(contents);
-    let count = reader.u2()?;
+    let count = reader.u16()?;
     out.extend_from_slice(&count.to_be_bytes());
     let rows = reader.take(usize::from(count) * 10)?;
     for &[a, b, c, d, rest @ ..] in rows.as_chunks::<10>().0 {
@@ -83,11 +83,11 @@ pub(crate) fn type_annotations(contents: &[u8], layout: &Layout, out: &mut Vec<u
 /// Puts the new places into `out`, which holds the same bytes as `contents`.
 fn relocate_annotations(contents: &[u8], layout: &Layout, out: &mut [u8]) -> Result<(), Fault> {
     let mut reader = Reader::new(contents);
-    for _ in 0..reader.u2()? {
-        match reader.u1()? {
+    for _ in 0..reader.u16()? {
+        match reader.u8()? {
             // A local variable: where it lives.
             0x40 | 0x41 => {
-                for _ in 0..reader.u2()? {
+                for _ in 0..reader.u16()? {
                     let at = reader.offset();
                     let row = reader.take(6)?;
                     let moved = span([row[0], row[1], row[2], row[3]], layout);
@@ -101,15 +101,15 @@ fn relocate_annotations(contents: &[u8], layout: &Layout, out: &mut [u8]) -> Res
             // An instruction, some with the number of a type argument.
             kind @ 0x43..=0x4B => {
                 let at = reader.offset();
-                let moved = layout.anywhere(reader.u2()?);
+                let moved = layout.anywhere(reader.u16()?);
                 out[at..at + 2].copy_from_slice(&moved.to_be_bytes());
                 if kind >= 0x47 {
-                    reader.u1()?;
+                    reader.u8()?;
                 }
             }
             _ => return Err(Fault::Malformed),
         }
-        let path = reader.u1()?;
+        let path = reader.u8()?;
         reader.take(usize::from(path) * 2)?;
         skip_annotation(&mut reader, 0)?;
     }
@@ -118,9 +118,9 @@ fn relocate_annotations(contents: &[u8], layout: &Layout, out: &mut [u8]) -> Res
 
 /// Reads over an annotation. Answers the pool's index of its type.
 pub(crate) fn skip_annotation(reader: &mut Reader, depth: u32) -> Result<u16, Fault> {
-    let kind = reader.u2()?;
-    for _ in 0..reader.u2()? {
-        reader.u2()?;
+    let kind = reader.u16()?;
+    for _ in 0..reader.u16()? {
+        reader.u16()?;
         skip_value(reader, depth)?;
     }
     Ok(kind)
@@ -131,7 +131,7 @@ fn skip_value(reader: &mut Reader, depth: u32) -> Result<(), Fault> {
     if depth > DEEPEST {
         return Err(Fault::Malformed);
     }
-    match reader.u1()? {
+    match reader.u8()? {
         b'e' => {
             reader.take(4)?;
         }
@@ -139,7 +139,7 @@ fn skip_value(reader: &mut Reader, depth: u32) -> Result<(), Fault> {
             skip_annotation(reader, depth + 1)?;
         }
         b'[' => {
-            for _ in 0..reader.u2()? {
+            for _ in 0..reader.u16()? {
                 skip_value(reader, depth + 1)?;
             }
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
+use hprof_format::bytes::read_u32_be;
 
 /// Looks at a stream piece by piece and keeps nothing of it.
 #[derive(Default)]
@@ -47,8 +48,10 @@ struct Binary {
 pub const GZIP: u8 = 0x1f;
 /// Bytes of the file's head behind the version: the size of ids, and the time.
 const HEAD: u64 = 12;
-/// Bytes of a record's head: tag, time, and in the last 4 the length.
+/// Bytes of a record's head: tag, time and length.
 const RECORD_HEAD: usize = 9;
+/// Where the length stands in the head.
+const LENGTH: usize = 5;
 
 impl Watch {
     /// The next bytes of the stream.
@@ -151,10 +154,8 @@ impl Binary {
         }
         let (head, rest) = piece.split_at(piece.len().min(RECORD_HEAD - self.head.len()));
         self.head.extend_from_slice(head);
-        if let [.., a, b, c, d] = self.head[..]
-            && self.head.len() == RECORD_HEAD
-        {
-            self.skip = u64::from(u32::from_be_bytes([a, b, c, d]));
+        if self.head.len() == RECORD_HEAD {
+            self.skip = read_u32_be(&self.head, LENGTH).into();
             self.head.clear();
             self.records += 1;
         }

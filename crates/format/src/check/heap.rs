@@ -8,7 +8,8 @@ use foldhash::HashSet;
 use super::ids::Ids;
 use super::warnings::{Tolerance, Warning};
 use super::{Defined, Writer};
-use crate::heap::{ClassIndex, Classes, each_name, id_at};
+use crate::bytes::read_id_be;
+use crate::heap::{ClassIndex, Classes, each_name};
 use crate::printable::printable;
 use crate::{
     ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
@@ -332,7 +333,7 @@ impl Dump {
         for declared in self.classes.chain(class) {
             let fields = &fields[declared.base..];
             for &place in declared.references {
-                let id = id_at(&fields[place as usize..], self.id_size);
+                let id = read_id_be(fields, place as usize, self.id_size);
                 refer(&mut self.ids, self.pass, "field", id)?;
             }
         }
@@ -343,8 +344,12 @@ impl Dump {
     fn elements(&mut self, offset: u64, elements: &[u8]) -> Result<(), HeapFault> {
         let id_size = self.id_size;
         for id in elements.chunks_exact(id_size.bytes() as usize) {
-            if let Err(fault) = refer(&mut self.ids, self.pass, "element", id_at(id, id_size))
-                && !self.tolerance.allows(Warning::ElementNotDumped, offset)
+            if let Err(fault) = refer(
+                &mut self.ids,
+                self.pass,
+                "element",
+                read_id_be(id, 0, id_size),
+            ) && !self.tolerance.allows(Warning::ElementNotDumped, offset)
             {
                 return Err(fault);
             }

@@ -16,6 +16,10 @@ const DUMPED: u16 = 1;
 const REFERRED: u16 = 2;
 
 /// The ids of a dump's objects and those that it refers to: two bits for every 8 bytes of the heap where it is dense.
+///
+/// Two `RoaringTreemap`s of the crate `roaring` give the same answers more slowly: `hprof check` of a dump of 1.8 M
+/// objects (92 MB) takes 0.20 s of CPU with them and 0.11 s with this, each in less than 12 MiB. They search a tree and
+/// a list of containers for every id; here one chunk has both flags, and the next id is mostly in the chunk of the last.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     index: HashMap<u64, u32>,

@@ -1,5 +1,6 @@
 //! The records of a heap dump, from bytes: where each begins and ends, and what it says.
 
+use crate::bytes::read_u32_be;
 use crate::decode::{Fields, Misfit};
 use crate::{
     BasicType, ClassDump, HeapKind, HeapRecord, IdSize, ObjectId, Root, StringId, ThreadSerial,
@@ -141,22 +142,22 @@ impl Extent {
         let (head, content) = match kind {
             HeapKind::Instance => {
                 let head = 1 + id + 4 + id + 4;
-                (head, u64::from(u4(bytes, head, head - 4)?))
+                (head, u64::from(u32_in_head(bytes, head, head - 4)?))
             }
             HeapKind::ObjectArray => {
                 let head = 1 + id + 4 + 4 + id;
-                let count = u4(bytes, head, 1 + id + 4)?;
+                let count = u32_in_head(bytes, head, 1 + id + 4)?;
                 (head, u64::from(count) * id as u64)
             }
             HeapKind::PrimitiveArray => {
                 let head = 1 + id + 4 + 4 + 1;
-                let count = u4(bytes, head, 1 + id + 4)?;
+                let count = u32_in_head(bytes, head, 1 + id + 4)?;
                 let element = element(bytes[head - 1], kind)?;
                 (head, u64::from(count) * element.size(id) as u64)
             }
             HeapKind::PrimitiveArrayWithoutData => {
                 let head = 1 + id + 4 + 4 + 1;
-                u4(bytes, head, 1 + id + 4)?;
+                u32_in_head(bytes, head, 1 + id + 4)?;
                 element(bytes[head - 1], kind)?;
                 (head, 0)
             }
@@ -198,16 +199,16 @@ impl HeapError {
     }
 }
 
-/// The u4 at `at`, where the `head` bytes around it must be there.
+/// The number at `at` of a head; the `head` bytes must be there.
 #[inline]
-fn u4(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
-    let Some(Ok(value)) = bytes.get(..head).map(|bytes| bytes[at..at + 4].try_into()) else {
+fn u32_in_head(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
+    let Some(bytes) = bytes.get(..head) else {
         return Err(HeapError::Incomplete {
             offset: 0,
             needed: head as u64,
         });
     };
-    Ok(u32::from_be_bytes(value))
+    Ok(read_u32_be(bytes, at))
 }
 
 fn element(byte: u8, kind: HeapKind) -> Result<BasicType, HeapError> {
@@ -220,15 +221,15 @@ fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
         let mut fields = Fields::new(bytes, id_size);
         // Tag, class, trace, the six objects, instance size.
         fields.skip(1 + id + 4 + 6 * id + 4)?;
-        for _ in 0..fields.u2()? {
+        for _ in 0..fields.u16()? {
             fields.skip(2)?;
             skip_value(&mut fields, id)?;
         }
-        for _ in 0..fields.u2()? {
+        for _ in 0..fields.u16()? {
             fields.skip(id)?;
             skip_value(&mut fields, id)?;
         }
-        let count = fields.u2()?;
+        let count = fields.u16()?;
         fields.skip(usize::from(count) * (id + 1))?;
         Ok(fields.consumed() as usize)
     };
@@ -236,7 +237,7 @@ fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
 }
 
 fn skip_value(fields: &mut Fields<'_>, id: usize) -> Result<(), Misfit> {
-    let kind = basic_type(fields.u1()?)?;
+    let kind = basic_type(fields.u8()?)?;
     fields.skip(kind.size(id))
 }
 
@@ -295,7 +296,7 @@ pub(crate) fn decode<'a>(
     let record = match kind {
         HeapKind::Instance => {
             let object = ObjectId(fields.id()?);
-            let trace = TraceSerial(fields.u4()?);
+            let trace = TraceSerial(fields.u32()?);
             let class = ObjectId(fields.id()?);
             fields.skip(4)?;
             HeapRecord::Instance {
@@ -307,7 +308,7 @@ pub(crate) fn decode<'a>(
         }
         HeapKind::ObjectArray => {
             let object = ObjectId(fields.id()?);
-            let trace = TraceSerial(fields.u4()?);
+            let trace = TraceSerial(fields.u32()?);
             fields.skip(4)?;
             HeapRecord::ObjectArray {
                 object,
@@ -318,28 +319,28 @@ pub(crate) fn decode<'a>(
         }
         HeapKind::PrimitiveArray => {
             let object = ObjectId(fields.id()?);
-            let trace = TraceSerial(fields.u4()?);
+            let trace = TraceSerial(fields.u32()?);
             fields.skip(4)?;
             HeapRecord::PrimitiveArray {
                 object,
                 trace,
-                element: primitive(fields.u1()?)?,
+                element: primitive(fields.u8()?)?,
                 elements: fields.take_rest(),
             }
         }
         HeapKind::PrimitiveArrayWithoutData => {
             let object = ObjectId(fields.id()?);
-            let trace = TraceSerial(fields.u4()?);
-            let length = fields.u4()?;
+            let trace = TraceSerial(fields.u32()?);
+            let length = fields.u32()?;
             HeapRecord::PrimitiveArrayWithoutData {
                 object,
                 trace,
-                element: primitive(fields.u1()?)?,
+                element: primitive(fields.u8()?)?,
                 length,
             }
         }
         HeapKind::HeapInfo => HeapRecord::HeapInfo {
-            heap: fields.u4()?,
+            heap: fields.u32()?,
             name: StringId(fields.id()?),
         },
         HeapKind::Class => HeapRecord::Class(class(&mut fields)?),
@@ -357,24 +358,24 @@ fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
             reference: fields.id()?,
         },
         HeapKind::RootJniLocal => Root::JniLocal {
-            thread: ThreadSerial(fields.u4()?),
-            frame: fields.u4()? as i32,
+            thread: ThreadSerial(fields.u32()?),
+            frame: fields.u32()? as i32,
         },
         HeapKind::RootJavaFrame => Root::JavaFrame {
-            thread: ThreadSerial(fields.u4()?),
-            frame: fields.u4()? as i32,
+            thread: ThreadSerial(fields.u32()?),
+            frame: fields.u32()? as i32,
         },
         HeapKind::RootNativeStack => Root::NativeStack {
-            thread: ThreadSerial(fields.u4()?),
+            thread: ThreadSerial(fields.u32()?),
         },
         HeapKind::RootStickyClass => Root::StickyClass,
         HeapKind::RootThreadBlock => Root::ThreadBlock {
-            thread: ThreadSerial(fields.u4()?),
+            thread: ThreadSerial(fields.u32()?),
         },
         HeapKind::RootMonitorUsed => Root::MonitorUsed,
         HeapKind::RootThread => Root::Thread {
-            thread: ThreadSerial(fields.u4()?),
-            trace: TraceSerial(fields.u4()?),
+            thread: ThreadSerial(fields.u32()?),
+            trace: TraceSerial(fields.u32()?),
         },
         HeapKind::RootInternedString => Root::InternedString,
         HeapKind::RootFinalizing => Root::Finalizing,
@@ -382,8 +383,8 @@ fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
         HeapKind::RootReferenceCleanup => Root::ReferenceCleanup,
         HeapKind::RootVmInternal => Root::VmInternal,
         HeapKind::RootJniMonitor => Root::JniMonitor {
-            thread: ThreadSerial(fields.u4()?),
-            frame: fields.u4()? as i32,
+            thread: ThreadSerial(fields.u32()?),
+            frame: fields.u32()? as i32,
         },
         HeapKind::RootUnreachable => Root::Unreachable,
         HeapKind::RootUnknown
@@ -398,7 +399,7 @@ fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
 
 fn class(fields: &mut Fields<'_>) -> Result<ClassDump<'static>, Misfit> {
     let class = ObjectId(fields.id()?);
-    let trace = TraceSerial(fields.u4()?);
+    let trace = TraceSerial(fields.u32()?);
     let super_class = ObjectId(fields.id()?);
     let loader = ObjectId(fields.id()?);
     let signers = ObjectId(fields.id()?);
@@ -406,14 +407,14 @@ fn class(fields: &mut Fields<'_>) -> Result<ClassDump<'static>, Misfit> {
     // Reserved.
     fields.id()?;
     fields.id()?;
-    let instance_size = fields.u4()?;
+    let instance_size = fields.u32()?;
     // Each count is followed by bytes that are there: the record has been measured.
-    let constants = each(fields, |fields| Ok((fields.u2()?, value(fields)?)))?;
+    let constants = each(fields, |fields| Ok((fields.u16()?, value(fields)?)))?;
     let statics = each(fields, |fields| {
         Ok((StringId(fields.id()?), value(fields)?))
     })?;
     let instance_fields = each(fields, |fields| {
-        Ok((StringId(fields.id()?), basic_type(fields.u1()?)?))
+        Ok((StringId(fields.id()?), basic_type(fields.u8()?)?))
     })?;
     Ok(ClassDump {
         class,
@@ -433,20 +434,20 @@ fn each<'a, T>(
     fields: &mut Fields<'a>,
     read: impl Fn(&mut Fields<'a>) -> Result<T, Misfit>,
 ) -> Result<Vec<T>, Misfit> {
-    (0..fields.u2()?).map(|_| read(fields)).collect()
+    (0..fields.u16()?).map(|_| read(fields)).collect()
 }
 
 fn value(fields: &mut Fields<'_>) -> Result<Value, Misfit> {
-    Ok(match basic_type(fields.u1()?)? {
+    Ok(match basic_type(fields.u8()?)? {
         BasicType::Object => Value::Object(ObjectId(fields.id()?)),
-        BasicType::Boolean => Value::Boolean(fields.u1()? != 0),
-        BasicType::Char => Value::Char(fields.u2()?),
-        BasicType::Float => Value::Float(f32::from_bits(fields.u4()?)),
-        BasicType::Double => Value::Double(f64::from_bits(fields.u8()?)),
-        BasicType::Byte => Value::Byte(fields.u1()? as i8),
-        BasicType::Short => Value::Short(fields.u2()? as i16),
-        BasicType::Int => Value::Int(fields.u4()? as i32),
-        BasicType::Long => Value::Long(fields.u8()? as i64),
+        BasicType::Boolean => Value::Boolean(fields.u8()? != 0),
+        BasicType::Char => Value::Char(fields.u16()?),
+        BasicType::Float => Value::Float(f32::from_bits(fields.u32()?)),
+        BasicType::Double => Value::Double(f64::from_bits(fields.u64()?)),
+        BasicType::Byte => Value::Byte(fields.u8()? as i8),
+        BasicType::Short => Value::Short(fields.u16()? as i16),
+        BasicType::Int => Value::Int(fields.u32()? as i32),
+        BasicType::Long => Value::Long(fields.u64()? as i64),
     })
 }
 
@@ -464,16 +465,5 @@ fn primitive(byte: u8) -> Result<BasicType, Misfit> {
             value: byte.into(),
         }),
         element => Ok(element),
-    }
-}
-
-/// The id that `bytes` start with; they are at least as long as one.
-#[inline]
-pub(crate) fn id_at(bytes: &[u8], id_size: IdSize) -> u64 {
-    match id_size {
-        IdSize::Four => bytes
-            .first_chunk()
-            .map_or(0, |id| u32::from_be_bytes(*id).into()),
-        IdSize::Eight => bytes.first_chunk().map_or(0, |id| u64::from_be_bytes(*id)),
     }
 }

@@ -22,18 +22,7 @@ pub(super) fn put_hex(out: &mut impl Write, value: u64) -> io::Result<()> {
 /// Appends a number in decimal.
 #[inline]
 pub(super) fn put_decimal(out: &mut impl Write, value: u64) -> io::Result<()> {
-    let mut digits = [0; 20];
-    let mut rest = value;
-    let mut start = digits.len();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.write_all(&digits[start..])
+    out.write_all(itoa::Buffer::new().format(value).as_bytes())
 }
 
 #[cfg(test)]

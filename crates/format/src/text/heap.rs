@@ -6,10 +6,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::digits::{put_decimal, put_hex};
-use super::names::java_name;
 use super::{TextEncoder, UNKNOWN};
+use crate::bytes::read_id_be;
 use crate::ctime::ctime;
-use crate::heap::{ClassIndex, Classes, array_size, class_of, id_at, instance_size};
+use crate::heap::{ClassIndex, Classes, array_size, class_of, instance_size};
 use crate::printable::printable;
 use crate::{
     BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
@@ -382,7 +382,7 @@ impl<W: Write> Printer<'_, W> {
             for (&place, label) in declared.references.iter().zip(labels) {
                 let name = label.as_deref().unwrap_or(UNKNOWN).as_bytes();
                 let tabs = if name.len() < 8 { &b"\t\t"[..] } else { b"\t" };
-                let object = id_at(&fields[place as usize..], self.id_size);
+                let object = read_id_be(fields, place as usize, self.id_size);
                 self.reference(&[b"\t", name, tabs], object)?;
             }
         }
@@ -392,7 +392,7 @@ impl<W: Write> Printer<'_, W> {
     fn elements(&mut self, elements: &[u8], first: u64) -> io::Result<()> {
         let ids = elements.chunks_exact(self.id_size.bytes() as usize);
         for (index, id) in (first..).zip(ids) {
-            let id = id_at(id, self.id_size);
+            let id = read_id_be(id, 0, self.id_size);
             if id != 0 {
                 self.number(b"\t[", index)?;
                 self.reference(&[b"]\t\t"], id)?;
@@ -409,7 +409,7 @@ impl<W: Write> Printer<'_, W> {
         count: u64,
     ) -> io::Result<()> {
         self.array(object, array_size(element, count), trace, count)?;
-        self.put(java_name(element).as_bytes())?;
+        self.put(element.java_name().as_bytes())?;
         self.put(b"[])\n")
     }
 

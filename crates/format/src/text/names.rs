@@ -71,20 +71,6 @@ impl Names {
     }
 }
 
-pub(super) fn java_name(element: BasicType) -> &'static str {
-    match element {
-        BasicType::Object => "java.lang.Object",
-        BasicType::Boolean => "boolean",
-        BasicType::Char => "char",
-        BasicType::Float => "float",
-        BasicType::Double => "double",
-        BasicType::Byte => "byte",
-        BasicType::Short => "short",
-        BasicType::Int => "int",
-        BasicType::Long => "long",
-    }
-}
-
 /// A class's name as in Java source: `java.lang.String`, `int[][]`. Binary files have it as class files do
 /// (`java/lang/String`, `[[I`); what is no such name comes back as it is.
 #[must_use]
@@ -112,7 +98,7 @@ pub fn source_name(name: &str) -> Cow<'_, str> {
     let element = match element.strip_prefix('L').and_then(|e| e.strip_suffix(';')) {
         Some(class) => class.replace('/', "."),
         None if kind == BasicType::Object => return name.into(),
-        None => java_name(kind).to_owned(),
+        None => kind.java_name().to_owned(),
     };
     (element + &"[]".repeat(dimensions)).into()
 }

@@ -83,7 +83,7 @@ fn site(line: &str, names: &mut Names, flags: u16) -> Option<(AllocSite, shares:
     ] = values;
     let name = name.trim_start();
     let site = AllocSite {
-        array_of: array_of(name),
+        array_of: BasicType::of_array_class(name),
         class: names.class(name),
         trace: TraceSerial(trace.parse().ok()?),
         live_bytes,
@@ -100,19 +100,4 @@ fn site(line: &str, names: &mut Names, flags: u16) -> Option<(AllocSite, shares:
         accumulated: row::share(accumulated)?,
     };
     Some((site, part))
-}
-
-fn array_of(class: &str) -> Option<BasicType> {
-    let element = class.strip_suffix("[]")?;
-    Some(match element {
-        "boolean" => BasicType::Boolean,
-        "char" => BasicType::Char,
-        "float" => BasicType::Float,
-        "double" => BasicType::Double,
-        "byte" => BasicType::Byte,
-        "short" => BasicType::Short,
-        "int" => BasicType::Int,
-        "long" => BasicType::Long,
-        _ => BasicType::Object,
-    })
 }

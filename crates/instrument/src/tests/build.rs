@@ -165,12 +165,12 @@ impl Parsed {
         }
         let code = code.expect("code");
         let mut reader = Reader::new(&code);
-        let max_stack = reader.u2().expect("the stack");
-        reader.u2().expect("the locals");
+        let max_stack = reader.u16().expect("the stack");
+        reader.u16().expect("the locals");
         let bytes = reader.sized().expect("the code").to_vec();
-        let count = reader.u2().expect("the handlers");
+        let count = reader.u16().expect("the handlers");
         let exceptions = (0..count)
-            .map(|_| [0; 4].map(|_: u16| reader.u2().expect("a row")))
+            .map(|_| [0; 4].map(|_: u16| reader.u16().expect("a row")))
             .collect();
         let indices = 1..u16::try_from(pool.count()).expect("a count");
         let find = |wanted: &[u8]| {
@@ -222,10 +222,10 @@ impl Parsed {
 }
 
 fn attributes(reader: &mut Reader, pool: &Pool) -> Vec<(String, Vec<u8>)> {
-    let count = reader.u2().expect("a count");
+    let count = reader.u16().expect("a count");
     (0..count)
         .map(|_| {
-            let name = pool.utf8(reader.u2().expect("a name")).expect("a name");
+            let name = pool.utf8(reader.u16().expect("a name")).expect("a name");
             let contents = reader.sized().expect("contents").to_vec();
             (String::from_utf8_lossy(name).into_owned(), contents)
         })
