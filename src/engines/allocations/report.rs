@@ -211,7 +211,7 @@ fn flags(request: SitesRequest, state: HeapState<'_>) -> u16 {
 fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: SiteRow) -> AllocSite {
     let class = entry.tables.classes.get(key.class);
     AllocSite {
-        array_of: element_type(entry.tables.strings.get(class.name)),
+        array_of: BasicType::of_array_class(entry.tables.strings.get(class.name)),
         class: serials::class(key.class),
         trace: serials::trace(key.trace),
         live_bytes: row.live.bytes,
@@ -219,21 +219,6 @@ fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: SiteRow) -> AllocSite {
         allocated_bytes: row.allocated.bytes,
         allocated_instances: row.allocated.instances,
     }
-}
-
-/// What an array of that name holds; `None` where it is no array.
-fn element_type(class: &str) -> Option<BasicType> {
-    Some(match class.strip_suffix("[]")? {
-        "boolean" => BasicType::Boolean,
-        "char" => BasicType::Char,
-        "float" => BasicType::Float,
-        "double" => BasicType::Double,
-        "byte" => BasicType::Byte,
-        "short" => BasicType::Short,
-        "int" => BasicType::Int,
-        "long" => BasicType::Long,
-        _ => BasicType::Object,
-    })
 }
 
 #[cfg(test)]
@@ -404,13 +389,5 @@ mod tests {
         assert_eq!(chosen(&sites, request, &[]).1, []);
         sites.get(sites.intern(keys[1])).add_dead(Weight::exact(16));
         assert_eq!(chosen(&sites, request, &[]).1, [keys[1]]);
-    }
-
-    #[test]
-    fn arrays_name_what_they_hold() {
-        assert_eq!(element_type("java.lang.String"), None);
-        assert_eq!(element_type("java.lang.String[]"), Some(BasicType::Object));
-        assert_eq!(element_type("int[]"), Some(BasicType::Int));
-        assert_eq!(element_type("int[][]"), Some(BasicType::Object));
     }
 }

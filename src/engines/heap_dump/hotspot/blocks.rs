@@ -2,9 +2,9 @@
 
 use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
 
-use super::bytes::u8;
 use super::source::Source;
 use crate::engines::heap_dump::DumpError;
+use hprof_format::bytes::read_u64_be;
 
 /// Records of the heap that were looked at together.
 pub(super) struct HeapBlock {
@@ -59,7 +59,7 @@ const HEAD: usize = 25;
 
 /// The id of an object, at the start of its record.
 pub(super) fn id_of(record: &[u8]) -> u64 {
-    u8(record, 1)
+    read_u64_be(record, 1)
 }
 
 /// Whether the record is an object, and its head says how long it is.

@@ -2,7 +2,7 @@
 
 use hprof_format::BasicType;
 
-use super::bytes::{put_u8, u2, u8};
+use hprof_format::bytes::{read_u16_be, read_u64_be, write_u64_be};
 
 /// Where the record has the id of the superclass.
 pub(super) const SUPER_CLASS: usize = 13;
@@ -17,12 +17,12 @@ pub(super) fn rewrite(record: &mut [u8], zeroes: bool, mut name: impl FnMut(u64)
         value(record, &mut at, zeroes);
     }
     for _ in 0..count(record, &mut at) {
-        put_u8(record, at, name(u8(record, at)));
+        write_u64_be(record, at, name(read_u64_be(record, at)));
         at += 8;
         value(record, &mut at, zeroes);
     }
     for _ in 0..count(record, &mut at) {
-        put_u8(record, at, name(u8(record, at)));
+        write_u64_be(record, at, name(read_u64_be(record, at)));
         at += 9;
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn field_types(record: &[u8]) -> Vec<BasicType> {
 }
 
 fn count(record: &[u8], at: &mut usize) -> u16 {
-    let count = u2(record, *at);
+    let count = read_u16_be(record, *at);
     *at += 2;
     count
 }

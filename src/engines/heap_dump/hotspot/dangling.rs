@@ -8,10 +8,10 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 
 use super::blocks::{id_of, look_up};
-use super::bytes::u8;
 use super::index::DumpIndex;
 use super::source::Source;
 use crate::engines::heap_dump::DumpError;
+use hprof_format::bytes::read_u64_be;
 
 type Set = HashSet<u64, FixedState>;
 
@@ -32,7 +32,7 @@ impl Dangling {
         for &id in held {
             if let Some(array) = index.array(id).filter(|array| array.length <= LONGEST) {
                 let elements = source.read_at(array.offset, array.length as usize * 8)?;
-                let elements = elements.chunks_exact(8).map(|id| u8(id, 0));
+                let elements = elements.chunks_exact(8).map(|id| read_u64_be(id, 0));
                 arrays.insert(id, elements.filter(|&id| id != 0).collect());
             }
         }
@@ -59,7 +59,7 @@ impl Dangling {
             return;
         };
         for element in elements.chunks_exact_mut(8) {
-            if missing.binary_search(&u8(element, 0)).is_ok() {
+            if missing.binary_search(&read_u64_be(element, 0)).is_ok() {
                 element.fill(0);
             }
         }

@@ -12,10 +12,10 @@ use hprof_format::{
     BasicType, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, RawHeapRecord, Value,
 };
 
-use super::bytes::u8;
 use super::index::DumpIndex;
 use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
+use hprof_format::bytes::read_u64_be;
 
 /// More than so many arrays that nobody saw being made are not looked at: 8 MB.
 const MOST_SUSPECTS: usize = 1_000_000;
@@ -99,7 +99,7 @@ impl<'s> Search<'s> {
     }
 
     fn instance(&mut self, record: &[u8]) {
-        let class = u8(record, INSTANCE_CLASS);
+        let class = read_u64_be(record, INSTANCE_CLASS);
         let index = self.index;
         let references = self
             .references
@@ -109,7 +109,7 @@ impl<'s> Search<'s> {
         let fields = &record[INSTANCE_FIELDS..];
         for &at in references.iter() {
             if fields.len() >= at as usize + 8 {
-                self.meet(u8(fields, at as usize));
+                self.meet(read_u64_be(fields, at as usize));
             }
         }
         self.references.insert(class, references);
@@ -146,9 +146,9 @@ impl Visitor for Search<'_> {
                     HeapKind::Instance => self.instance(record.bytes()),
                     HeapKind::ObjectArray => {
                         let record = record.bytes();
-                        if self.holders.contains(&u8(record, ARRAY_CLASS)) {
+                        if self.holders.contains(&read_u64_be(record, ARRAY_CLASS)) {
                             let elements = record[ELEMENTS..].chunks_exact(8);
-                            elements.for_each(|id| self.meet(u8(id, 0)));
+                            elements.for_each(|id| self.meet(read_u64_be(id, 0)));
                         }
                     }
                     HeapKind::PrimitiveArray => {}

@@ -8,10 +8,10 @@ use hprof_format::{
 };
 
 use super::blocks::{HeapBlock, has_content, id_of, look_up};
-use super::bytes::{u4, u8};
 use super::class_dump;
 use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
+use hprof_format::bytes::{read_u32_be, read_u64_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 
@@ -171,7 +171,7 @@ impl DumpIndex {
     }
 
     fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
-        let id = u8(record, 1);
+        let id = read_u64_be(record, 1);
         self.ids = (self.ids.0.min(id), self.ids.1.max(id));
         let (record_head, length) = self.shape(kind, record, length);
         self.counter.item(&HeapItem::Head {
@@ -184,7 +184,7 @@ impl DumpIndex {
         if kind != HeapKind::ObjectArray {
             return;
         }
-        let count = u4(record, 13);
+        let count = read_u32_be(record, 13);
         if count >= LARGE || self.wanted.lengths.contains(&count) {
             let array = Array {
                 offset: offset + ARRAY_HEAD,
@@ -196,14 +196,14 @@ impl DumpIndex {
 
     /// An object without its content, and the bytes of that as it is going to be put out.
     fn shape(&self, kind: HeapKind, record: &[u8], length: u64) -> (HeapRecord<'static>, u64) {
-        let object = ObjectId(u8(record, 1));
+        let object = ObjectId(read_u64_be(record, 1));
         let trace = TraceSerial(0);
         match kind {
             HeapKind::Instance => {
                 let instance = HeapRecord::Instance {
                     object,
                     trace,
-                    class: ObjectId(u8(record, 13)),
+                    class: ObjectId(read_u64_be(record, 13)),
                     fields: &[],
                 };
                 (instance, length - INSTANCE_HEAD)
@@ -234,27 +234,27 @@ impl DumpIndex {
             && let Ok(class) = record.decode()
         {
             self.counter.record(&class);
-            self.described.insert(u8(record.bytes(), 1));
+            self.described.insert(read_u64_be(record.bytes(), 1));
         }
         let record = record.bytes();
         match kind {
             HeapKind::Class => {
                 let layout = ClassLayout {
-                    super_class: u8(record, class_dump::SUPER_CLASS),
+                    super_class: read_u64_be(record, class_dump::SUPER_CLASS),
                     fields: class_dump::field_types(record),
                 };
-                self.layouts.insert(u8(record, 1), layout);
+                self.layouts.insert(read_u64_be(record, 1), layout);
             }
             HeapKind::RootJniGlobal => {
-                self.globals.push(u8(record, 1));
-                if u8(record, 9) & !7 == self.wanted.reference {
-                    self.list = Some(u8(record, 1));
+                self.globals.push(read_u64_be(record, 1));
+                if read_u64_be(record, 9) & !7 == self.wanted.reference {
+                    self.list = Some(read_u64_be(record, 1));
                 }
             }
             HeapKind::RootThread => self.threads.push(Thread {
-                object: u8(record, 1),
-                serial: u4(record, 9),
-                trace: u4(record, 13),
+                object: read_u64_be(record, 1),
+                serial: read_u32_be(record, 9),
+                trace: read_u32_be(record, 13),
             }),
             _ => {}
         }
@@ -283,27 +283,29 @@ fn list_head(object: ObjectId) -> HeapRecord<'static> {
 impl Visitor for DumpIndex {
     fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
         match tag {
-            0x01 if body.len() >= 8 => self.names.add(u8(body, 0), &body[8..]),
+            0x01 if body.len() >= 8 => self.names.add(read_u64_be(body, 0), &body[8..]),
             0x02 if body.len() >= 24 => {
                 let class = LoadedClass {
-                    object: u8(body, 4),
-                    name: u8(body, 16),
+                    object: read_u64_be(body, 4),
+                    name: read_u64_be(body, 16),
                 };
-                self.classes.insert(u4(body, 0), class);
+                self.classes.insert(read_u32_be(body, 0), class);
             }
             0x04 if body.len() >= 40 => {
                 let frame = DumpedFrame {
-                    method: u8(body, 8),
-                    signature: u8(body, 16),
-                    source_file: u8(body, 24),
-                    class: u4(body, 32),
-                    line: u4(body, 36) as i32,
+                    method: read_u64_be(body, 8),
+                    signature: read_u64_be(body, 16),
+                    source_file: read_u64_be(body, 24),
+                    class: read_u32_be(body, 32),
+                    line: read_u32_be(body, 36) as i32,
                 };
-                self.frames.insert(u8(body, 0), frame);
+                self.frames.insert(read_u64_be(body, 0), frame);
             }
             0x05 if body.len() >= 12 => {
-                let frames = body[12..].chunks_exact(8).map(|frame| u8(frame, 0));
-                self.traces.insert(u4(body, 0), frames.collect());
+                let frames = body[12..]
+                    .chunks_exact(8)
+                    .map(|frame| read_u64_be(frame, 0));
+                self.traces.insert(read_u32_be(body, 0), frames.collect());
             }
             _ => {}
         }

@@ -8,7 +8,6 @@
 //! the heap: this list, those of earlier dumps that have not been collected yet, the name of the file.
 
 mod blocks;
-mod bytes;
 mod class_dump;
 mod dangling;
 mod fillers;
@@ -32,8 +31,8 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use bytes::u8;
 use dangling::Dangling;
+use hprof_format::bytes::read_u64_be;
 use index::{Array, DumpIndex, ListReference};
 use join::Join;
 use numbering::{KnownIds, Numbering};
@@ -253,7 +252,7 @@ impl Arrays {
         let ids = source.read_at(array.offset, array.length as usize * 8)?;
         let chunks = ids
             .chunks_exact(8)
-            .map(|id| u8(id, 0))
+            .map(|id| read_u64_be(id, 0))
             .filter_map(|id| index.array(id))
             .collect();
         Ok(Self { chunks })
@@ -281,7 +280,7 @@ impl Arrays {
         let mut threads = threads.into_iter();
         for chunk in &self.chunks {
             let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
-            for id in elements.chunks_exact(8).map(|id| u8(id, 0)) {
+            for id in elements.chunks_exact(8).map(|id| read_u64_be(id, 0)) {
                 if listed.own.len() < own {
                     listed.own.push(id);
                 } else if let Some(trace) = objects.next() {

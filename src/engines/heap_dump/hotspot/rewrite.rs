@@ -7,7 +7,6 @@ use hprof_format::{
     TraceSerial,
 };
 
-use super::bytes::{put_u4, u4, u8};
 use super::class_dump;
 use super::dangling::Dangling;
 use super::index::DumpIndex;
@@ -15,6 +14,7 @@ use super::join::Join;
 use super::numbering::Numbering;
 use super::source::{Progress, Visitor};
 use crate::engines::heap_dump::{DumpError, DumpOutput};
+use hprof_format::bytes::{read_u32_be, read_u64_be, write_u32_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 
@@ -157,19 +157,20 @@ impl DumpRewriter<'_> {
                 if self.primitive_arrays {
                     return Fate::Kept;
                 }
-                put_u4(record, LENGTH, 0);
+                write_u32_be(record, LENGTH, 0);
                 Fate::Cut(PRIMITIVE_ELEMENTS)
             }
             HeapKind::ObjectArray => {
                 if !self.put_trace(record) {
                     return Fate::LeftOut;
                 }
-                self.dangling.clear(u8(record, 1), &mut record[ELEMENTS..]);
+                self.dangling
+                    .clear(read_u64_be(record, 1), &mut record[ELEMENTS..]);
                 Fate::Kept
             }
             HeapKind::Class => {
-                let trace = self.traces.find_anywhere(u8(record, 1));
-                put_u4(record, SERIAL, trace.unwrap_or(self.no_trace));
+                let trace = self.traces.find_anywhere(read_u64_be(record, 1));
+                write_u32_be(record, SERIAL, trace.unwrap_or(self.no_trace));
                 self.rewrite_class(record);
                 Fate::Kept
             }
@@ -181,8 +182,11 @@ impl DumpRewriter<'_> {
     #[inline]
     fn put_trace(&mut self, record: &mut [u8]) -> bool {
         self.has_objects = true;
-        let trace = self.traces.find(u8(record, 1)).unwrap_or(self.no_trace);
-        put_u4(record, SERIAL, trace);
+        let trace = self
+            .traces
+            .find(read_u64_be(record, 1))
+            .unwrap_or(self.no_trace);
+        write_u32_be(record, SERIAL, trace);
         trace != LEFT_OUT
     }
 
@@ -201,7 +205,7 @@ impl DumpRewriter<'_> {
     }
 
     fn rewrite_root(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
-        if self.left_out.contains(&u8(record, 1)) {
+        if self.left_out.contains(&read_u64_be(record, 1)) {
             return Fate::LeftOut;
         }
         let names_a_thread = matches!(
@@ -213,12 +217,15 @@ impl DumpRewriter<'_> {
                 | HeapKind::RootThread
         );
         if names_a_thread {
-            let serial = self.numbering.threads.get(&u4(record, SERIAL));
-            put_u4(record, SERIAL, serial.copied().unwrap_or(self.no_thread));
+            let serial = self.numbering.threads.get(&read_u32_be(record, SERIAL));
+            write_u32_be(record, SERIAL, serial.copied().unwrap_or(self.no_thread));
         }
         if kind == HeapKind::RootThread {
-            let trace = self.numbering.traces.get(&u4(record, THREAD_TRACE));
-            put_u4(
+            let trace = self
+                .numbering
+                .traces
+                .get(&read_u32_be(record, THREAD_TRACE));
+            write_u32_be(
                 record,
                 THREAD_TRACE,
                 trace.copied().unwrap_or(self.no_trace),
@@ -228,7 +235,7 @@ impl DumpRewriter<'_> {
     }
 
     fn zero_fields(&mut self, record: &mut [u8]) {
-        let class = u8(record, INSTANCE_CLASS);
+        let class = read_u64_be(record, INSTANCE_CLASS);
         let index = self.index;
         let ranges = self
             .primitives
