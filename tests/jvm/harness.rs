@@ -6,6 +6,7 @@ mod finished;
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -21,6 +22,12 @@ pub struct Jvm {
     /// Its version: 11, 17, 21, ...
     pub feature: u32,
     pub home: PathBuf,
+}
+
+impl Jvm {
+    pub fn has_compiler(&self) -> bool {
+        self.home.join("bin/javac").exists()
+    }
 }
 
 /// A program that runs longer hangs.
@@ -46,9 +53,12 @@ pub fn jvms() -> &'static [Jvm] {
 
 /// Those with a compiler.
 pub fn jdks() -> impl Iterator<Item = &'static Jvm> {
-    jvms()
-        .iter()
-        .filter(|jvm| jvm.home.join("bin/javac").exists())
+    jvms().iter().filter(|jvm| jvm.has_compiler())
+}
+
+/// One whose `jcmd` and `jmap` can ask any JVM.
+pub fn any_jdk() -> &'static Jvm {
+    jdks().next().expect("a JDK, which the tests take")
 }
 
 /// One is enough where the VM's version plays no part.
@@ -105,9 +115,34 @@ fn built(variable: &str, name: &str) -> PathBuf {
     path
 }
 
-/// A reader that `scripts/test` installs. Without it its tests do nothing, and the script says so at its end.
+/// Says that something is not tested, past libtest, which keeps what a test prints. `scripts/test` repeats it at its
+/// end.
+pub fn skip(what: &str) {
+    let _ = writeln!(io::stderr(), "skipped: {what}");
+}
+
+/// A reader that `scripts/test` installs; says so where it is missing.
 pub fn reader(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from)
+    let reader = std::env::var_os(variable).map(PathBuf::from);
+    if reader.is_none() {
+        skip(&format!(
+            "tests of the reader in ${variable}: it is not set"
+        ));
+    }
+    reader
+}
+
+/// A file of the fetched programs; says so where it is missing.
+pub fn fetched(name: &str) -> Option<PathBuf> {
+    let path = programs().join(name);
+    if !path.exists() {
+        skip(&format!(
+            "tests with {name}: it is not in {}",
+            programs().display()
+        ));
+        return None;
+    }
+    Some(path)
 }
 
 /// The folder with the real programs.
@@ -403,7 +438,7 @@ impl Running {
     /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
     pub fn jcmd_load(&self, options: &str) -> String {
         let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
-        self.jcmd(jdks().next().expect("a JDK"), &command)
+        self.jcmd(any_jdk(), &command)
     }
 
     /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.

@@ -54,8 +54,9 @@ fn assert_round_trip(folder: &Path) {
     }
 }
 
-#[test]
-fn every_class_of_the_jdks_loads_as_before() {
+on_every_jvm!(every_class_of_the_jdks_loads_as_before);
+
+fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     let tracker = TempDir::new().expect("a temporary folder");
     let options = [
         "-source",
@@ -66,35 +67,33 @@ fn every_class_of_the_jdks_loads_as_before() {
         "java.base=boot",
     ];
     compile(&options, "boot/java/lang/HprofTracker.java", tracker.path());
-    for jvm in jvms() {
-        let what = format!("JDK {}", jvm.feature);
-        let folder = TempDir::new().expect("a temporary folder");
-        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
-        extract(jvm, "--jdk", &old);
-        assert_round_trip(&old);
-        let rewritten = rewrite_tree(&old, &new, TRACKER);
-        assert!(rewritten.methods.len() > 50_000, "{what}");
-        // What is in a JDK fits, even with the calls; and of these there are some.
-        for left_out in &rewritten.left_out {
-            let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
-            assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
-        }
-        let intrinsics = rewritten.left_out.iter();
-        assert!(
-            intrinsics
-                .filter(|one| one.reason == Reason::Intrinsic)
-                .count()
-                > 100
-        );
-
-        let untouched = load_all(jvm, &[], &["--jdk".into()]);
-        let patches = patches(&new, tracker.path());
-        assert_same(
-            &untouched,
-            &load_all(jvm, &patches, &["--jdk".into()]),
-            &what,
-        );
+    let what = format!("JDK {}", jvm.feature);
+    let folder = TempDir::new().expect("a temporary folder");
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    extract(jvm, "--jdk", &old);
+    assert_round_trip(&old);
+    let rewritten = rewrite_tree(&old, &new, TRACKER);
+    assert!(rewritten.methods.len() > 50_000, "{what}");
+    // What is in a JDK fits, even with the calls; and of these there are some.
+    for left_out in &rewritten.left_out {
+        let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
+        assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
     }
+    let intrinsics = rewritten.left_out.iter();
+    assert!(
+        intrinsics
+            .filter(|one| one.reason == Reason::Intrinsic)
+            .count()
+            > 100
+    );
+
+    let untouched = load_all(jvm, &[], &["--jdk".into()]);
+    let patches = patches(&new, tracker.path());
+    assert_same(
+        &untouched,
+        &load_all(jvm, &patches, &["--jdk".into()]),
+        &what,
+    );
 }
 
 /// The VM's options that put each module's rewritten classes in the place of its own.
