@@ -119,9 +119,6 @@ macro_rules! on_every_jvm {
         on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
             other_jvms on_others_from 11);
     };
-    ($check:ident from 17) => {
-        on_every_jvm!($check: jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25, other_jvms on_others_from 17);
-    };
     ($check:ident from 21) => {
         on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, other_jvms on_others_from 21);
     };

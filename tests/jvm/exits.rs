@@ -1,6 +1,6 @@
 //! The profile is whole however the program ends, and a dump on request changes nothing.
 
-use crate::harness::{Jvm, Program, any_jvm};
+use crate::harness::{Jvm, Program, Running, any_jvm};
 use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,file=x.txt";
@@ -93,6 +93,16 @@ fn what_a_killed_program_wrote_a_second_before_is_there() {
     );
 }
 
+/// The CPU time that a program has used, in hundredths of a second.
+fn cpu_time(run: &Running) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", run.id())).expect("it runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("its name");
+    let times = fields.split(' ').skip(11).take(2);
+    times
+        .map(|time| time.parse::<u64>().expect("a number"))
+        .sum()
+}
+
 on_every_jvm!(sigquit_dumps_and_the_program_goes_on);
 
 fn sigquit_dumps_and_the_program_goes_on(jvm: &Jvm) {
@@ -104,7 +114,8 @@ fn sigquit_dumps_and_the_program_goes_on(jvm: &Jvm) {
         run.send("QUIT");
         run.wait_for_output("Full thread dump");
         run.wait_for_stderr("done.");
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        let used = cpu_time(&run);
+        run.wait_until(|| cpu_time(&run) > used + 50);
         run.send("TERM");
         let run = run.wait();
         let text = if options.is_empty() {

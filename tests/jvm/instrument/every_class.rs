@@ -9,7 +9,7 @@ use hprof_instrument::{Reason, round_trip};
 use tempfile::TempDir;
 
 use super::{class_files, compile, extract, rewrite_tree};
-use crate::harness::{Jvm, Program, jvms, programs};
+use crate::harness::{Jvm, Program, fetched, jvms};
 
 const TRACKER: &str = "java/lang/HprofTracker";
 
@@ -114,13 +114,14 @@ fn patches(modules: &Path, tracker: &Path) -> Vec<String> {
 
 #[test]
 fn every_class_of_real_jars_loads_as_before() {
-    let mut jars = vec![programs().join("compiler.jar")];
-    if let Ok(entries) = fs::read_dir(programs().join("classes")) {
+    let mut jars = Vec::from_iter(fetched("compiler.jar"));
+    if let Some(folder) = fetched("classes") {
+        let entries = fs::read_dir(folder).expect("a folder");
         jars.extend(entries.map(|entry| entry.expect("a jar").path()));
     }
     // The oldest verifier and the newest.
     let judges: Vec<&Jvm> = jvms().first().into_iter().chain(jvms().last()).collect();
-    for jar in jars.iter().filter(|jar| jar.exists()) {
+    for jar in &jars {
         let folder = TempDir::new().expect("a temporary folder");
         let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
         extract(judges[0], &jar.to_string_lossy(), &old);
