@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Jvm, jdks, jvms, skip};
+use crate::harness::{Jvm, jvms, skip};
 
 /// The versions that have tests of their own.
 const MATRIX: [u32; 4] = [11, 17, 21, 25];
@@ -73,44 +73,44 @@ pub fn on_others_from(oldest: u32, check: impl Fn(&'static Jvm)) {
 
 /// As `on_jvm`, where there is a compiler too.
 pub fn on_jdk(feature: u32, check: impl Fn(&'static Jvm)) {
-    match jdks().find(|jvm| jvm.feature == feature) {
-        Some(jvm) => check(jvm),
-        None => skip(&format!(
-            "tests of the compiler of JDK {feature}: there is none"
-        )),
-    }
+    on_jvm(feature, |jvm| with_compiler(jvm, &check));
 }
 
 /// As `on_others_from`, where there is a compiler too.
 pub fn on_other_jdks_from(oldest: u32, check: impl Fn(&'static Jvm)) {
-    on_others_from(oldest, |jvm| {
-        if jvm.has_compiler() {
-            check(jvm);
-        }
-    });
+    on_others_from(oldest, |jvm| with_compiler(jvm, &check));
 }
 
-/// Runs `check` on one collector of one JVM; says so where there is none.
+fn with_compiler(jvm: &'static Jvm, check: impl Fn(&'static Jvm)) {
+    if !jvm.has_compiler() {
+        skip(&format!(
+            "tests of the compiler of JVM {}: there is none",
+            jvm.feature
+        ));
+        return;
+    }
+    check(jvm);
+}
+
+/// Runs `check` on one collector of the JVM of a version; says so where there is none.
 pub fn on_cell(feature: u32, collector: &str, check: impl Fn(&Cell)) {
-    let cell = cells()
-        .iter()
-        .find(|cell| cell.jvm.feature == feature && cell.collector == collector);
-    match cell {
+    on_jvm(feature, |jvm| with_collector(jvm, collector, &check));
+}
+
+/// As `on_others_from`, on one collector.
+pub fn on_other_cells_from(oldest: u32, collector: &str, check: impl Fn(&Cell)) {
+    on_others_from(oldest, |jvm| with_collector(jvm, collector, &check));
+}
+
+fn with_collector(jvm: &Jvm, collector: &str, check: impl Fn(&Cell)) {
+    let mut cells = cells().iter();
+    match cells.find(|cell| std::ptr::eq(cell.jvm, jvm) && cell.collector == collector) {
         Some(cell) => check(cell),
         None => skip(&format!(
-            "tests on JVM {feature} with the collector {collector}: there is none"
+            "tests on JVM {} with the collector {collector}: there is none",
+            jvm.feature
         )),
     }
-}
-
-/// Runs `check` on one collector of the JVMs from a version on that the matrix does not name.
-pub fn on_other_cells_from(oldest: u32, collector: &str, check: impl Fn(&Cell)) {
-    on_others_from(oldest, |jvm| {
-        let cells = cells().iter().filter(|cell| std::ptr::eq(cell.jvm, jvm));
-        cells
-            .filter(|cell| cell.collector == collector)
-            .for_each(&check);
-    });
 }
 
 /// Declares one test for each JVM, in a module with the name of the `fn(&Jvm)` that they call.
