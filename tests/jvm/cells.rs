@@ -1,10 +1,13 @@
-//! The collectors of the JVMs, and one test for each.
+//! The JVMs and their collectors, and one test for each.
 
 use std::fmt;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Jvm, jvms};
+use crate::harness::{Jvm, jvms, skip};
+
+/// The versions that have tests of their own.
+const MATRIX: [u32; 4] = [11, 17, 21, 25];
 
 /// A collector of a JVM.
 pub struct Cell {
@@ -54,44 +57,119 @@ pub fn cells() -> &'static [Cell] {
     })
 }
 
-/// Runs `check` on one collector of one JVM; says so where there is none.
-pub fn on_cell(feature: u32, collector: &str, check: impl FnOnce(&Cell)) {
-    let cell = cells()
-        .iter()
-        .find(|cell| cell.jvm.feature == feature && cell.collector == collector);
-    match cell {
-        Some(cell) => check(cell),
-        None => println!("skipped: there is no JDK {feature} with the collector {collector}"),
+/// Runs `check` on the JVM of a version; says so where there is none.
+pub fn on_jvm(feature: u32, check: impl Fn(&'static Jvm)) {
+    match jvms().iter().find(|jvm| jvm.feature == feature) {
+        Some(jvm) => check(jvm),
+        None => skip(&format!("tests on JVM {feature}: there is none")),
     }
 }
 
-/// Declares a module with one test for each collector of each JVM, all of which call a `fn(&Cell)`.
+/// Runs `check` on the JVMs from a version on that the matrix does not name.
+pub fn on_others_from(oldest: u32, check: impl Fn(&'static Jvm)) {
+    let others = jvms().iter().filter(|jvm| !MATRIX.contains(&jvm.feature));
+    others.filter(|jvm| jvm.feature >= oldest).for_each(check);
+}
+
+/// As `on_jvm`, where there is a compiler too.
+pub fn on_jdk(feature: u32, check: impl Fn(&'static Jvm)) {
+    on_jvm(feature, |jvm| with_compiler(jvm, &check));
+}
+
+/// As `on_others_from`, where there is a compiler too.
+pub fn on_other_jdks_from(oldest: u32, check: impl Fn(&'static Jvm)) {
+    on_others_from(oldest, |jvm| with_compiler(jvm, &check));
+}
+
+fn with_compiler(jvm: &'static Jvm, check: impl Fn(&'static Jvm)) {
+    if !jvm.has_compiler() {
+        skip(&format!(
+            "tests of the compiler of JVM {}: there is none",
+            jvm.feature
+        ));
+        return;
+    }
+    check(jvm);
+}
+
+/// Runs `check` on one collector of the JVM of a version; says so where there is none.
+pub fn on_cell(feature: u32, collector: &str, check: impl Fn(&Cell)) {
+    on_jvm(feature, |jvm| with_collector(jvm, collector, &check));
+}
+
+/// As `on_others_from`, on one collector.
+pub fn on_other_cells_from(oldest: u32, collector: &str, check: impl Fn(&Cell)) {
+    on_others_from(oldest, |jvm| with_collector(jvm, collector, &check));
+}
+
+fn with_collector(jvm: &Jvm, collector: &str, check: impl Fn(&Cell)) {
+    let mut cells = cells().iter();
+    match cells.find(|cell| std::ptr::eq(cell.jvm, jvm) && cell.collector == collector) {
+        Some(cell) => check(cell),
+        None => skip(&format!(
+            "tests on JVM {} with the collector {collector}: there is none",
+            jvm.feature
+        )),
+    }
+}
+
+/// Declares one test for each JVM, in a module with the name of the `fn(&Jvm)` that they call.
+macro_rules! on_every_jvm {
+    ($check:ident) => {
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+            other_jvms on_others_from 11);
+    };
+    ($check:ident from 21) => {
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, other_jvms on_others_from 21);
+    };
+    ($check:ident from 25) => {
+        on_every_jvm!($check: jdk_25 on_jvm 25, other_jvms on_others_from 25);
+    };
+    ($check:ident on 17 and 25) => {
+        on_every_jvm!($check: jdk_17 on_jvm 17, jdk_25 on_jvm 25);
+    };
+    ($check:ident: $($test:ident $on:ident $feature:literal),*) => {
+        mod $check {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::cells::$on($feature, super::$check);
+                }
+            )*
+        }
+    };
+}
+
+/// As `on_every_jvm`, for JVMs with a compiler.
+macro_rules! on_every_jdk {
+    ($check:ident) => {
+        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_17 on_jdk 17, jdk_21 on_jdk 21, jdk_25 on_jdk 25,
+            other_jvms on_other_jdks_from 11);
+    };
+}
+
+/// Declares one test for each collector of each JVM, in a module with the name of the `fn(&Cell)` that they call.
 macro_rules! on_every_cell {
-    ($name:ident: $check:expr) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            on_every_cell!(jdk_11 11 $check);
-            on_every_cell!(jdk_17 17 $check);
-            on_every_cell!(jdk_21 21 $check);
-            on_every_cell!(jdk_25 25 $check);
+    ($check:ident) => {
+        on_every_cell!($check with [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+    };
+    ($check:ident with $collectors:tt) => {
+        mod $check {
+            on_every_cell!($check jdk_11 on_cell 11 $collectors);
+            on_every_cell!($check jdk_17 on_cell 17 $collectors);
+            on_every_cell!($check jdk_21 on_cell 21 $collectors);
+            on_every_cell!($check jdk_25 on_cell 25 $collectors);
+            on_every_cell!($check other_jvms on_other_cells_from 11 $collectors);
         }
     };
-    ($jdk:ident $feature:literal $check:expr) => {
-        mod $jdk {
-            #[allow(unused_imports)]
-            use super::*;
-            on_every_cell!(serial $feature "Serial" $check);
-            on_every_cell!(parallel $feature "Parallel" $check);
-            on_every_cell!(g1 $feature "G1" $check);
-            on_every_cell!(z $feature "Z" $check);
-            on_every_cell!(shenandoah $feature "Shenandoah" $check);
-        }
-    };
-    ($collector:ident $feature:literal $name:literal $check:expr) => {
-        #[test]
-        fn $collector() {
-            $crate::cells::on_cell($feature, $name, $check);
+    ($check:ident $jvm:ident $on:ident $feature:literal [$($test:ident $collector:literal),*]) => {
+        mod $jvm {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::cells::$on($feature, $collector, super::super::$check);
+                }
+            )*
         }
     };
 }

@@ -1,40 +1,43 @@
 //! Every collector of every JVM.
 
-use crate::harness::{Program, jvms};
+use crate::cells::Cell;
+use crate::harness::{Jvm, Program, skip};
 use crate::profile::Profile;
 
-#[test]
-fn every_collector() {
-    let collectors = ["Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon"];
-    for jvm in jvms() {
-        for collector in collectors {
-            let choose = format!("-XX:+Use{collector}GC");
-            let vm_options = ["-XX:+UnlockExperimentalVMOptions", &*choose, "-Xmx256m"];
-            let run = Program::with_vm_options(jvm, "cpu=samples,file=x.txt", &vm_options, "Exits")
-                .arg("return")
-                .run();
-            if run.stderr.contains("not supported") || run.stderr.contains("Unrecognized VM option")
-            {
-                println!("{}: has no {collector}", jvm.feature);
-                continue;
-            }
-            assert!(
-                run.status.success(),
-                "{} {collector}: {}",
-                jvm.feature,
-                run.stderr
-            );
-            let profile = Profile::parse(&run.read("x.txt"));
-            println!(
-                "{} {collector}: busy {:.2}",
-                jvm.feature,
-                profile.share("Exits.busy")
-            );
-            assert!(
-                profile.share("Exits.busy") > 0.5,
-                "{} {collector}",
-                jvm.feature
-            );
-        }
+on_every_cell!(every_collector);
+
+fn every_collector(cell: &Cell) {
+    assert_busy(cell.jvm, &cell.vm_options());
+}
+
+on_every_jvm!(the_collector_that_collects_nothing);
+
+fn the_collector_that_collects_nothing(jvm: &Jvm) {
+    let vm_options = ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"];
+    let bare = Program::bare_java(jvm, &vm_options).arg("-version").run();
+    if !bare.status.success() {
+        skip(&format!(
+            "tests on JVM {} with the collector Epsilon: there is none",
+            jvm.feature
+        ));
+        return;
     }
+    assert_busy(jvm, &vm_options);
+}
+
+fn assert_busy(jvm: &Jvm, vm_options: &[&str]) {
+    let vm_options = [vm_options, &["-Xmx256m"]].concat();
+    let run = Program::with_vm_options(jvm, "cpu=samples,file=x.txt", &vm_options, "Exits")
+        .arg("return")
+        .run();
+    assert!(
+        run.status.success(),
+        "{} {vm_options:?}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    let profile = Profile::parse(&run.read("x.txt"));
+    let busy = profile.share("Exits.busy");
+    println!("{} {vm_options:?}: busy {busy:.2}", jvm.feature);
+    assert!(busy > 0.5, "{} {vm_options:?}", jvm.feature);
 }

@@ -2,31 +2,30 @@
 
 use std::fs;
 
-use crate::harness::{Program, any_jvm, jvms};
+use crate::harness::{Jvm, Program, any_jvm};
 
-#[test]
-fn a_full_disk_ends_the_profile_and_not_the_program() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "cpu=samples,file=/dev/full", "Exits")
-            .arg("exit")
-            .run();
-        assert_eq!(
-            run.status.code(),
-            Some(3),
-            "{}: {}",
-            jvm.feature,
-            run.stderr
-        );
-        let lines: Vec<&str> = run
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("hprof: "))
-            .collect();
-        let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program goes on";
-        assert_eq!(lines, [message], "{}", jvm.feature);
-        let end = run.stderr.contains(" failed.\n") && !run.stderr.contains(" done.");
-        assert!(end, "{}: {}", jvm.feature, run.stderr);
-    }
+on_every_jvm!(a_full_disk_ends_the_profile_and_not_the_program);
+
+fn a_full_disk_ends_the_profile_and_not_the_program(jvm: &Jvm) {
+    let run = Program::new(jvm, "cpu=samples,file=/dev/full", "Exits")
+        .arg("exit")
+        .run();
+    assert_eq!(
+        run.status.code(),
+        Some(3),
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    let lines: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("hprof: "))
+        .collect();
+    let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program goes on";
+    assert_eq!(lines, [message], "{}", jvm.feature);
+    let end = run.stderr.contains(" failed.\n") && !run.stderr.contains(" done.");
+    assert!(end, "{}: {}", jvm.feature, run.stderr);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Finds JVMs, compiles the Java programs once, and runs them with the agent.
+//! Compiles the Java programs once, and runs them with the agent.
 
+mod at_hand;
 mod crash;
 mod finished;
 
@@ -14,114 +15,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+pub use at_hand::{
+    Jvm, agent, any_jdk, any_jvm, cli, compiler, fetched, javac, jvms, reader, skip,
+};
 pub use finished::Finished;
-
-/// A JVM to test on.
-pub struct Jvm {
-    /// Its version: 11, 17, 21, ...
-    pub feature: u32,
-    pub home: PathBuf,
-}
 
 /// A program that runs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// All JVMs at hand.
-pub fn jvms() -> &'static [Jvm] {
-    static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
-    JVMS.get_or_init(|| {
-        let list = setting("HPROF_JVMS", "jvm_list");
-        let jvms: Vec<Jvm> = list
-            .split(':')
-            .filter_map(|entry| entry.split_once('='))
-            .map(|(feature, home)| Jvm {
-                feature: feature.parse().expect("a version"),
-                home: home.into(),
-            })
-            .collect();
-        assert!(!jvms.is_empty(), "there is no JVM to test on");
-        jvms
-    })
-}
-
-/// Those with a compiler.
-pub fn jdks() -> impl Iterator<Item = &'static Jvm> {
-    jvms()
-        .iter()
-        .filter(|jvm| jvm.home.join("bin/javac").exists())
-}
-
-/// One is enough where the VM's version plays no part.
-pub fn any_jvm() -> &'static Jvm {
-    &jvms()[0]
-}
-
-/// The newest JDK, whose `java` also runs programs from their source.
-pub fn compiler() -> PathBuf {
-    setting("HPROF_JAVAC_HOME", "newest_compiler").into()
-}
-
-/// What `scripts/test` sets, or what its library finds.
-fn setting(variable: &str, function: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| {
-        let script = format!("source scripts/lib/common.sh && {function}");
-        let found = Command::new("bash")
-            .args(["-c", &script])
-            .output()
-            .expect("bash");
-        String::from_utf8(found.stdout)
-            .expect("UTF-8")
-            .trim()
-            .to_owned()
-    })
-}
-
-/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
-pub fn agent() -> PathBuf {
-    built("HPROF_AGENT", "deps/libhprof.so")
-}
-
-/// `hprof`, the command.
-pub fn cli() -> PathBuf {
-    built("HPROF_CLI", "hprof")
-}
-
-fn built(variable: &str, name: &str) -> PathBuf {
-    let path = std::env::var_os(variable)
-        .map(PathBuf::from)
-        .unwrap_or_else(|| {
-            let test = std::env::current_exe().expect("the test's own path");
-            let profile = test
-                .ancestors()
-                .nth(2)
-                .expect("target/<profile>/deps/<test>");
-            profile.join(name)
-        });
-    assert!(
-        path.exists(),
-        "{} is missing: run scripts/test, or cargo build --workspace first",
-        path.display()
-    );
-    path
-}
-
-/// A reader that `scripts/test` installs. Without it its tests do nothing, and the script says so at its end.
-pub fn reader(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from)
-}
-
-/// The folder with the real programs.
-pub fn programs() -> PathBuf {
-    std::env::var_os("HPROF_PROGRAMS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
-        PathBuf::from,
-    )
-}
-
-/// The compiler of the newest JDK.
-pub fn javac() -> PathBuf {
-    compiler().join("bin/javac")
-}
 
 /// The classes of `java-tests/<feature>`, compiled.
 pub fn classes(feature: &str) -> PathBuf {
@@ -403,7 +303,7 @@ impl Running {
     /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
     pub fn jcmd_load(&self, options: &str) -> String {
         let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
-        self.jcmd(jdks().next().expect("a JDK"), &command)
+        self.jcmd(any_jdk(), &command)
     }
 
     /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Jvm, Program, Running, any_jvm, cli, jdks, jvms};
+use crate::harness::{Jvm, Program, Running, any_jdk, any_jvm, cli};
 
 /// The ways to leak of `java-tests/heap/Leak.java`, and what holds what is leaked.
 const LEAKS: [(&str, &str); 5] = [
@@ -53,7 +53,7 @@ fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
         .arg(argument)
         .start();
     run.wait_for_output("ready");
-    let home = &jdks().next().expect("a JDK").home;
+    let home = &any_jdk().home;
     let path = run.path("x.hprof");
     let output = Command::new(home.join("bin/jmap"))
         .arg(format!("-dump:live,format=b,file={}", path.display()))
@@ -85,52 +85,51 @@ fn assert_holder(suspect: &str, holder: &str, context: &str) {
     assert!(suspect.contains(" bytes in 40,0"), "{context}: {suspect}");
 }
 
-fn assert_leaks_with_stacks(options: &str) {
-    for jvm in jvms() {
-        for (way, holder) in LEAKS {
-            let run = agent(jvm, options, "Leak", way);
-            let suspect = first_suspect(&run.path("x.hprof"));
-            let context = format!("{way} on {}{options}", jvm.feature);
-            assert_holder(&suspect, holder, &context);
-            let (_, allocated) = suspect.split_once("  allocated by:\n").expect("stacks");
-            let mut lines = allocated.lines();
-            let first = lines.next().expect("a row");
-            assert!(
-                first.ends_with(" bytes in 40,000 byte[]"),
-                "{context}: {first}"
-            );
-            let frame = lines.next().expect("a frame").trim();
-            assert!(
-                frame.starts_with("at Leak.allocate(Leak.java:"),
-                "{context}: {frame}"
-            );
-        }
+fn assert_leaks_with_stacks(jvm: &Jvm, options: &str) {
+    for (way, holder) in LEAKS {
+        let run = agent(jvm, options, "Leak", way);
+        let suspect = first_suspect(&run.path("x.hprof"));
+        let context = format!("{way} on {}{options}", jvm.feature);
+        assert_holder(&suspect, holder, &context);
+        let (_, allocated) = suspect.split_once("  allocated by:\n").expect("stacks");
+        let mut lines = allocated.lines();
+        let first = lines.next().expect("a row");
+        assert!(
+            first.ends_with(" bytes in 40,000 byte[]"),
+            "{context}: {first}"
+        );
+        let frame = lines.next().expect("a frame").trim();
+        assert!(
+            frame.starts_with("at Leak.allocate(Leak.java:"),
+            "{context}: {frame}"
+        );
     }
 }
 
-#[test]
-fn a_leak_is_named_with_its_holder_and_the_line_that_allocated_it() {
-    assert_leaks_with_stacks("");
+on_every_jvm!(a_leak_is_named_with_its_holder_and_the_line_that_allocated_it);
+
+fn a_leak_is_named_with_its_holder_and_the_line_that_allocated_it(jvm: &Jvm) {
+    assert_leaks_with_stacks(jvm, "");
 }
 
-#[test]
-fn a_leak_is_named_in_dumps_of_the_other_dumper_too() {
-    assert_leaks_with_stacks(",dumper=jvmti");
+on_every_jvm!(a_leak_is_named_in_dumps_of_the_other_dumper_too);
+
+fn a_leak_is_named_in_dumps_of_the_other_dumper_too(jvm: &Jvm) {
+    assert_leaks_with_stacks(jvm, ",dumper=jvmti");
 }
 
-#[test]
-fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained() {
-    for jvm in jvms() {
-        for (way, holder) in LEAKS {
-            let run = jmap(jvm, "Leak", way);
-            let context = format!("{way} on {}", jvm.feature);
-            let answer = heap(&["leaks"], &run.path("x.hprof"));
-            assert!(
-                answer.contains("does not say who allocated its objects: jmap"),
-                "{context}"
-            );
-            assert_holder(&first_suspect(&run.path("x.hprof")), holder, &context);
-        }
+on_every_jvm!(a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained);
+
+fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained(jvm: &Jvm) {
+    for (way, holder) in LEAKS {
+        let run = jmap(jvm, "Leak", way);
+        let context = format!("{way} on {}", jvm.feature);
+        let answer = heap(&["leaks"], &run.path("x.hprof"));
+        assert!(
+            answer.contains("does not say who allocated its objects: jmap"),
+            "{context}"
+        );
+        assert_holder(&first_suspect(&run.path("x.hprof")), holder, &context);
     }
 }
 
@@ -179,16 +178,15 @@ fn assert_shapes(file: &Path, context: &str) {
     );
 }
 
-#[test]
-fn retained_sizes_are_those_of_the_definition() {
-    for jvm in jvms() {
-        for options in ["", ",dumper=jvmti"] {
-            let run = agent(jvm, options, "Shapes", "1000");
-            assert_shapes(&run.path("x.hprof"), &format!("{}{options}", jvm.feature));
-        }
-        let run = jmap(jvm, "Shapes", "1000");
-        assert_shapes(&run.path("x.hprof"), &format!("jmap {}", jvm.feature));
+on_every_jvm!(retained_sizes_are_those_of_the_definition);
+
+fn retained_sizes_are_those_of_the_definition(jvm: &Jvm) {
+    for options in ["", ",dumper=jvmti"] {
+        let run = agent(jvm, options, "Shapes", "1000");
+        assert_shapes(&run.path("x.hprof"), &format!("{}{options}", jvm.feature));
     }
+    let run = jmap(jvm, "Shapes", "1000");
+    assert_shapes(&run.path("x.hprof"), &format!("jmap {}", jvm.feature));
 }
 
 #[test]
@@ -206,38 +204,37 @@ fn a_list_of_a_million_is_neither_too_deep_nor_a_path_of_a_million_lines() {
     assert!(paths.contains("static first -> Shapes$Link @ "), "{paths}");
 }
 
-#[test]
-fn a_layout_is_found_where_the_dump_shows_it() {
-    for jvm in jdks() {
-        for (options, layout) in [
-            (
-                &["-XX:+UseCompressedOops"][..],
-                "header 12, references 4, alignment 8 bytes (found",
-            ),
-            (
-                &["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
-                "header 16, references 8, alignment 8 bytes (found",
-            ),
-            (
-                &["-XX:ObjectAlignmentInBytes=16"],
-                "header 12, references 4, alignment 16 bytes (found",
-            ),
-        ] {
-            let run = Program::bare_java(jvm, options)
-                .program("heap", "Leak")
-                .arg("cache")
-                .start();
-            run.wait_for_output("ready");
-            let path = run.path("x.hprof");
-            let text = run.jcmd(jvm, &format!("GC.heap_dump {}", path.display()));
-            assert!(path.exists(), "{text}");
-            let answer = heap(&["histogram", "--top", "1"], &path);
-            assert!(
-                answer.contains(layout),
-                "{} {options:?}: {answer}",
-                jvm.feature
-            );
-        }
+on_every_jdk!(a_layout_is_found_where_the_dump_shows_it);
+
+fn a_layout_is_found_where_the_dump_shows_it(jvm: &Jvm) {
+    for (options, layout) in [
+        (
+            &["-XX:+UseCompressedOops"][..],
+            "header 12, references 4, alignment 8 bytes (found",
+        ),
+        (
+            &["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
+            "header 16, references 8, alignment 8 bytes (found",
+        ),
+        (
+            &["-XX:ObjectAlignmentInBytes=16"],
+            "header 12, references 4, alignment 16 bytes (found",
+        ),
+    ] {
+        let run = Program::bare_java(jvm, options)
+            .program("heap", "Leak")
+            .arg("cache")
+            .start();
+        run.wait_for_output("ready");
+        let path = run.path("x.hprof");
+        let text = run.jcmd(jvm, &format!("GC.heap_dump {}", path.display()));
+        assert!(path.exists(), "{text}");
+        let answer = heap(&["histogram", "--top", "1"], &path);
+        assert!(
+            answer.contains(layout),
+            "{} {options:?}: {answer}",
+            jvm.feature
+        );
     }
 }
 

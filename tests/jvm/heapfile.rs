@@ -3,67 +3,46 @@
 use std::fs;
 use std::process::Command;
 
-use crate::harness::{Finished, Jvm, Program, any_jvm, cli, jvms};
+use crate::cells::Cell;
+use crate::harness::{Finished, Jvm, Program, any_jvm, cli};
 
-const COLLECTORS: [&str; 5] = ["Serial", "Parallel", "G1", "Z", "Shenandoah"];
+const SERIAL: [&str; 1] = ["-XX:+UseSerialGC"];
 
-/// A run of `SelfDump`; `None` where the VM has no such collector.
-fn dumps(jvm: &Jvm, collector: &str) -> Option<Finished> {
-    let choose = format!("-XX:+Use{collector}GC");
-    let vm_options = ["-XX:+UnlockExperimentalVMOptions", &*choose, "-Xmx256m"];
-    let run = Program::bare_java(jvm, &vm_options)
+/// A run of `SelfDump`.
+fn dumps(jvm: &Jvm, vm_options: &[&str]) -> Finished {
+    let vm_options = [vm_options, &["-Xmx256m"]].concat();
+    Program::bare_java(jvm, &vm_options)
         .program("heapfile", "SelfDump")
-        .run();
-    if run.stderr.contains("not supported") || run.stderr.contains("Unrecognized VM option") {
-        println!("{}: has no {collector}", jvm.feature);
-        return None;
-    }
-    assert!(
-        run.status.success(),
-        "{} {collector}: {}",
-        jvm.feature,
-        run.stderr
-    );
-    Some(run)
+        .run_well()
 }
 
-#[test]
-fn check_accepts_every_dump_of_the_vms() {
-    for jvm in jvms() {
-        for collector in COLLECTORS {
-            let Some(run) = dumps(jvm, collector) else {
-                continue;
-            };
-            for dump in ["live.hprof", "all.hprof"] {
-                let (sound, summary, complaint) = run.hprof("check", dump);
-                assert!(
-                    sound && complaint.is_empty(),
-                    "{} {collector} {dump}: {complaint}",
-                    jvm.feature
-                );
-                for kind in ["ROOT", "CLASS DUMP", "INSTANCE DUMP", "ARRAY DUMP"] {
-                    assert!(summary.contains(kind), "{kind} in {summary}");
-                }
-            }
+on_every_cell!(check_accepts_every_dump_of_the_vms);
+
+fn check_accepts_every_dump_of_the_vms(cell: &Cell) {
+    let run = dumps(cell.jvm, &cell.vm_options());
+    for dump in ["live.hprof", "all.hprof"] {
+        let (sound, summary, complaint) = run.hprof("check", dump);
+        assert!(sound && complaint.is_empty(), "{cell} {dump}: {complaint}");
+        for kind in ["ROOT", "CLASS DUMP", "INSTANCE DUMP", "ARRAY DUMP"] {
+            assert!(summary.contains(kind), "{kind} in {summary}");
         }
     }
 }
 
-#[test]
-fn text_has_every_object_with_what_it_refers_to() {
-    for jvm in jvms() {
-        let run = dumps(jvm, "Serial").expect("every VM has the serial collector");
-        for dump in ["live.hprof", "all.hprof"] {
-            let (sound, text, complaint) = run.hprof("text", dump);
-            assert!(sound, "{} {dump}: {complaint}", jvm.feature);
-            verify(&text);
-        }
+on_every_jvm!(text_has_every_object_with_what_it_refers_to);
+
+fn text_has_every_object_with_what_it_refers_to(jvm: &Jvm) {
+    let run = dumps(jvm, &SERIAL);
+    for dump in ["live.hprof", "all.hprof"] {
+        let (sound, text, complaint) = run.hprof("text", dump);
+        assert!(sound, "{} {dump}: {complaint}", jvm.feature);
+        verify(&text);
     }
 }
 
 #[test]
 fn a_damaged_dump_costs_one_line() {
-    let run = dumps(any_jvm(), "Serial").expect("every VM has the serial collector");
+    let run = dumps(any_jvm(), &SERIAL);
     let sound = fs::read(run.path("live.hprof")).expect("the dump");
     let damaged = run.path("damaged.hprof");
     // The same damage in every run: a fault that is found can be found again.

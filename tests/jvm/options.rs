@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::harness::{Program, agent_path, any_jvm, jvms};
+use crate::harness::{Jvm, Program, agent_path, any_jvm};
 use crate::profile::Profile;
 
 /// Runs with options that must be refused; returns the agent's one line.
@@ -123,14 +123,13 @@ fn what_cannot_be_taken_is_refused() {
     }
 }
 
-#[test]
-fn every_jvm_ends_on_a_refusal() {
-    for jvm in jvms() {
-        assert_eq!(
-            refusal(jvm, "cpu=none"),
-            "hprof: option cpu=none: must be samples|times|old|y"
-        );
-    }
+on_every_jvm!(every_jvm_ends_on_a_refusal);
+
+fn every_jvm_ends_on_a_refusal(jvm: &Jvm) {
+    assert_eq!(
+        refusal(jvm, "cpu=none"),
+        "hprof: option cpu=none: must be samples|times|old|y"
+    );
 }
 
 #[test]
@@ -142,19 +141,18 @@ fn an_existing_file_survives_a_refusal() {
     assert_eq!(run.read("x.txt"), "precious");
 }
 
-#[test]
-fn help_is_printed_and_nothing_runs() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "help", "Hello").run();
-        assert_eq!(run.status.code(), Some(0), "{}", jvm.feature);
-        assert!(
-            run.stdout.starts_with("HPROF") && run.stdout.contains("\ncpu=samples|times|old"),
-            "{}",
-            run.stdout
-        );
-        assert!(!run.stdout.contains("hello"));
-        assert_eq!((&*run.stderr, run.files()), ("", vec![]));
-    }
+on_every_jvm!(help_is_printed_and_nothing_runs);
+
+fn help_is_printed_and_nothing_runs(jvm: &Jvm) {
+    let run = Program::new(jvm, "help", "Hello").run();
+    assert_eq!(run.status.code(), Some(0), "{}", jvm.feature);
+    assert!(
+        run.stdout.starts_with("HPROF") && run.stdout.contains("\ncpu=samples|times|old"),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("hello"));
+    assert_eq!((&*run.stderr, run.files()), ("", vec![]));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Program, agent, any_jvm, jvms};
+use crate::harness::{Jvm, Program, agent, any_jvm, skip};
 use crate::profile::Profile;
 
 /// A user who is nobody here.
@@ -46,7 +46,7 @@ fn a_strangers_file_and_link_do_not_get_the_profile() {
     fs::write(&path, "theirs").expect("a file");
     set_mode(&path, 0o666);
     if chown(&path, Some(STRANGER), None).is_err() {
-        println!("skipped: only root can give a file to somebody else");
+        skip("output files of strangers: only root can give a file to somebody else");
         return;
     }
     let run = program.run();
@@ -80,26 +80,29 @@ fn a_link_of_the_users_own_leads_to_the_file() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_stops_neither_a_start_nor_a_program_that_runs() {
+fn a_pipe_that_nobody_reads_does_not_stop_a_start() {
     let program = samples();
     make_pipe(&program.folder().join("x.txt"));
     let run = program.run();
     assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
     let refused = "hprof: option file=x.txt: nobody reads from this pipe; must be ";
     assert!(run.stderr.contains(refused), "{}", run.stderr);
-    for jvm in jvms() {
-        let program = Program::bare_java(jvm, &[]);
-        make_pipe(&program.folder().join("x.txt"));
-        let run = program.program("attach", "Steps").start();
-        run.wait_for_output("ready");
-        let (content, said) = run.hprof("attach", &["cpu=samples,file=x.txt"]);
-        assert!(
-            !content && said.contains("nobody reads from this pipe"),
-            "{said}"
-        );
-        fs::write(run.path("end"), "").expect("a file");
-        assert!(run.wait().status.success(), "{}", jvm.feature);
-    }
+}
+
+on_every_jvm!(a_pipe_that_nobody_reads_does_not_stop_a_program_that_runs);
+
+fn a_pipe_that_nobody_reads_does_not_stop_a_program_that_runs(jvm: &Jvm) {
+    let program = Program::bare_java(jvm, &[]);
+    make_pipe(&program.folder().join("x.txt"));
+    let run = program.program("attach", "Steps").start();
+    run.wait_for_output("ready");
+    let (content, said) = run.hprof("attach", &["cpu=samples,file=x.txt"]);
+    assert!(
+        !content && said.contains("nobody reads from this pipe"),
+        "{said}"
+    );
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success(), "{}", jvm.feature);
 }
 
 #[test]
@@ -130,29 +133,28 @@ fn descriptors_take_a_profile() {
     assert!(run.wait().status.success());
 }
 
-#[test]
-fn two_copies_of_the_agent_write_two_files() {
-    for jvm in jvms() {
-        let program = Program::new(jvm, "cpu=samples,file=x.txt", "Hello");
-        let copy = program.folder().join("other.so");
-        fs::copy(agent(), &copy).expect("a copy");
-        let second = format!("-agentpath:{}=monitor=y,file=x.txt", copy.display());
-        let run = program.env("JAVA_TOOL_OPTIONS", &second).run_well();
-        fs::remove_file(&copy).expect("it is ours");
-        let files = run.files();
-        assert_eq!(files.len(), 2, "{}: {files:?}", jvm.feature);
-        let said = "x.txt: another profile is being written into it; this one goes to x.";
-        assert!(run.stderr.contains(said), "{}: {}", jvm.feature, run.stderr);
-        let profiles = files.iter().map(|file| Profile::parse(&run.read(file)));
-        let sections: Vec<_> = profiles
-            .map(|profile| (profile.dumps.len(), profile.monitors.dumps.len()))
-            .collect();
-        assert!(
-            sections.contains(&(1, 0)) && sections.contains(&(0, 1)),
-            "{}: {sections:?}",
-            jvm.feature
-        );
-    }
+on_every_jvm!(two_copies_of_the_agent_write_two_files);
+
+fn two_copies_of_the_agent_write_two_files(jvm: &Jvm) {
+    let program = Program::new(jvm, "cpu=samples,file=x.txt", "Hello");
+    let copy = program.folder().join("other.so");
+    fs::copy(agent(), &copy).expect("a copy");
+    let second = format!("-agentpath:{}=monitor=y,file=x.txt", copy.display());
+    let run = program.env("JAVA_TOOL_OPTIONS", &second).run_well();
+    fs::remove_file(&copy).expect("it is ours");
+    let files = run.files();
+    assert_eq!(files.len(), 2, "{}: {files:?}", jvm.feature);
+    let said = "x.txt: another profile is being written into it; this one goes to x.";
+    assert!(run.stderr.contains(said), "{}: {}", jvm.feature, run.stderr);
+    let profiles = files.iter().map(|file| Profile::parse(&run.read(file)));
+    let sections: Vec<_> = profiles
+        .map(|profile| (profile.dumps.len(), profile.monitors.dumps.len()))
+        .collect();
+    assert!(
+        sections.contains(&(1, 0)) && sections.contains(&(0, 1)),
+        "{}: {sections:?}",
+        jvm.feature
+    );
 }
 
 #[test]

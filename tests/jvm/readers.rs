@@ -9,7 +9,7 @@ use hprof_format::source_name;
 use jvm_hprof::heap_dump::SubRecord;
 use jvm_hprof::{Id, RecordTag};
 
-use crate::harness::{Finished, Jvm, Program, compiler, jvms, reader};
+use crate::harness::{Finished, Jvm, Program, compiler, reader};
 
 /// What `Known.java` keeps in its static field.
 const KNOWN: &str = "known number=4711 wide=1099511627776 half=0.5 yes=true text=the known text values=[1, 2, 3] items=1000";
@@ -17,12 +17,13 @@ const DUMPERS: [&str; 2] = ["vm", "jvmti"];
 
 type Counts = BTreeMap<String, u64>;
 
-#[test]
-fn hprof_slurp_reads_heap_dumps() {
+on_every_jvm!(hprof_slurp_reads_heap_dumps);
+
+fn hprof_slurp_reads_heap_dumps(jvm: &Jvm) {
     let Some(slurp) = reader("HPROF_SLURP") else {
         return;
     };
-    each_dump(|name, dump, counts| {
+    each_dump(jvm, |name, dump, counts| {
         let output = Command::new(&slurp)
             .arg(dump)
             .args(["--top", "1000000"])
@@ -34,60 +35,66 @@ fn hprof_slurp_reads_heap_dumps() {
     });
 }
 
-#[test]
-fn shark_reads_heap_dumps() {
-    read_in_a_jvm("ReadShark.java", |jar| !jar.contains("hprof-heap"));
+on_every_jvm!(shark_reads_heap_dumps);
+
+fn shark_reads_heap_dumps(jvm: &Jvm) {
+    read_in_a_jvm(jvm, "ReadShark.java", |jar| !jar.contains("hprof-heap"));
 }
 
-#[test]
-fn shark_finds_what_a_thread_holds_in_a_local_variable() {
+on_every_jvm!(shark_finds_what_a_thread_holds_in_a_local_variable);
+
+fn shark_finds_what_a_thread_holds_in_a_local_variable(jvm: &Jvm) {
     let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {
         return;
     };
-    each_dump(|name, dump, _| {
+    each_dump(jvm, |name, dump, _| {
         let said = run_reader("ReadShark.java", &jars, dump);
         let leak = "leak THREAD_OBJECT java.lang.Thread <Java Local> Known$Leaked";
         assert!(said.lines().any(|line| line == leak), "{name}: {said}");
     });
 }
 
-#[test]
-fn class_names_in_binary_files_are_those_of_class_files() {
-    for jvm in jvms() {
-        for dumper in DUMPERS {
-            let run = dump(jvm, dumper);
-            let bytes = std::fs::read(run.path("known.hprof")).expect("the dump");
-            let names = class_names(&bytes);
-            for name in [
-                "java/lang/Thread",
-                "[Ljava/lang/Object;",
-                "[I",
-                "Known$Item",
-            ] {
-                assert!(names.contains(name), "{} {dumper}: no {name}", jvm.feature);
-            }
-            let strange = names.iter().find(|name| name.contains(['.', ']']));
-            assert_eq!(strange, None, "{} {dumper}", jvm.feature);
+on_every_jvm!(class_names_in_binary_files_are_those_of_class_files);
+
+fn class_names_in_binary_files_are_those_of_class_files(jvm: &Jvm) {
+    for dumper in DUMPERS {
+        let run = dump(jvm, dumper);
+        let bytes = std::fs::read(run.path("known.hprof")).expect("the dump");
+        let names = class_names(&bytes);
+        for name in [
+            "java/lang/Thread",
+            "[Ljava/lang/Object;",
+            "[I",
+            "Known$Item",
+        ] {
+            assert!(names.contains(name), "{} {dumper}: no {name}", jvm.feature);
         }
+        let strange = names.iter().find(|name| name.contains(['.', ']']));
+        assert_eq!(strange, None, "{} {dumper}", jvm.feature);
     }
 }
 
-#[test]
-fn the_heap_library_of_netbeans_reads_heap_dumps() {
-    read_in_a_jvm("ReadHeapLibrary.java", |jar| !jar.contains("hprof-heap"));
+on_every_jvm!(the_heap_library_of_netbeans_reads_heap_dumps);
+
+fn the_heap_library_of_netbeans_reads_heap_dumps(jvm: &Jvm) {
+    read_in_a_jvm(jvm, "ReadHeapLibrary.java", |jar| {
+        !jar.contains("hprof-heap")
+    });
 }
 
-#[test]
-fn the_heap_library_of_gridkit_reads_heap_dumps() {
-    read_in_a_jvm("ReadHeapLibrary.java", |jar| !jar.contains("netbeans"));
+on_every_jvm!(the_heap_library_of_gridkit_reads_heap_dumps);
+
+fn the_heap_library_of_gridkit_reads_heap_dumps(jvm: &Jvm) {
+    read_in_a_jvm(jvm, "ReadHeapLibrary.java", |jar| !jar.contains("netbeans"));
 }
 
-#[test]
-fn haha_reads_heap_dumps_and_shows_where_objects_were_made() {
+on_every_jvm!(haha_reads_heap_dumps_and_shows_where_objects_were_made);
+
+fn haha_reads_heap_dumps_and_shows_where_objects_were_made(jvm: &Jvm) {
     let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {
         return;
     };
-    each_dump(|name, dump, counts| {
+    each_dump(jvm, |name, dump, counts| {
         let said = run_reader("ReadHaha.java", &jars, dump);
         assert!(said.contains(KNOWN), "{name}: {said}");
         assert_same(name, &printed_counts(&said), counts);
@@ -110,25 +117,23 @@ fn haha_reads_heap_dumps_and_shows_where_objects_were_made() {
 }
 
 /// Runs a reader that prints `class <name> <count>` for each class and the known object's line.
-fn read_in_a_jvm(program: &str, wanted: fn(&str) -> bool) {
+fn read_in_a_jvm(jvm: &Jvm, program: &str, wanted: fn(&str) -> bool) {
     let Some(jars) = jars(wanted) else {
         return;
     };
-    each_dump(|name, dump, counts| {
+    each_dump(jvm, |name, dump, counts| {
         let said = run_reader(program, &jars, dump);
         assert!(said.contains(KNOWN), "{name}: {said}");
         assert_same(name, &printed_counts(&said), counts);
     });
 }
 
-/// Dumps `Known.java` in every way and calls `read` with each dump and what `jvm-hprof` counts in it.
-fn each_dump(read: impl Fn(&str, &Path, &Counts)) {
-    for jvm in jvms() {
-        for dumper in DUMPERS {
-            let run = dump(jvm, dumper);
-            let path = run.path("known.hprof");
-            read(&format!("{} {dumper}", jvm.feature), &path, &counted(&path));
-        }
+/// Dumps `Known.java` with each dumper and calls `read` with each dump and what `jvm-hprof` counts in it.
+fn each_dump(jvm: &Jvm, read: impl Fn(&str, &Path, &Counts)) {
+    for dumper in DUMPERS {
+        let run = dump(jvm, dumper);
+        let path = run.path("known.hprof");
+        read(&format!("{} {dumper}", jvm.feature), &path, &counted(&path));
     }
 }
 

@@ -1,16 +1,10 @@
 //! Programs that nobody wrote for this test: `javac` on hundreds of files, and the Closure compiler.
 
 use std::fs;
-use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use crate::harness::{Finished, Jvm, Program, any_jvm, jdks, jvms, programs};
+use crate::harness::{Finished, Jvm, Program, any_jvm, fetched};
 use crate::profile::{Profile, Site};
-
-/// A file of the fetched programs; without it the test does nothing, and `scripts/test` says so at its end.
-fn fetched(name: &str) -> Option<PathBuf> {
-    let path = programs().join(name);
-    path.exists().then_some(path)
-}
 
 fn options(format: &str, file: &str) -> String {
     format!("cpu=samples,interval=1,depth=8,format={format},file={file}")
@@ -83,68 +77,63 @@ fn compare(jvm: &Jvm, of: &str, text: &Finished, binary: &Finished) {
     );
 }
 
-#[test]
-fn javac_on_hundreds_of_files() {
-    for jvm in jdks() {
-        let Some(text) = javac(jvm, &options("a", "x.txt")) else {
-            return;
-        };
-        let binary = javac(jvm, &options("b", "x.hprof")).expect("as before");
-        compare(jvm, "javac", &text, &binary);
-    }
-}
+on_every_jdk!(javac_on_hundreds_of_files);
 
-/// Tracking every allocation of a real program changes nothing of what it does.
-#[test]
-fn the_closure_compiler_with_every_allocation_tracked() {
-    let Some(reference) = closure(any_jvm(), "cpu=samples,file=x.txt") else {
+fn javac_on_hundreds_of_files(jvm: &Jvm) {
+    let Some(text) = javac(jvm, &options("a", "x.txt")) else {
         return;
     };
-    for jvm in jvms() {
-        let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
-        let run = closure(jvm, options).expect("as before");
-        assert_eq!(
-            run.read("out.js"),
-            reference.read("out.js"),
-            "{}",
-            jvm.feature
-        );
-        let profile = Profile::parse(&run.checked_text("x.hprof"));
-        let sites = profile.one_sites();
-        let allocated: u64 = sites.rows.iter().map(|row| row.allocated).sum();
-        let seen_made = |row: &&Site| row.trace != 300_000;
-        let by_its_code: u64 = sites
-            .rows
-            .iter()
-            .filter(seen_made)
-            .map(|row| row.allocated)
-            .sum();
-        println!(
-            "{}: {allocated} objects, {by_its_code} with a trace",
-            jvm.feature
-        );
-        assert!(allocated > 7_000_000, "{}: {allocated}", jvm.feature);
-        assert!(
-            by_its_code as f64 / allocated as f64 > 0.99,
-            "{}: {by_its_code}",
-            jvm.feature
-        );
-        let nodes = |row: &&Site| row.class == "com.google.javascript.rhino.Node" && row.live > 0;
-        assert!(
-            sites.rows.iter().any(|row| nodes(&row)),
-            "{}: the tree is alive",
-            jvm.feature
-        );
-    }
+    let binary = javac(jvm, &options("b", "x.hprof")).expect("as before");
+    compare(jvm, "javac", &text, &binary);
 }
 
-#[test]
-fn the_closure_compiler() {
-    for jvm in jvms() {
-        let Some(text) = closure(jvm, &options("a", "x.txt")) else {
-            return;
-        };
-        let binary = closure(jvm, &options("b", "x.hprof")).expect("as before");
-        compare(jvm, "closure", &text, &binary);
-    }
+on_every_jvm!(the_closure_compiler_with_every_allocation_tracked);
+
+/// Tracking every allocation of a real program changes nothing of what it does.
+fn the_closure_compiler_with_every_allocation_tracked(jvm: &Jvm) {
+    /// What it makes of `lodash.js`, on any JVM.
+    static REFERENCE: LazyLock<Option<String>> =
+        LazyLock::new(|| Some(closure(any_jvm(), "cpu=samples,file=x.txt")?.read("out.js")));
+    let Some(reference) = &*REFERENCE else {
+        return;
+    };
+    let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
+    let run = closure(jvm, options).expect("as before");
+    assert_eq!(run.read("out.js"), *reference, "{}", jvm.feature);
+    let profile = Profile::parse(&run.checked_text("x.hprof"));
+    let sites = profile.one_sites();
+    let allocated: u64 = sites.rows.iter().map(|row| row.allocated).sum();
+    let seen_made = |row: &&Site| row.trace != 300_000;
+    let by_its_code: u64 = sites
+        .rows
+        .iter()
+        .filter(seen_made)
+        .map(|row| row.allocated)
+        .sum();
+    println!(
+        "{}: {allocated} objects, {by_its_code} with a trace",
+        jvm.feature
+    );
+    assert!(allocated > 7_000_000, "{}: {allocated}", jvm.feature);
+    assert!(
+        by_its_code as f64 / allocated as f64 > 0.99,
+        "{}: {by_its_code}",
+        jvm.feature
+    );
+    let nodes = |row: &&Site| row.class == "com.google.javascript.rhino.Node" && row.live > 0;
+    assert!(
+        sites.rows.iter().any(|row| nodes(&row)),
+        "{}: the tree is alive",
+        jvm.feature
+    );
+}
+
+on_every_jvm!(the_closure_compiler);
+
+fn the_closure_compiler(jvm: &Jvm) {
+    let Some(text) = closure(jvm, &options("a", "x.txt")) else {
+        return;
+    };
+    let binary = closure(jvm, &options("b", "x.hprof")).expect("as before");
+    compare(jvm, "closure", &text, &binary);
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use hprof_format::{Item, Line, Reader, Record};
 
-use crate::harness::{Program, any_jvm, jvms};
+use crate::harness::{Jvm, Program, any_jvm};
 use crate::profile::Profile;
 
 fn profile(jvm: &crate::harness::Jvm, options: &str, name: &str) -> Profile {
@@ -15,69 +15,67 @@ fn profile(jvm: &crate::harness::Jvm, options: &str, name: &str) -> Profile {
 /// The share of the whole by which a method may miss its truth.
 const TOLERANCE: f64 = 0.10;
 
-#[test]
-fn methods_share_as_they_use_and_a_blocked_thread_gets_nothing() {
-    for jvm in jvms() {
-        let profile = profile(jvm, "interval=5", "Spin");
-        let (hot, warm) = (profile.share("Spin.hot"), profile.share("Spin.warm"));
-        println!("{}: hot {hot:.3}, warm {warm:.3}", jvm.feature);
-        assert!(
-            (hot - 0.75).abs() <= TOLERANCE,
-            "{}: hot {hot}",
+on_every_jvm!(methods_share_as_they_use_and_a_blocked_thread_gets_nothing);
+
+fn methods_share_as_they_use_and_a_blocked_thread_gets_nothing(jvm: &Jvm) {
+    let profile = profile(jvm, "interval=5", "Spin");
+    let (hot, warm) = (profile.share("Spin.hot"), profile.share("Spin.warm"));
+    println!("{}: hot {hot:.3}, warm {warm:.3}", jvm.feature);
+    assert!(
+        (hot - 0.75).abs() <= TOLERANCE,
+        "{}: hot {hot}",
+        jvm.feature
+    );
+    assert!(
+        (warm - 0.25).abs() <= TOLERANCE,
+        "{}: warm {warm}",
+        jvm.feature
+    );
+    let in_accept = profile.samples().rows.iter().filter(|row| {
+        profile.traces[&row.trace]
+            .frames
+            .iter()
+            .any(|frame| frame.contains("ServerSocket.accept("))
+    });
+    assert_eq!(
+        in_accept.count(),
+        0,
+        "{}: a thread blocked in accept uses no CPU",
+        jvm.feature
+    );
+}
+
+on_every_jvm!(threads_are_charged_for_the_cpu_time_they_used);
+
+fn threads_are_charged_for_the_cpu_time_they_used(jvm: &Jvm) {
+    let run = Program::new(
+        jvm,
+        "cpu=samples,thread=y,interval=10,file=x.txt",
+        "TwoBusy",
+    )
+    .run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    for thread in ["left", "right"] {
+        let (charged, used) = (
+            f64::from(profile.count_of_thread(thread)) * 10.0,
+            run.printed(thread),
+        );
+        println!(
+            "{}: {thread} charged {charged} ms, used {used} ms",
             jvm.feature
         );
         assert!(
-            (warm - 0.25).abs() <= TOLERANCE,
-            "{}: warm {warm}",
-            jvm.feature
-        );
-        let in_accept = profile.samples().rows.iter().filter(|row| {
-            profile.traces[&row.trace]
-                .frames
-                .iter()
-                .any(|frame| frame.contains("ServerSocket.accept("))
-        });
-        assert_eq!(
-            in_accept.count(),
-            0,
-            "{}: a thread blocked in accept uses no CPU",
+            (charged - used).abs() <= 40.0,
+            "{}: {thread}: {charged} for {used} ms",
             jvm.feature
         );
     }
-}
-
-#[test]
-fn threads_are_charged_for_the_cpu_time_they_used() {
-    for jvm in jvms() {
-        let run = Program::new(
-            jvm,
-            "cpu=samples,thread=y,interval=10,file=x.txt",
-            "TwoBusy",
-        )
-        .run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        for thread in ["left", "right"] {
-            let (charged, used) = (
-                f64::from(profile.count_of_thread(thread)) * 10.0,
-                run.printed(thread),
-            );
-            println!(
-                "{}: {thread} charged {charged} ms, used {used} ms",
-                jvm.feature
-            );
-            assert!(
-                (charged - used).abs() <= 40.0,
-                "{}: {thread}: {charged} for {used} ms",
-                jvm.feature
-            );
-        }
-        for idle in 0..10 {
-            assert!(
-                profile.count_of_thread(&format!("idle-{idle}")) <= 1,
-                "{}: idle-{idle}",
-                jvm.feature
-            );
-        }
+    for idle in 0..10 {
+        assert!(
+            profile.count_of_thread(&format!("idle-{idle}")) <= 1,
+            "{}: idle-{idle}",
+            jvm.feature
+        );
     }
 }
 
@@ -97,35 +95,34 @@ fn the_interval_is_cpu_time_a_sample() {
     }
 }
 
-#[test]
-fn two_lines_of_a_method_are_two_rows_and_without_line_numbers_one() {
-    for jvm in jvms() {
-        let with = profile(jvm, "interval=5", "Lines");
-        for line in ["\tLines.work(Lines.java:14)", "\tLines.work(Lines.java:15)"] {
-            let rows = with
-                .samples()
-                .rows
-                .iter()
-                .filter(|row| with.traces[&row.trace].frames[0] == line[1..]);
-            assert_eq!(rows.count(), 1, "{}: one row for {line}", jvm.feature);
-        }
-        let without = profile(jvm, "interval=5,lineno=n", "Lines");
-        let rows: Vec<_> = without
+on_every_jvm!(two_lines_of_a_method_are_two_rows_and_without_line_numbers_one);
+
+fn two_lines_of_a_method_are_two_rows_and_without_line_numbers_one(jvm: &Jvm) {
+    let with = profile(jvm, "interval=5", "Lines");
+    for line in ["\tLines.work(Lines.java:14)", "\tLines.work(Lines.java:15)"] {
+        let rows = with
             .samples()
             .rows
             .iter()
-            .filter(|row| row.method == "Lines.work")
-            .collect();
-        assert_eq!(rows.len(), 1, "{}", jvm.feature);
-        let frames = &without.traces[&rows[0].trace].frames;
-        assert_eq!(
-            frames[..],
-            [
-                "Lines.work(Lines.java:Unknown line)",
-                "Lines.main(Lines.java:Unknown line)"
-            ]
-        );
+            .filter(|row| with.traces[&row.trace].frames[0] == line[1..]);
+        assert_eq!(rows.count(), 1, "{}: one row for {line}", jvm.feature);
     }
+    let without = profile(jvm, "interval=5,lineno=n", "Lines");
+    let rows: Vec<_> = without
+        .samples()
+        .rows
+        .iter()
+        .filter(|row| row.method == "Lines.work")
+        .collect();
+    assert_eq!(rows.len(), 1, "{}", jvm.feature);
+    let frames = &without.traces[&rows[0].trace].frames;
+    assert_eq!(
+        frames[..],
+        [
+            "Lines.work(Lines.java:Unknown line)",
+            "Lines.main(Lines.java:Unknown line)"
+        ]
+    );
 }
 
 #[test]
@@ -164,63 +161,61 @@ fn the_cutoff_leaves_out_rows_but_not_their_samples() {
     assert!(samples.rows[0].count < samples.total);
 }
 
-#[test]
-fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text() {
-    for jvm in jvms() {
-        let options = "cpu=samples,interval=1,depth=8,format=b,file=x.hprof";
-        let run = Program::new(jvm, options, "ShortThreads").run_well();
-        let mut reader = Reader::new(File::open(run.path("x.hprof")).expect("it was written"))
-            .expect("a profile");
-        let mut native = false;
-        while let Some(entry) = reader.read().expect("a sound profile") {
-            native |= matches!(
-                entry.item,
-                Item::Record(Record::Frame {
-                    line: Line::Native,
-                    ..
-                })
-            );
-        }
-        assert!(native, "{}", jvm.feature);
+on_every_jvm!(native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text);
 
-        let (_, text, _) = run.hprof("text", "x.hprof");
-        let profile = Profile::parse(&text);
-        let lines: Vec<&str> = profile
-            .traces
-            .values()
-            .flat_map(|trace| &trace.frames)
-            .filter_map(|frame| frame.strip_suffix(')')?.rsplit_once(':'))
-            .map(|(_, line)| line)
-            .collect();
-        assert!(lines.contains(&"Unknown line"), "{}", jvm.feature);
-        let known = |line: &&str| *line == "Unknown line" || line.parse::<u32>().is_ok();
-        assert!(lines.iter().all(known), "{}: {lines:?}", jvm.feature);
+fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text(jvm: &Jvm) {
+    let options = "cpu=samples,interval=1,depth=8,format=b,file=x.hprof";
+    let run = Program::new(jvm, options, "ShortThreads").run_well();
+    let mut reader =
+        Reader::new(File::open(run.path("x.hprof")).expect("it was written")).expect("a profile");
+    let mut native = false;
+    while let Some(entry) = reader.read().expect("a sound profile") {
+        native |= matches!(
+            entry.item,
+            Item::Record(Record::Frame {
+                line: Line::Native,
+                ..
+            })
+        );
     }
+    assert!(native, "{}", jvm.feature);
+
+    let (_, text, _) = run.hprof("text", "x.hprof");
+    let profile = Profile::parse(&text);
+    let lines: Vec<&str> = profile
+        .traces
+        .values()
+        .flat_map(|trace| &trace.frames)
+        .filter_map(|frame| frame.strip_suffix(')')?.rsplit_once(':'))
+        .map(|(_, line)| line)
+        .collect();
+    assert!(lines.contains(&"Unknown line"), "{}", jvm.feature);
+    let known = |line: &&str| *line == "Unknown line" || line.parse::<u32>().is_ok();
+    assert!(lines.iter().all(known), "{}: {lines:?}", jvm.feature);
 }
 
-#[test]
-fn a_virtual_threads_samples_show_its_own_frames() {
-    for jvm in jvms().iter().filter(|jvm| jvm.feature >= 21) {
-        let profile = profile(jvm, "depth=60", "VirtualThreads21");
-        let share = profile.share("VirtualThreads21.burn");
-        println!("{}: burn {share:.3}", jvm.feature);
-        assert!(share > 0.7, "{}: {:?}", jvm.feature, profile.methods());
-        let row = profile
-            .samples()
-            .rows
-            .iter()
-            .find(|row| row.method == "VirtualThreads21.burn")
-            .expect("a row");
-        let frames = &profile.traces[&row.trace].frames;
-        let position = |method: &str| frames.iter().position(|frame| frame.starts_with(method));
-        let (own, carrier) = (
-            position("java.lang.VirtualThread.run("),
-            position("java.util.concurrent.ForkJoinPool"),
-        );
-        assert!(
-            own.is_some() && own < carrier,
-            "{}: the carrier's frames come last: {frames:?}",
-            jvm.feature
-        );
-    }
+on_every_jvm!(a_virtual_threads_samples_show_its_own_frames from 21);
+
+fn a_virtual_threads_samples_show_its_own_frames(jvm: &Jvm) {
+    let profile = profile(jvm, "depth=60", "VirtualThreads21");
+    let share = profile.share("VirtualThreads21.burn");
+    println!("{}: burn {share:.3}", jvm.feature);
+    assert!(share > 0.7, "{}: {:?}", jvm.feature, profile.methods());
+    let row = profile
+        .samples()
+        .rows
+        .iter()
+        .find(|row| row.method == "VirtualThreads21.burn")
+        .expect("a row");
+    let frames = &profile.traces[&row.trace].frames;
+    let position = |method: &str| frames.iter().position(|frame| frame.starts_with(method));
+    let (own, carrier) = (
+        position("java.lang.VirtualThread.run("),
+        position("java.util.concurrent.ForkJoinPool"),
+    );
+    assert!(
+        own.is_some() && own < carrier,
+        "{}: the carrier's frames come last: {frames:?}",
+        jvm.feature
+    );
 }

@@ -2,131 +2,128 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{Program, jvms};
+use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-#[test]
-fn two_thousand_short_threads() {
-    for jvm in jvms() {
-        let run = Program::new(
-            jvm,
-            "cpu=samples,thread=y,interval=10,file=x.txt",
-            "ShortThreads",
-        )
-        .run_well();
-        assert!(run.stdout.contains("threads 2000"));
-        let profile = Profile::parse(&run.read("x.txt"));
-        let short: BTreeSet<u32> = profile
+on_every_jvm!(two_thousand_short_threads);
+
+fn two_thousand_short_threads(jvm: &Jvm) {
+    let run = Program::new(
+        jvm,
+        "cpu=samples,thread=y,interval=10,file=x.txt",
+        "ShortThreads",
+    )
+    .run_well();
+    assert!(run.stdout.contains("threads 2000"));
+    let profile = Profile::parse(&run.read("x.txt"));
+    let short: BTreeSet<u32> = profile
+        .threads
+        .iter()
+        .filter(|thread| thread.name.starts_with("short-"))
+        .map(|thread| thread.id)
+        .collect();
+    assert_eq!(short.len(), 2_000, "{}", jvm.feature);
+    let ended: BTreeSet<u32> = profile.ended.iter().copied().collect();
+    assert_eq!(
+        ended.len(),
+        profile.ended.len(),
+        "{}: each ends once",
+        jvm.feature
+    );
+    assert!(short.is_subset(&ended), "{}", jvm.feature);
+
+    // None of them lives for an interval, and together they are charged for what they used all the same.
+    let rows = profile.samples().rows.iter();
+    let of_short = rows.filter(|row| {
+        profile.traces[&row.trace]
+            .thread
+            .is_some_and(|id| short.contains(&id))
+    });
+    let charged = f64::from(of_short.map(|row| row.count).sum::<u32>() * 10);
+    let used = run.printed("cpu_ms");
+    println!("{}: charged {charged} ms, used {used} ms", jvm.feature);
+    assert!(
+        (charged / used - 1.0).abs() < 0.25,
+        "{}: charged {charged} ms, used {used} ms",
+        jvm.feature
+    );
+}
+
+on_every_jvm!(main_is_the_first_and_no_thread_is_ours);
+
+fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
+    let run = Program::new(jvm, "cpu=samples,file=x.txt", "Hello").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert_eq!(
+        (
+            profile.threads[0].id,
+            &*profile.threads[0].name,
+            &*profile.threads[0].group
+        ),
+        (200_001, "main", "main")
+    );
+    let names: Vec<&str> = profile.threads.iter().map(|thread| &*thread.name).collect();
+    assert!(
+        !names.iter().any(|name| name.starts_with("HPROF")),
+        "{names:?}"
+    );
+    for system in ["Reference Handler", "Finalizer", "Signal Dispatcher"] {
+        let found: Vec<_> = profile
             .threads
             .iter()
-            .filter(|thread| thread.name.starts_with("short-"))
-            .map(|thread| thread.id)
+            .filter(|thread| thread.name == system)
             .collect();
-        assert_eq!(short.len(), 2_000, "{}", jvm.feature);
-        let ended: BTreeSet<u32> = profile.ended.iter().copied().collect();
-        assert_eq!(
-            ended.len(),
-            profile.ended.len(),
-            "{}: each ends once",
-            jvm.feature
-        );
-        assert!(short.is_subset(&ended), "{}", jvm.feature);
-
-        // None of them lives for an interval, and together they are charged for what they used all the same.
-        let rows = profile.samples().rows.iter();
-        let of_short = rows.filter(|row| {
-            profile.traces[&row.trace]
-                .thread
-                .is_some_and(|id| short.contains(&id))
-        });
-        let charged = f64::from(of_short.map(|row| row.count).sum::<u32>() * 10);
-        let used = run.printed("cpu_ms");
-        println!("{}: charged {charged} ms, used {used} ms", jvm.feature);
         assert!(
-            (charged / used - 1.0).abs() < 0.25,
-            "{}: charged {charged} ms, used {used} ms",
+            found.len() == 1 && found[0].group == "system",
+            "{}: {system}: {found:?}",
             jvm.feature
         );
     }
+    let ids: BTreeSet<u32> = profile.threads.iter().map(|thread| thread.id).collect();
+    assert_eq!(
+        ids.len(),
+        profile.threads.len(),
+        "{}: each is announced once",
+        jvm.feature
+    );
 }
 
-#[test]
-fn main_is_the_first_and_no_thread_is_ours() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "cpu=samples,file=x.txt", "Hello").run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert_eq!(
-            (
-                profile.threads[0].id,
-                &*profile.threads[0].name,
-                &*profile.threads[0].group
-            ),
-            (200_001, "main", "main")
-        );
-        let names: Vec<&str> = profile.threads.iter().map(|thread| &*thread.name).collect();
+on_every_jvm!(names_of_any_kind_survive);
+
+fn names_of_any_kind_survive(jvm: &Jvm) {
+    let run = Program::new(jvm, "cpu=samples,thread=y,file=x.txt", "Names").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    // Control characters cannot forge a line of the text format.
+    for name in [
+        "say \"hi\"",
+        "back\\slash",
+        "two?lines",
+        "a?tab",
+        "gr\u{fc}\u{df} dich \u{65e5}\u{672c}",
+        "smile \u{1f600} end",
+    ] {
         assert!(
-            !names.iter().any(|name| name.starts_with("HPROF")),
-            "{names:?}"
-        );
-        for system in ["Reference Handler", "Finalizer", "Signal Dispatcher"] {
-            let found: Vec<_> = profile
-                .threads
-                .iter()
-                .filter(|thread| thread.name == system)
-                .collect();
-            assert!(
-                found.len() == 1 && found[0].group == "system",
-                "{}: {system}: {found:?}",
-                jvm.feature
-            );
-        }
-        let ids: BTreeSet<u32> = profile.threads.iter().map(|thread| thread.id).collect();
-        assert_eq!(
-            ids.len(),
-            profile.threads.len(),
-            "{}: each is announced once",
-            jvm.feature
+            profile.count_of_thread(name) > 0,
+            "{}: {name:?} in {:?}",
+            jvm.feature,
+            profile.threads
         );
     }
-}
+    assert!(
+        profile.count("Names.gr\u{fc}\u{df}e") > 0,
+        "{}",
+        jvm.feature
+    );
 
-#[test]
-fn names_of_any_kind_survive() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "cpu=samples,thread=y,file=x.txt", "Names").run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        // Control characters cannot forge a line of the text format.
-        for name in [
-            "say \"hi\"",
-            "back\\slash",
-            "two?lines",
-            "a?tab",
-            "gr\u{fc}\u{df} dich \u{65e5}\u{672c}",
-            "smile \u{1f600} end",
-        ] {
-            assert!(
-                profile.count_of_thread(name) > 0,
-                "{}: {name:?} in {:?}",
-                jvm.feature,
-                profile.threads
-            );
-        }
-        assert!(
-            profile.count("Names.gr\u{fc}\u{df}e") > 0,
-            "{}",
-            jvm.feature
-        );
-
-        let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof", "Names").run_well();
-        let bytes = std::fs::read(run.path("x.hprof")).expect("the file");
-        let holds = |text: &str| {
-            bytes
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
-        };
-        assert!(
-            holds("two\nlines") && holds("smile \u{1f600} end"),
-            "the binary format keeps them as UTF-8"
-        );
-    }
+    let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof", "Names").run_well();
+    let bytes = std::fs::read(run.path("x.hprof")).expect("the file");
+    let holds = |text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    assert!(
+        holds("two\nlines") && holds("smile \u{1f600} end"),
+        "the binary format keeps them as UTF-8"
+    );
 }

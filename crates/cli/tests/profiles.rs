@@ -307,6 +307,11 @@ fn packagers_get_completions_and_manual_pages() {
     assert!(page.contains("hprof\\-top"), "{page}");
 }
 
+/// Says that something is not tested, past libtest, which keeps what a test prints.
+fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
 /// A tool that other tests need too, from the environment or the path; a test without it says so.
 fn tool(variable: &str, command: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
@@ -318,7 +323,9 @@ fn tool(variable: &str, command: &str) -> Option<PathBuf> {
         .expect("a shell");
     let path = text(&found.stdout).trim().to_owned();
     if path.is_empty() {
-        println!("skipped: ${variable} is not set and there is no {command}");
+        skip(&format!(
+            "tests of {command}: ${variable} is not set and there is none"
+        ));
         return None;
     }
     Some(path.into())
@@ -363,7 +370,9 @@ fn speedscope_accepts_what_is_exported() {
         tool("HPROF_NODE", "node"),
         std::env::var_os("HPROF_SPEEDSCOPE"),
     ) else {
-        println!("skipped: $HPROF_SPEEDSCOPE or node could not be had");
+        skip(
+            "checking exported profiles by speedscope's schema: $HPROF_SPEEDSCOPE or node could not be had",
+        );
         return;
     };
     let directory = directory("speedscope");

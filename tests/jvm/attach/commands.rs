@@ -4,111 +4,107 @@ use std::fs;
 use std::process::Command;
 
 use super::{EXACT, busy, end, go, made, profile, steps, text};
-use crate::harness::{Program, agent, any_jvm, cli, jvms};
+use crate::harness::{Jvm, Program, agent, any_jvm, cli};
 use crate::profile::Profile;
 
-#[test]
-fn the_status_says_what_is_going_on() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:1"]);
-        let none = run.hprof_well("status", &[]);
-        assert_eq!(
-            none,
-            format!(
-                "no profile is running in process {}, the agent is not there",
-                run.id()
-            )
-        );
-        let output = run.path("x.txt");
-        let output = fs::canonicalize(output.parent().expect("a folder"))
-            .expect("it")
-            .join("x.txt");
-        let started = run.hprof_well("attach", &["cpu=samples,verbose=n,file=x.txt"]);
-        assert_eq!(started, format!("profiling into {}", output.display()));
-        let status = run.hprof_well("status", &[]);
-        assert!(status.starts_with("profiling for "), "{status}");
-        let what = format!(
-            " s into {} (cpu=samples,verbose=n,file=x.txt)",
-            output.display()
-        );
-        assert!(status.contains(&what), "{status}");
-        assert!(
-            run.hprof_well("dump", &[])
-                .starts_with("dumped; profiling for ")
-        );
-        let stopped = run.hprof_well("stop", &[]);
-        assert_eq!(
-            stopped,
-            format!("stopped; the profile is in {}", output.display())
-        );
-        let status = run.hprof_well("status", &[]);
-        assert!(status.starts_with("no profile is running; "), "{status}");
-        go(&run, 1);
-        end(run);
-    }
+on_every_jvm!(the_status_says_what_is_going_on);
+
+fn the_status_says_what_is_going_on(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1"]);
+    let none = run.hprof_well("status", &[]);
+    assert_eq!(
+        none,
+        format!(
+            "no profile is running in process {}, the agent is not there",
+            run.id()
+        )
+    );
+    let output = run.path("x.txt");
+    let output = fs::canonicalize(output.parent().expect("a folder"))
+        .expect("it")
+        .join("x.txt");
+    let started = run.hprof_well("attach", &["cpu=samples,verbose=n,file=x.txt"]);
+    assert_eq!(started, format!("profiling into {}", output.display()));
+    let status = run.hprof_well("status", &[]);
+    assert!(status.starts_with("profiling for "), "{status}");
+    let what = format!(
+        " s into {} (cpu=samples,verbose=n,file=x.txt)",
+        output.display()
+    );
+    assert!(status.contains(&what), "{status}");
+    assert!(
+        run.hprof_well("dump", &[])
+            .starts_with("dumped; profiling for ")
+    );
+    let stopped = run.hprof_well("stop", &[]);
+    assert_eq!(
+        stopped,
+        format!("stopped; the profile is in {}", output.display())
+    );
+    let status = run.hprof_well("status", &[]);
+    assert!(status.starts_with("no profile is running; "), "{status}");
+    go(&run, 1);
+    end(run);
 }
 
-#[test]
-fn a_profile_from_the_start_can_be_stopped_and_another_started() {
-    for jvm in jvms() {
-        let program = Program::java(jvm, "cpu=samples,verbose=n,file=a.txt", &[]);
-        let run = program
-            .program("attach", "Steps")
-            .args(["busy:400", "make:99"])
-            .start();
-        run.wait_for_output("ready");
-        go(&run, 1);
-        run.hprof_well("stop", &[]);
-        run.hprof_well("attach", &[&format!("{EXACT}b.txt")]);
-        go(&run, 2);
-        run.hprof_well("stop", &[]);
-        let (first, second) = (profile(&run, "a.txt"), profile(&run, "b.txt"));
-        end(run);
-        assert!(busy(&first, first.samples()) > 0.5, "{}", jvm.feature);
-        assert!(first.threads.iter().any(|thread| thread.name == "main"));
-        assert!(second.threads.iter().any(|thread| thread.name == "main"));
-        assert_eq!(
-            made(&second, "Steps$Thing", "Steps.make"),
-            99,
-            "{}",
-            jvm.feature
-        );
-    }
+on_every_jvm!(a_profile_from_the_start_can_be_stopped_and_another_started);
+
+fn a_profile_from_the_start_can_be_stopped_and_another_started(jvm: &Jvm) {
+    let program = Program::java(jvm, "cpu=samples,verbose=n,file=a.txt", &[]);
+    let run = program
+        .program("attach", "Steps")
+        .args(["busy:400", "make:99"])
+        .start();
+    run.wait_for_output("ready");
+    go(&run, 1);
+    run.hprof_well("stop", &[]);
+    run.hprof_well("attach", &[&format!("{EXACT}b.txt")]);
+    go(&run, 2);
+    run.hprof_well("stop", &[]);
+    let (first, second) = (profile(&run, "a.txt"), profile(&run, "b.txt"));
+    end(run);
+    assert!(busy(&first, first.samples()) > 0.5, "{}", jvm.feature);
+    assert!(first.threads.iter().any(|thread| thread.name == "main"));
+    assert!(second.threads.iter().any(|thread| thread.name == "main"));
+    assert_eq!(
+        made(&second, "Steps$Thing", "Steps.make"),
+        99,
+        "{}",
+        jvm.feature
+    );
 }
 
-#[test]
-fn attaching_is_no_request_for_a_dump() {
-    for jvm in jvms() {
-        let program = Program::java(jvm, "cpu=samples,file=x.txt", &[]);
-        let run = program.program("attach", "Steps").arg("make:1").start();
-        run.wait_for_output("ready");
-        // The first request has the VM open its socket, by SIGQUIT.
-        run.hprof_well("status", &[]);
-        go(&run, 1);
-        let run = end(run);
-        assert!(!run.stdout.contains("Full thread dump"), "{}", run.stdout);
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert_eq!(profile.dumps.len(), 1, "{}: that at the end", jvm.feature);
-    }
+on_every_jvm!(attaching_is_no_request_for_a_dump);
+
+fn attaching_is_no_request_for_a_dump(jvm: &Jvm) {
+    let program = Program::java(jvm, "cpu=samples,file=x.txt", &[]);
+    let run = program.program("attach", "Steps").arg("make:1").start();
+    run.wait_for_output("ready");
+    // The first request has the VM open its socket, by SIGQUIT.
+    run.hprof_well("status", &[]);
+    go(&run, 1);
+    let run = end(run);
+    assert!(!run.stdout.contains("Full thread dump"), "{}", run.stdout);
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert_eq!(profile.dumps.len(), 1, "{}: that at the end", jvm.feature);
 }
 
-#[test]
-fn sigquit_dumps_while_a_profile_runs_and_only_then() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:5", "make:6"]);
-        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
-        go(&run, 1);
-        run.send("QUIT");
-        run.wait_until(|| text(&run, "x.txt").contains("SITES END"));
-        run.hprof_well("stop", &[]);
-        let whole = text(&run, "x.txt");
-        run.send("QUIT");
-        run.wait_until(|| run.output("stdout").matches("Full thread dump").count() == 2);
-        go(&run, 2);
-        assert_eq!(text(&run, "x.txt"), whole, "{}", jvm.feature);
-        end(run);
-        assert_eq!(Profile::parse(&whole).sites.len(), 2, "{}", jvm.feature);
-    }
+on_every_jvm!(sigquit_dumps_while_a_profile_runs_and_only_then);
+
+fn sigquit_dumps_while_a_profile_runs_and_only_then(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:5", "make:6"]);
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    go(&run, 1);
+    run.send("QUIT");
+    run.wait_until(|| text(&run, "x.txt").contains("SITES END"));
+    run.hprof_well("stop", &[]);
+    let whole = text(&run, "x.txt");
+    run.send("QUIT");
+    run.wait_until(|| run.output("stdout").matches("Full thread dump").count() == 2);
+    go(&run, 2);
+    assert_eq!(text(&run, "x.txt"), whole, "{}", jvm.feature);
+    end(run);
+    assert_eq!(Profile::parse(&whole).sites.len(), 2, "{}", jvm.feature);
 }
 
 #[test]
@@ -167,28 +163,27 @@ fn the_command_finds_the_library_that_came_with_it() {
     }
 }
 
-#[test]
-fn the_list_names_the_program_and_whether_it_has_the_agent() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:1"]);
-        let entry = || {
-            let list = Command::new(cli()).arg("list").output().expect("hprof");
-            let list = String::from_utf8(list.stdout).expect("UTF-8");
-            let id = run.id().to_string();
-            let mut lines = list
-                .lines()
-                .map(|line| line.split_whitespace().map(str::to_owned));
-            let entry = lines
-                .find_map(|mut words| (words.next()? == id).then(|| words.collect::<Vec<_>>()));
-            entry.unwrap_or_else(|| panic!("{id} is missing: {list}"))
-        };
-        let before = entry();
-        let version = jvm.feature.to_string();
-        assert!(before[0].starts_with(&version), "{before:?}");
-        assert_eq!(before[1..], ["-", "Steps", "make:1"]);
-        run.hprof_well("attach", &["cpu=samples,file=x.txt"]);
-        assert_eq!(entry()[1..], ["yes", "Steps", "make:1"]);
-        go(&run, 1);
-        end(run);
-    }
+on_every_jvm!(the_list_names_the_program_and_whether_it_has_the_agent);
+
+fn the_list_names_the_program_and_whether_it_has_the_agent(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1"]);
+    let entry = || {
+        let list = Command::new(cli()).arg("list").output().expect("hprof");
+        let list = String::from_utf8(list.stdout).expect("UTF-8");
+        let id = run.id().to_string();
+        let mut lines = list
+            .lines()
+            .map(|line| line.split_whitespace().map(str::to_owned));
+        let entry =
+            lines.find_map(|mut words| (words.next()? == id).then(|| words.collect::<Vec<_>>()));
+        entry.unwrap_or_else(|| panic!("{id} is missing: {list}"))
+    };
+    let before = entry();
+    let version = jvm.feature.to_string();
+    assert!(before[0].starts_with(&version), "{before:?}");
+    assert_eq!(before[1..], ["-", "Steps", "make:1"]);
+    run.hprof_well("attach", &["cpu=samples,file=x.txt"]);
+    assert_eq!(entry()[1..], ["yes", "Steps", "make:1"]);
+    go(&run, 1);
+    end(run);
 }

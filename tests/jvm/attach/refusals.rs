@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{EXACT, end, go, made, profile, steps, without_warning};
-use crate::harness::{Running, agent, any_jvm, cli, jdks, jvms};
+use crate::harness::{Jvm, Running, agent, any_jdk, any_jvm, cli};
 
 /// What `hprof` says when it refuses.
 fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
@@ -14,71 +14,69 @@ fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
     text
 }
 
-#[test]
-fn commands_at_the_wrong_time_change_nothing() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:10", "make:20"]);
-        for verb in ["dump", "stop"] {
-            let nobody = format!(
-                "hprof: no profile is running in process {}, the agent is not there",
-                run.id()
-            );
-            assert_eq!(refusal(&run, verb, &[]), nobody);
-        }
-        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
-        go(&run, 1);
-        let running = refusal(&run, "attach", &["cpu=samples,file=y.txt"]);
-        assert!(running.starts_with("hprof: profiling for "), "{running}");
-        assert!(
-            running.ends_with(" already; 'stop' comes first"),
-            "{running}"
+on_every_jvm!(commands_at_the_wrong_time_change_nothing);
+
+fn commands_at_the_wrong_time_change_nothing(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:10", "make:20"]);
+    for verb in ["dump", "stop"] {
+        let nobody = format!(
+            "hprof: no profile is running in process {}, the agent is not there",
+            run.id()
         );
-        go(&run, 2);
-        run.hprof_well("stop", &[]);
-        for verb in ["dump", "stop"] {
-            assert_eq!(refusal(&run, verb, &[]), "hprof: no profile is running");
-        }
-        let profile = profile(&run, "x.txt");
-        let run = end(run);
-        assert_eq!(
-            made(&profile, "Steps$Thing", "Steps.make"),
-            30,
-            "{}",
-            jvm.feature
-        );
-        assert!(!run.files().contains(&"y.txt".to_owned()));
-        assert_eq!(
-            without_warning(&run.stderr),
-            "",
-            "what was refused is told to who asked"
-        );
+        assert_eq!(refusal(&run, verb, &[]), nobody);
     }
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    go(&run, 1);
+    let running = refusal(&run, "attach", &["cpu=samples,file=y.txt"]);
+    assert!(running.starts_with("hprof: profiling for "), "{running}");
+    assert!(
+        running.ends_with(" already; 'stop' comes first"),
+        "{running}"
+    );
+    go(&run, 2);
+    run.hprof_well("stop", &[]);
+    for verb in ["dump", "stop"] {
+        assert_eq!(refusal(&run, verb, &[]), "hprof: no profile is running");
+    }
+    let profile = profile(&run, "x.txt");
+    let run = end(run);
+    assert_eq!(
+        made(&profile, "Steps$Thing", "Steps.make"),
+        30,
+        "{}",
+        jvm.feature
+    );
+    assert!(!run.files().contains(&"y.txt".to_owned()));
+    assert_eq!(
+        without_warning(&run.stderr),
+        "",
+        "what was refused is told to who asked"
+    );
 }
 
-#[test]
-fn options_are_refused_and_the_program_goes_on() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:10"]);
-        let cases = [
-            ("cpu=fast", "option cpu=fast: must be "),
-            ("cpu=samples,file=/nowhere/x", "option file=/nowhere/x: "),
-            ("speed=9", "unknown option speed=9"),
-        ];
-        for (options, message) in cases {
-            let refused = refusal(&run, "attach", &[options]);
-            assert!(
-                refused.starts_with(&format!("hprof: {message}")),
-                "{refused}"
-            );
-        }
-        let long = format!("cpu=samples,file={}", "x".repeat(1100));
-        assert!(refusal(&run, "attach", &[&long]).contains("takes no more than 1024"));
-        // Nothing of it stands in the way of one that is right.
-        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
-        go(&run, 1);
-        let run = end(run);
-        assert_eq!(run.files(), ["end", "go1", "x.txt"]);
+on_every_jvm!(options_are_refused_and_the_program_goes_on);
+
+fn options_are_refused_and_the_program_goes_on(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:10"]);
+    let cases = [
+        ("cpu=fast", "option cpu=fast: must be "),
+        ("cpu=samples,file=/nowhere/x", "option file=/nowhere/x: "),
+        ("speed=9", "unknown option speed=9"),
+    ];
+    for (options, message) in cases {
+        let refused = refusal(&run, "attach", &[options]);
+        assert!(
+            refused.starts_with(&format!("hprof: {message}")),
+            "{refused}"
+        );
     }
+    let long = format!("cpu=samples,file={}", "x".repeat(1100));
+    assert!(refusal(&run, "attach", &[&long]).contains("takes no more than 1024"));
+    // Nothing of it stands in the way of one that is right.
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    go(&run, 1);
+    let run = end(run);
+    assert_eq!(run.files(), ["end", "go1", "x.txt"]);
 }
 
 #[test]
@@ -99,27 +97,25 @@ fn who_is_no_jvm_is_named() {
     );
 }
 
-#[test]
-fn a_vm_that_lets_nobody_attach_is_left_alone() {
-    for jvm in jvms() {
-        let run = steps(jvm, &["-XX:+DisableAttachMechanism"], &["make:1"]);
-        let refused = refusal(&run, "attach", &["cpu=samples"]);
-        assert!(refused.contains("-XX:+DisableAttachMechanism"), "{refused}");
-        go(&run, 1);
-        let run = end(run);
-        assert_eq!(run.stdout, "ready\ndone 1\nend\n", "no thread dump");
-        assert_eq!(run.files(), ["end", "go1"]);
-    }
+on_every_jvm!(a_vm_that_lets_nobody_attach_is_left_alone);
+
+fn a_vm_that_lets_nobody_attach_is_left_alone(jvm: &Jvm) {
+    let run = steps(jvm, &["-XX:+DisableAttachMechanism"], &["make:1"]);
+    let refused = refusal(&run, "attach", &["cpu=samples"]);
+    assert!(refused.contains("-XX:+DisableAttachMechanism"), "{refused}");
+    go(&run, 1);
+    let run = end(run);
+    assert_eq!(run.stdout, "ready\ndone 1\nend\n", "no thread dump");
+    assert_eq!(run.files(), ["end", "go1"]);
 }
 
-#[test]
-fn a_vm_that_does_not_listen_to_signals_listens_all_the_same() {
-    for jvm in jvms() {
-        let run = steps(jvm, &["-Xrs"], &["make:1"]);
-        run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
-        go(&run, 1);
-        end(run);
-    }
+on_every_jvm!(a_vm_that_does_not_listen_to_signals_listens_all_the_same);
+
+fn a_vm_that_does_not_listen_to_signals_listens_all_the_same(jvm: &Jvm) {
+    let run = steps(jvm, &["-Xrs"], &["make:1"]);
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    go(&run, 1);
+    end(run);
 }
 
 #[test]
@@ -127,7 +123,7 @@ fn options_that_jcmd_has_cut_are_explained() {
     let run = steps(any_jvm(), &[], &["make:1"]);
     let command = "JVMTI.agent_load ";
     let said = run.jcmd(
-        jdks().next().expect("a JDK"),
+        any_jdk(),
         &format!("{command}{} cpu=samples", agent().display()),
     );
     assert!(said.contains("return code: -1"), "{said}");
@@ -136,19 +132,18 @@ fn options_that_jcmd_has_cut_are_explained() {
     end(run);
 }
 
-#[test]
-fn a_vm_that_refuses_agents_says_so() {
-    for jvm in jvms() {
-        let run = steps(jvm, &["-XX:-EnableDynamicAgentLoading"], &["make:1"]);
-        let refused = refusal(&run, "attach", &["cpu=samples"]);
-        assert!(
-            refused.contains("ynamic agent loading is not enabled"),
-            "{}: {refused}",
-            jvm.feature
-        );
-        go(&run, 1);
-        end(run);
-    }
+on_every_jvm!(a_vm_that_refuses_agents_says_so);
+
+fn a_vm_that_refuses_agents_says_so(jvm: &Jvm) {
+    let run = steps(jvm, &["-XX:-EnableDynamicAgentLoading"], &["make:1"]);
+    let refused = refusal(&run, "attach", &["cpu=samples"]);
+    assert!(
+        refused.contains("ynamic agent loading is not enabled"),
+        "{}: {refused}",
+        jvm.feature
+    );
+    go(&run, 1);
+    end(run);
 }
 
 #[test]

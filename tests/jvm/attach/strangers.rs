@@ -1,7 +1,6 @@
 //! Programs of other users, and in containers. Only root can make either, so for others these tests are skipped.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
@@ -9,19 +8,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{end, go, steps};
-use crate::harness::{Program, Running, agent, any_jvm, cli, jvms};
+use crate::harness::{Jvm, Program, Running, agent, any_jvm, cli, skip};
 
 fn is_root() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if !is_root {
-        skipped("programs of other users and in containers: only root can be somebody else");
+        skip("programs of other users and in containers: only root can be somebody else");
     }
     is_root
-}
-
-/// Said past the harness, which keeps what a test prints; `scripts/test` repeats it at its end.
-fn skipped(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
 /// A folder that everybody can read, with the command and the library in it.
@@ -65,37 +59,36 @@ fn another_users_program_is_out_of_reach() {
     end(run);
 }
 
-#[test]
-fn root_reaches_everybodys() {
+on_every_jvm!(root_reaches_everybodys);
+
+fn root_reaches_everybodys(jvm: &Jvm) {
     if !is_root() {
         return;
     }
     let folder = public();
     let library = folder.path().join("libhprof.so");
     let output = folder.path().join("x.txt");
-    for jvm in jvms() {
-        let program = Program::bare_java(jvm, &[])
-            .program("attach", "Steps")
-            .arg("make:1");
-        let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-        let run = program.behind(user).start();
-        if !starts(&run) {
-            skipped(&format!(
-                "a program of another user on {}: it may not read the JVM",
-                jvm.feature
-            ));
-            continue;
-        }
-        let options = format!("cpu=samples,verbose=n,file={}", output.display());
-        let (content, text) = hprof("attach", run.id(), &[&options], &library);
-        assert!(content, "{}: {text}", jvm.feature);
-        let (content, text) = hprof("stop", run.id(), &[], &library);
-        assert!(content, "{}: {text}", jvm.feature);
-        assert_eq!(fs::metadata(&output).expect("the profile").uid(), 65_534);
-        fs::remove_file(&output).expect("it is there");
-        go(&run, 1);
-        end(run);
+    let program = Program::bare_java(jvm, &[])
+        .program("attach", "Steps")
+        .arg("make:1");
+    let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let run = program.behind(user).start();
+    if !starts(&run) {
+        skip(&format!(
+            "a program of another user on {}: it may not read the JVM",
+            jvm.feature
+        ));
+        return;
     }
+    let options = format!("cpu=samples,verbose=n,file={}", output.display());
+    let (content, text) = hprof("attach", run.id(), &[&options], &library);
+    assert!(content, "{}: {text}", jvm.feature);
+    let (content, text) = hprof("stop", run.id(), &[], &library);
+    assert!(content, "{}: {text}", jvm.feature);
+    assert_eq!(fs::metadata(&output).expect("the profile").uid(), 65_534);
+    fs::remove_file(&output).expect("it is there");
+    go(&run, 1);
+    end(run);
 }
 
 /// Whether the program runs at all: another user may not be allowed to read the JVM or the classes.
@@ -104,8 +97,9 @@ fn starts(run: &Running) -> bool {
     run.output("stdout").contains("ready")
 }
 
-#[test]
-fn a_program_in_a_container_is_reached_by_its_own_view() {
+on_every_jvm!(a_program_in_a_container_is_reached_by_its_own_view);
+
+fn a_program_in_a_container_is_reached_by_its_own_view(jvm: &Jvm) {
     if !is_root() {
         return;
     }
@@ -125,68 +119,65 @@ fn a_program_in_a_container_is_reached_by_its_own_view() {
         outside.display()
     );
     let options = ["cpu=samples,verbose=n,file=/tmp/x.txt"];
-    for jvm in jvms() {
-        let program = Program::bare_java(jvm, &[])
-            .program("attach", "Steps")
-            .arg("make:1");
-        let container = "unshare --mount --pid --fork --kill-child --mount-proc";
-        let run = program.after(&inside).behind(container).start();
-        if !starts(&run) {
-            skipped(&format!(
-                "a program in a container on {}: {}",
-                jvm.feature,
-                run.output("stderr").trim()
-            ));
-            continue;
-        }
-        let process = child(run.id());
-        let (content, text) = hprof("attach", process, &options, &outside);
-        assert!(!content && text.contains("(a container)"), "{text}");
-        for (verb, rest) in [("attach", &options[..]), ("stop", &[])] {
-            let (content, text) = hprof(verb, process, rest, Path::new("/tmp/libhprof.so"));
-            assert!(content, "{} {verb}: {text}", jvm.feature);
-        }
-        let profile = fs::read_to_string(format!("/proc/{process}/root/tmp/x.txt"));
-        assert!(profile.expect("a profile").contains("CPU SAMPLES"));
-        go(&run, 1);
-        end(run);
+    let program = Program::bare_java(jvm, &[])
+        .program("attach", "Steps")
+        .arg("make:1");
+    let container = "unshare --mount --pid --fork --kill-child --mount-proc";
+    let run = program.after(&inside).behind(container).start();
+    if !starts(&run) {
+        skip(&format!(
+            "a program in a container on {}: {}",
+            jvm.feature,
+            run.output("stderr").trim()
+        ));
+        return;
     }
+    let process = child(run.id());
+    let (content, text) = hprof("attach", process, &options, &outside);
+    assert!(!content && text.contains("(a container)"), "{text}");
+    for (verb, rest) in [("attach", &options[..]), ("stop", &[])] {
+        let (content, text) = hprof(verb, process, rest, Path::new("/tmp/libhprof.so"));
+        assert!(content, "{} {verb}: {text}", jvm.feature);
+    }
+    let profile = fs::read_to_string(format!("/proc/{process}/root/tmp/x.txt"));
+    assert!(profile.expect("a profile").contains("CPU SAMPLES"));
+    go(&run, 1);
+    end(run);
 }
 
+on_every_jvm!(root_reaches_a_program_in_its_users_own_namespace);
+
 /// What the VM sees there as its own user is another number here, and root is nobody to it.
-#[test]
-fn root_reaches_a_program_in_its_users_own_namespace() {
+fn root_reaches_a_program_in_its_users_own_namespace(jvm: &Jvm) {
     if !is_root() {
         return;
     }
     let folder = public();
     let library = folder.path().join("libhprof.so");
-    for jvm in jvms() {
-        let program = Program::bare_java(jvm, &[])
-            .program("attach", "Steps")
-            .arg("make:1");
-        let namespaces = "setpriv --reuid=65534 --regid=65534 --clear-groups \
-                          unshare --user --map-root-user --mount";
-        let run = program.behind(namespaces).start();
-        if !starts(&run) {
-            skipped(&format!(
-                "a user's own namespaces on {}: {}",
-                jvm.feature,
-                run.output("stderr").trim()
-            ));
-            continue;
-        }
-        let file = folder.path().join("x.txt");
-        let options = format!("cpu=samples,verbose=n,file={}", file.display());
-        let (content, text) = hprof("attach", run.id(), &[&options], &library);
-        assert!(content, "{}: {text}", jvm.feature);
-        let (content, text) = hprof("stop", run.id(), &[], &library);
-        assert!(content, "{}: {text}", jvm.feature);
-        assert_eq!(fs::metadata(&file).expect("the profile").uid(), 65_534);
-        fs::remove_file(&file).expect("it is there");
-        go(&run, 1);
-        end(run);
+    let program = Program::bare_java(jvm, &[])
+        .program("attach", "Steps")
+        .arg("make:1");
+    let namespaces = "setpriv --reuid=65534 --regid=65534 --clear-groups \
+                      unshare --user --map-root-user --mount";
+    let run = program.behind(namespaces).start();
+    if !starts(&run) {
+        skip(&format!(
+            "a user's own namespaces on {}: {}",
+            jvm.feature,
+            run.output("stderr").trim()
+        ));
+        return;
     }
+    let file = folder.path().join("x.txt");
+    let options = format!("cpu=samples,verbose=n,file={}", file.display());
+    let (content, text) = hprof("attach", run.id(), &[&options], &library);
+    assert!(content, "{}: {text}", jvm.feature);
+    let (content, text) = hprof("stop", run.id(), &[], &library);
+    assert!(content, "{}: {text}", jvm.feature);
+    assert_eq!(fs::metadata(&file).expect("the profile").uid(), 65_534);
+    fs::remove_file(&file).expect("it is there");
+    go(&run, 1);
+    end(run);
 }
 
 /// The one child of a process.

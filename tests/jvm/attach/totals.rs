@@ -1,7 +1,7 @@
 //! What a request for a dump does to what has been counted.
 
 use super::{busy, end, go, profile, steps};
-use crate::harness::jvms;
+use crate::harness::Jvm;
 use crate::profile::Profile;
 
 /// Calls of `Steps.make` in each CPU TIME section.
@@ -15,68 +15,65 @@ fn calls(profile: &Profile) -> Vec<u64> {
         .collect()
 }
 
-#[test]
-fn a_dump_leaves_the_totals_as_they_are() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
-        run.hprof_well(
-            "attach",
-            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
-        );
-        go(&run, 1);
-        run.hprof_well("dump", &[]);
-        go(&run, 2);
-        run.hprof_well("dump", &[]);
-        go(&run, 3);
-        run.hprof_well("stop", &[]);
-        let profile = profile(&run, "x.txt");
-        end(run);
-        assert_eq!(calls(&profile), [1, 2, 3], "{}", jvm.feature);
-    }
+on_every_jvm!(a_dump_leaves_the_totals_as_they_are);
+
+fn a_dump_leaves_the_totals_as_they_are(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
+    run.hprof_well(
+        "attach",
+        &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+    );
+    go(&run, 1);
+    run.hprof_well("dump", &[]);
+    go(&run, 2);
+    run.hprof_well("dump", &[]);
+    go(&run, 3);
+    run.hprof_well("stop", &[]);
+    let profile = profile(&run, "x.txt");
+    end(run);
+    assert_eq!(calls(&profile), [1, 2, 3], "{}", jvm.feature);
 }
 
-#[test]
-fn sigquit_starts_counting_anew() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
-        run.hprof_well(
-            "attach",
-            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
-        );
-        go(&run, 1);
-        run.hprof_well("dump", &[]);
-        run.send("QUIT");
-        run.wait_until(|| {
-            super::text(&run, "x.txt")
-                .matches("CPU TIME (ms) END")
-                .count()
-                == 2
-        });
-        go(&run, 2);
-        go(&run, 3);
-        run.hprof_well("stop", &[]);
-        let profile = profile(&run, "x.txt");
-        end(run);
-        assert_eq!(calls(&profile), [1, 1, 2], "{}", jvm.feature);
-    }
+on_every_jvm!(sigquit_starts_counting_anew);
+
+fn sigquit_starts_counting_anew(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
+    run.hprof_well(
+        "attach",
+        &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+    );
+    go(&run, 1);
+    run.hprof_well("dump", &[]);
+    run.send("QUIT");
+    run.wait_until(|| {
+        super::text(&run, "x.txt")
+            .matches("CPU TIME (ms) END")
+            .count()
+            == 2
+    });
+    go(&run, 2);
+    go(&run, 3);
+    run.hprof_well("stop", &[]);
+    let profile = profile(&run, "x.txt");
+    end(run);
+    assert_eq!(calls(&profile), [1, 1, 2], "{}", jvm.feature);
 }
 
-#[test]
-fn samples_before_a_dump_are_in_the_last_one_too() {
-    for jvm in jvms() {
-        let run = steps(jvm, &[], &["busy:400", "make:1"]);
-        run.hprof_well("attach", &["cpu=samples,cutoff=0,verbose=n,file=x.txt"]);
-        go(&run, 1);
-        run.hprof_well("dump", &[]);
-        go(&run, 2);
-        run.hprof_well("stop", &[]);
-        let profile = profile(&run, "x.txt");
-        end(run);
-        let [so_far, whole] = &profile.dumps[..] else {
-            panic!("two dumps: {:?}", profile.dumps)
-        };
-        assert!(so_far.total >= 30, "{}: {so_far:?}", jvm.feature);
-        assert!(whole.total >= so_far.total, "{}: {whole:?}", jvm.feature);
-        assert!(busy(&profile, whole) > 0.5, "{}: {whole:?}", jvm.feature);
-    }
+on_every_jvm!(samples_before_a_dump_are_in_the_last_one_too);
+
+fn samples_before_a_dump_are_in_the_last_one_too(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["busy:400", "make:1"]);
+    run.hprof_well("attach", &["cpu=samples,cutoff=0,verbose=n,file=x.txt"]);
+    go(&run, 1);
+    run.hprof_well("dump", &[]);
+    go(&run, 2);
+    run.hprof_well("stop", &[]);
+    let profile = profile(&run, "x.txt");
+    end(run);
+    let [so_far, whole] = &profile.dumps[..] else {
+        panic!("two dumps: {:?}", profile.dumps)
+    };
+    assert!(so_far.total >= 30, "{}: {so_far:?}", jvm.feature);
+    assert!(whole.total >= so_far.total, "{}: {whole:?}", jvm.feature);
+    assert!(busy(&profile, whole) > 0.5, "{}: {whole:?}", jvm.feature);
 }

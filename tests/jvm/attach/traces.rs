@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{end, go, steps};
-use crate::harness::{Jvm, Running, jdks, jvms};
+use crate::harness::{Jvm, Running, any_jdk};
 
 const MEGABYTE: i64 = 1 << 20;
 
@@ -56,62 +56,61 @@ fn threads(run: &Running) -> Vec<String> {
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-#[test]
-fn ten_rounds_leave_nothing() {
-    let jdk = jdks().next().expect("a JDK");
+on_every_jvm!(ten_rounds_leave_nothing);
+
+fn ten_rounds_leave_nothing(jvm: &Jvm) {
+    let jdk = any_jdk();
     let step = "mixed:50000";
-    for jvm in jvms() {
-        let heap = [
-            "-Xms96m",
-            "-Xmx96m",
-            "-XX:+AlwaysPreTouch",
-            "-XX:NativeMemoryTracking=summary",
-        ];
-        let run = steps(jvm, &heap, &[step; 10]);
-        let before = threads(&run);
-        let mut early = None;
-        for round in 1..=10 {
-            run.hprof_well("attach", &["heap=sites,cpu=samples,verbose=n,file=x.txt"]);
-            assert!(threads(&run).iter().any(|name| name.starts_with("HPROF")));
-            go(&run, round);
-            run.hprof_well("stop", &[]);
-            let left: Vec<String> = threads(&run);
-            assert!(
-                !left.iter().any(|name| name.starts_with("HPROF")),
-                "{}: {left:?}",
-                jvm.feature
-            );
-            if round == 4 {
-                early = Some((native_memory(&run, jdk), resident(&run)));
-            }
-        }
-        let printed = run.jcmd(jdk, "Thread.print");
+    let heap = [
+        "-Xms96m",
+        "-Xmx96m",
+        "-XX:+AlwaysPreTouch",
+        "-XX:NativeMemoryTracking=summary",
+    ];
+    let run = steps(jvm, &heap, &[step; 10]);
+    let before = threads(&run);
+    let mut early = None;
+    for round in 1..=10 {
+        run.hprof_well("attach", &["heap=sites,cpu=samples,verbose=n,file=x.txt"]);
+        assert!(threads(&run).iter().any(|name| name.starts_with("HPROF")));
+        go(&run, round);
+        run.hprof_well("stop", &[]);
+        let left: Vec<String> = threads(&run);
         assert!(
-            printed.contains("\"main\"") && !printed.contains("HPROF"),
-            "{printed}"
-        );
-        let (early, early_resident) = early.expect("the fourth round");
-        let (late, late_resident) = (native_memory(&run, jdk), resident(&run));
-        println!(
-            "{}: {early:?} {early_resident} -> {late:?} {late_resident}; threads {} -> {}",
-            jvm.feature,
-            before.len(),
-            threads(&run).len()
-        );
-        assert!(early.len() >= 2, "{early:?}");
-        for (early, late) in early.iter().zip(&late) {
-            assert!(
-                late.1 - early.1 < MEGABYTE,
-                "{}: {early:?} -> {late:?}",
-                jvm.feature
-            );
-        }
-        // A round remembers 100,000 objects for a while: 1.6 MB here, as much in the VM.
-        assert!(
-            late_resident - early_resident < 16 * MEGABYTE,
-            "{}",
+            !left.iter().any(|name| name.starts_with("HPROF")),
+            "{}: {left:?}",
             jvm.feature
         );
-        end(run);
+        if round == 4 {
+            early = Some((native_memory(&run, jdk), resident(&run)));
+        }
     }
+    let printed = run.jcmd(jdk, "Thread.print");
+    assert!(
+        printed.contains("\"main\"") && !printed.contains("HPROF"),
+        "{printed}"
+    );
+    let (early, early_resident) = early.expect("the fourth round");
+    let (late, late_resident) = (native_memory(&run, jdk), resident(&run));
+    println!(
+        "{}: {early:?} {early_resident} -> {late:?} {late_resident}; threads {} -> {}",
+        jvm.feature,
+        before.len(),
+        threads(&run).len()
+    );
+    assert!(early.len() >= 2, "{early:?}");
+    for (early, late) in early.iter().zip(&late) {
+        assert!(
+            late.1 - early.1 < MEGABYTE,
+            "{}: {early:?} -> {late:?}",
+            jvm.feature
+        );
+    }
+    // A round remembers 100,000 objects for a while: 1.6 MB here, as much in the VM.
+    assert!(
+        late_resident - early_resident < 16 * MEGABYTE,
+        "{}",
+        jvm.feature
+    );
+    end(run);
 }

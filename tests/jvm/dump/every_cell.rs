@@ -27,12 +27,17 @@ fn class_instances(dump: &Dump) -> usize {
     dump.instances("java.lang.Class").len()
 }
 
-on_every_cell!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump: |cell| {
+on_every_cell!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump);
+
+fn a_class_that_was_replaced_while_it_loaded_is_in_the_dump(cell: &Cell) {
     let replaced = dumped(cell, "dumper=jvmti,gc=n", &[], "Replaced");
     dumped(cell, "dumper=jvmti", &[], "Replaced");
     // Those of the primitive types, and those that were replaced.
-    assert!(class_instances(replaced.dump()) > 9, "{cell}: nothing was replaced");
-});
+    assert!(
+        class_instances(replaced.dump()) > 9,
+        "{cell}: nothing was replaced"
+    );
+}
 
 fn assert_reflected(cell: &Cell, file: &File) {
     let dump = file.dump();
@@ -79,7 +84,9 @@ fn assert_accessor(cell: &Cell, dump: &Dump, field: u64) {
 
 const OPEN: &str = "--add-opens=java.base/java.lang=ALL-UNNAMED";
 
-on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump: |cell| {
+on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump);
+
+fn objects_with_fields_that_the_vm_hides_are_in_the_dump(cell: &Cell) {
     // JDK 21 can still be told to reflect as JDK 17 does.
     let vm_options = [OPEN, "-Djdk.reflect.useDirectMethodHandle=false"];
     for options in ["dumper=jvmti", "dumper=jvmti,gc=n"] {
@@ -88,7 +95,7 @@ on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump: |cell| {
     if cell.ends_with_a_gc() {
         assert_reflected(cell, &dumped(cell, "dumper=vm", &vm_options, "Reflected"));
     }
-});
+}
 
 /// Live objects of each class, and their bytes.
 type Counts = BTreeMap<String, (u64, u64)>;
@@ -166,10 +173,12 @@ fn assert_agree(cell: &Cell, collect: &str) {
     }
 }
 
-on_every_cell!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump: |cell| {
+on_every_cell!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump);
+
+fn sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump(cell: &Cell) {
     assert_agree(cell, "gc=y");
     assert_agree(cell, "gc=n");
-});
+}
 
 /// Arrays of `int` that nobody saw being made and nothing refers to.
 fn fillers(dump: &Dump) -> Vec<usize> {
@@ -198,7 +207,9 @@ fn lists(dump: &Dump) -> usize {
     dump.objects.values().filter(is_list).count()
 }
 
-on_every_cell!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump: |cell| {
+on_every_cell!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump);
+
+fn fillers_and_what_earlier_dumps_made_are_not_in_the_dump(cell: &Cell) {
     for collect in ["gc=y", "gc=n"] {
         let options = format!("{DUMP},dumper=vm,{collect}");
         let run = program(cell.jvm, &options, &cell.vm_options(), "Graph").start();
@@ -217,4 +228,4 @@ on_every_cell!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump: |cell| {
         assert_eq!(totals, last.objects.len() as u64, "{cell} {collect}");
         assert!(second.objects.len() > 1_000);
     }
-});
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{program, read};
-use crate::harness::{Finished, any_jvm, jvms};
+use crate::harness::{Finished, Jvm, any_jvm};
 
 /// The VM's dumper or none: the other one needs no temporary file.
 const BY_VM: &str = "heap=dump,format=b,dumper=vm,file=x.hprof";
@@ -15,65 +15,63 @@ fn lines(run: &Finished) -> Vec<&str> {
     lines.filter(|line| line.starts_with("hprof: ")).collect()
 }
 
-#[test]
-fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program() {
-    for jvm in jvms() {
-        // 512 KB, and a heap that takes more.
-        let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
-        let run = run.after("ulimit -f 512").run_well();
-        assert!(run.stdout.contains("made 20000"), "{}", run.stderr);
-        let line =
-            "hprof: no heap dump: the VM's dumper failed: File too large; the program goes on";
-        assert_eq!(lines(&run), [line], "{}", jvm.feature);
-        assert_eq!(run.files(), ["x.hprof"], "what the VM wrote is gone");
-        assert_eq!(run.read_dumps(), 0);
-    }
+on_every_jvm!(a_file_that_may_not_grow_ends_the_dump_and_not_the_program);
+
+fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
+    // 512 KB, and a heap that takes more.
+    let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
+    let run = run.after("ulimit -f 512").run_well();
+    assert!(run.stdout.contains("made 20000"), "{}", run.stderr);
+    let line = "hprof: no heap dump: the VM's dumper failed: File too large; the program goes on";
+    assert_eq!(lines(&run), [line], "{}", jvm.feature);
+    assert_eq!(run.files(), ["x.hprof"], "what the VM wrote is gone");
+    assert_eq!(run.read_dumps(), 0);
 }
 
-#[test]
-fn the_output_may_not_grow_while_a_dump_is_written() {
-    for jvm in jvms() {
-        // The VM's file is within the limit, what is written of it is not: a second dump goes into the same file.
-        let run = program(jvm, BY_VM, &[], "Starting")
-            .after("ulimit -f 8000")
-            .start();
-        run.wait_for_output("ready");
-        for number in 1..=6 {
-            run.send("QUIT");
-            let ends = || [" done.\n", " failed.\n"].map(|end| run.stderr().matches(end).count());
-            run.wait_until(|| ends().iter().sum::<usize>() >= number);
-        }
-        fs::write(run.path("go"), "").expect("a file");
-        let run = run.wait();
-        assert!(run.stdout.ends_with("done\n"), "{}", run.stderr);
-        let line = "hprof: x.hprof: File too large (os error 27); the profile ends here, the program goes on";
-        assert_eq!(
-            run.stderr.matches(line).count(),
-            1,
-            "{}: {}",
-            jvm.feature,
-            run.stderr
-        );
-        assert_eq!(run.files(), ["go", "x.hprof"]);
-        assert!(run.read_dumps() >= 1, "what was written before is whole");
+on_every_jvm!(the_output_may_not_grow_while_a_dump_is_written);
+
+fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
+    // The VM's file is within the limit, what is written of it is not: a second dump goes into the same file.
+    let run = program(jvm, BY_VM, &[], "Starting")
+        .after("ulimit -f 8000")
+        .start();
+    run.wait_for_output("ready");
+    for number in 1..=6 {
+        run.send("QUIT");
+        let ends = || [" done.\n", " failed.\n"].map(|end| run.stderr().matches(end).count());
+        run.wait_until(|| ends().iter().sum::<usize>() >= number);
     }
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.stdout.ends_with("done\n"), "{}", run.stderr);
+    let line =
+        "hprof: x.hprof: File too large (os error 27); the profile ends here, the program goes on";
+    assert_eq!(
+        run.stderr.matches(line).count(),
+        1,
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    assert_eq!(run.files(), ["go", "x.hprof"]);
+    assert!(run.read_dumps() >= 1, "what was written before is whole");
 }
 
-#[test]
-fn the_folder_may_go_while_the_program_runs() {
-    for jvm in jvms() {
-        let options = BY_VM.replace("x.hprof", "gone/x.hprof");
-        let program = program(jvm, &options, &[], "Graph");
-        fs::create_dir(program.folder().join("gone")).expect("a folder");
-        let run = program.start();
-        run.wait_for_output("ready");
-        fs::remove_dir_all(run.path("gone")).expect("it goes");
-        fs::write(run.path("go"), "").expect("a file");
-        let run = run.wait();
-        assert!(run.status.success() && run.stdout.ends_with("done\n"));
-        let line = "hprof: no heap dump: gone: No such file or directory (os error 2); the program goes on";
-        assert_eq!(lines(&run), [line], "{}", jvm.feature);
-    }
+on_every_jvm!(the_folder_may_go_while_the_program_runs);
+
+fn the_folder_may_go_while_the_program_runs(jvm: &Jvm) {
+    let options = BY_VM.replace("x.hprof", "gone/x.hprof");
+    let program = program(jvm, &options, &[], "Graph");
+    fs::create_dir(program.folder().join("gone")).expect("a folder");
+    let run = program.start();
+    run.wait_for_output("ready");
+    fs::remove_dir_all(run.path("gone")).expect("it goes");
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success() && run.stdout.ends_with("done\n"));
+    let line =
+        "hprof: no heap dump: gone: No such file or directory (os error 2); the program goes on";
+    assert_eq!(lines(&run), [line], "{}", jvm.feature);
 }
 
 #[test]
@@ -93,61 +91,57 @@ fn what_lies_about_is_left_alone_and_the_dump_is_the_users_alone() {
     assert_eq!(read(&run).dumps.len(), 1);
 }
 
-#[test]
-fn letters_that_the_locale_does_not_know_are_no_matter() {
-    for jvm in jvms() {
-        let options = BY_VM.replace("x.hprof", "\u{4e16}/x.hprof");
-        let program = program(jvm, &options, &[], "Graph").env("LC_ALL", "C");
-        let folder = program.folder().to_owned();
-        fs::create_dir(folder.join("\u{4e16}")).expect("a folder");
-        fs::write(folder.join("go"), "").expect("a file");
-        let run = program.run_well();
-        assert_eq!(lines(&run), [""; 0], "{}", jvm.feature);
-        let file = super::heap::File::read(&run.path("\u{4e16}/x.hprof"));
-        assert_eq!(file.dumps.len(), 1);
-    }
+on_every_jvm!(letters_that_the_locale_does_not_know_are_no_matter);
+
+fn letters_that_the_locale_does_not_know_are_no_matter(jvm: &Jvm) {
+    let options = BY_VM.replace("x.hprof", "\u{4e16}/x.hprof");
+    let program = program(jvm, &options, &[], "Graph").env("LC_ALL", "C");
+    let folder = program.folder().to_owned();
+    fs::create_dir(folder.join("\u{4e16}")).expect("a folder");
+    fs::write(folder.join("go"), "").expect("a file");
+    let run = program.run_well();
+    assert_eq!(lines(&run), [""; 0], "{}", jvm.feature);
+    let file = super::heap::File::read(&run.path("\u{4e16}/x.hprof"));
+    assert_eq!(file.dumps.len(), 1);
 }
 
-#[test]
-fn an_end_in_the_middle_of_a_dump_leaves_nothing_behind() {
-    for jvm in jvms() {
-        let run = program(jvm, BY_VM, &[], "Starting").start();
-        run.wait_for_output("ready");
-        run.send("QUIT");
-        run.send("TERM");
-        let run = run.wait();
-        assert_eq!(run.status.code(), Some(143), "{}", run.stderr);
-        assert_eq!(run.files(), ["x.hprof"], "{}", run.stderr);
-    }
+on_every_jvm!(an_end_in_the_middle_of_a_dump_leaves_nothing_behind);
+
+fn an_end_in_the_middle_of_a_dump_leaves_nothing_behind(jvm: &Jvm) {
+    let run = program(jvm, BY_VM, &[], "Starting").start();
+    run.wait_for_output("ready");
+    run.send("QUIT");
+    run.send("TERM");
+    let run = run.wait();
+    assert_eq!(run.status.code(), Some(143), "{}", run.stderr);
+    assert_eq!(run.files(), ["x.hprof"], "{}", run.stderr);
 }
 
-#[test]
-fn a_dump_that_broke_off_says_so_in_the_file() {
-    for jvm in jvms() {
-        let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
-        let run = run.after("ulimit -f 512").run_well();
-        let (sound, _, fault) = run.hprof("check", "x.hprof");
-        let reason =
-            "a heap dump broke off before its first record: the VM's dumper failed: File too large";
-        assert!(!sound && fault.contains(reason), "{}: {fault}", jvm.feature);
-        assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
-    }
+on_every_jvm!(a_dump_that_broke_off_says_so_in_the_file);
+
+fn a_dump_that_broke_off_says_so_in_the_file(jvm: &Jvm) {
+    let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
+    let run = run.after("ulimit -f 512").run_well();
+    let (sound, _, fault) = run.hprof("check", "x.hprof");
+    let reason =
+        "a heap dump broke off before its first record: the VM's dumper failed: File too large";
+    assert!(!sound && fault.contains(reason), "{}: {fault}", jvm.feature);
+    assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
 }
 
-#[test]
-fn a_text_that_finds_no_room_to_wait_for_its_totals_says_so() {
-    for jvm in jvms() {
-        let options = "heap=dump,dumper=jvmti,file=x.txt";
-        let run = program(jvm, options, &[], "Traces").arg("20000");
-        let run = run.after("ulimit -f 512").run_well();
-        let line = "hprof: no heap dump: File too large (os error 27); the program goes on";
-        assert_eq!(lines(&run), [line], "{}", jvm.feature);
-        assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
-        let text = run.read("x.txt");
-        let end = "HEAP DUMP BROKE OFF (File too large (os error 27))\n(end of the profile, after ";
-        assert!(text.contains(end), "{}", jvm.feature);
-        assert_eq!(run.files(), ["x.txt"]);
-    }
+on_every_jvm!(a_text_that_finds_no_room_to_wait_for_its_totals_says_so);
+
+fn a_text_that_finds_no_room_to_wait_for_its_totals_says_so(jvm: &Jvm) {
+    let options = "heap=dump,dumper=jvmti,file=x.txt";
+    let run = program(jvm, options, &[], "Traces").arg("20000");
+    let run = run.after("ulimit -f 512").run_well();
+    let line = "hprof: no heap dump: File too large (os error 27); the program goes on";
+    assert_eq!(lines(&run), [line], "{}", jvm.feature);
+    assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
+    let text = run.read("x.txt");
+    let end = "HEAP DUMP BROKE OFF (File too large (os error 27))\n(end of the profile, after ";
+    assert!(text.contains(end), "{}", jvm.feature);
+    assert_eq!(run.files(), ["x.txt"]);
 }
 
 #[test]

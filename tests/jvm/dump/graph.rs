@@ -6,7 +6,7 @@ use hprof_format::{Root, Value};
 
 use super::heap::{Dump, File, id};
 use super::{DUMP, dump, program, read};
-use crate::cells::cells;
+use crate::cells::Cell;
 use crate::harness::Jvm;
 
 /// Runs `Graph`, with a dump while `main` runs and one at the end.
@@ -167,15 +167,14 @@ pub(super) fn assert_thread_local(dump: &Dump) {
     assert_eq!(entries.iter().filter(holds).count(), 1);
 }
 
-#[test]
-fn everything_in_the_graph_is_found_with_its_value() {
-    for cell in cells() {
-        let file = graph(cell.jvm, &cell.vm_options(), "");
-        assert_eq!(file.dumps.len(), 2, "{cell}");
-        for dump in &file.dumps {
-            assert_graph(dump);
-        }
-        assert_frame(&file, &file.dumps[0]);
-        assert_thread_local(&file.dumps[0]);
+on_every_cell!(everything_in_the_graph_is_found_with_its_value);
+
+fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
+    let file = graph(cell.jvm, &cell.vm_options(), "");
+    assert_eq!(file.dumps.len(), 2, "{cell}");
+    for dump in &file.dumps {
+        assert_graph(dump);
     }
+    assert_frame(&file, &file.dumps[0]);
+    assert_thread_local(&file.dumps[0]);
 }

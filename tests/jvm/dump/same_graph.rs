@@ -17,7 +17,7 @@ use hprof_format::{BasicType, Value};
 
 use super::heap::{Class, Dump, File, Thing, id};
 use super::{DUMP, dump, program, read};
-use crate::cells::cells;
+use crate::cells::Cell;
 use crate::harness::Jvm;
 
 /// Fields that two runs need not agree on.
@@ -312,17 +312,16 @@ fn compare(jvm: &Jvm, vm_options: &[&str], name: &str) -> (Dump, usize) {
     (walk, count)
 }
 
-#[test]
-fn both_dumpers_describe_the_same_graph() {
-    for cell in cells() {
-        let (walk, count) = compare(cell.jvm, &cell.vm_options(), "Shapes");
-        assert!(count > 45_000, "{cell}: {count}");
-        assert_eq!(walk.instances("Shapes$Node").len(), 20_000, "{cell}");
-        assert_eq!(
-            walk.elements(id(walk.stat("Shapes", "nodes"))).len(),
-            20_000
-        );
-        let (_, count) = compare(cell.jvm, &cell.vm_options(), "Graph");
-        assert!(count > 40, "{cell}: {count}");
-    }
+on_every_cell!(both_dumpers_describe_the_same_graph);
+
+fn both_dumpers_describe_the_same_graph(cell: &Cell) {
+    let (walk, count) = compare(cell.jvm, &cell.vm_options(), "Shapes");
+    assert!(count > 45_000, "{cell}: {count}");
+    assert_eq!(walk.instances("Shapes$Node").len(), 20_000, "{cell}");
+    assert_eq!(
+        walk.elements(id(walk.stat("Shapes", "nodes"))).len(),
+        20_000
+    );
+    let (_, count) = compare(cell.jvm, &cell.vm_options(), "Graph");
+    assert!(count > 40, "{cell}: {count}");
 }

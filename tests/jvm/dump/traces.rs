@@ -4,8 +4,8 @@ use hprof_format::Value;
 
 use super::heap::{Dump, File};
 use super::{DUMP, program, read};
-use crate::cells::cells;
-use crate::harness::jvms;
+use crate::cells::Cell;
+use crate::harness::Jvm;
 
 /// Compares every object with what it says of itself; answers how many there were.
 pub(super) fn assert_traces(file: &File, dump: &Dump) -> usize {
@@ -28,47 +28,44 @@ pub(super) fn assert_traces(file: &File, dump: &Dump) -> usize {
     made.len()
 }
 
-#[test]
-fn a_million_objects_know_where_they_were_made() {
-    for jvm in jvms() {
-        let run = program(jvm, DUMP, &["-XX:+UseG1GC"], "Traces").arg("1000000");
-        let file = read(&run.run_well());
-        let dump = file.dump();
-        // The last garbage object is alive too.
-        assert_eq!(assert_traces(&file, dump), 1_000_001, "{}", jvm.feature);
-        assert!(file.segments.iter().all(|&length| length <= 8 << 20));
-        assert!(file.segments.len() > 10);
-    }
+on_every_jvm!(a_million_objects_know_where_they_were_made);
+
+fn a_million_objects_know_where_they_were_made(jvm: &Jvm) {
+    let run = program(jvm, DUMP, &["-XX:+UseG1GC"], "Traces").arg("1000000");
+    let file = read(&run.run_well());
+    let dump = file.dump();
+    // The last garbage object is alive too.
+    assert_eq!(assert_traces(&file, dump), 1_000_001, "{}", jvm.feature);
+    assert!(file.segments.iter().all(|&length| length <= 8 << 20));
+    assert!(file.segments.len() > 10);
 }
 
-#[test]
-fn objects_know_where_they_were_made_with_every_collector() {
-    for cell in cells() {
-        let run = program(cell.jvm, DUMP, &cell.vm_options(), "Traces").arg("20000");
-        let file = read(&run.run_well());
-        assert_eq!(assert_traces(&file, file.dump()), 20_001, "{cell}");
-    }
+on_every_cell!(objects_know_where_they_were_made_with_every_collector);
+
+fn objects_know_where_they_were_made_with_every_collector(cell: &Cell) {
+    let run = program(cell.jvm, DUMP, &cell.vm_options(), "Traces").arg("20000");
+    let file = read(&run.run_well());
+    assert_eq!(assert_traces(&file, file.dump()), 20_001, "{cell}");
 }
 
-#[test]
-fn a_heap_without_room_is_walked_instead() {
-    for jvm in jvms() {
-        // 200,000 objects and 125,000 arrays, some 11 MB; the list would take 2.6 MB, and twice that must be free.
-        let run = program(jvm, DUMP, &["-XX:+UseSerialGC", "-Xmx16m"], "Traces");
-        let run = run.arg("200000").run_well();
-        let reason = "(by JVMTI: the Java heap has no room for a list of the tracked objects;";
-        assert!(
-            run.stderr.contains(reason),
-            "{}: {}",
-            jvm.feature,
-            run.stderr
-        );
-        let file = read(&run);
-        assert_eq!(
-            assert_traces(&file, file.dump()),
-            200_001,
-            "{}",
-            jvm.feature
-        );
-    }
+on_every_jvm!(a_heap_without_room_is_walked_instead);
+
+fn a_heap_without_room_is_walked_instead(jvm: &Jvm) {
+    // 200,000 objects and 125,000 arrays, some 11 MB; the list would take 2.6 MB, and twice that must be free.
+    let run = program(jvm, DUMP, &["-XX:+UseSerialGC", "-Xmx16m"], "Traces");
+    let run = run.arg("200000").run_well();
+    let reason = "(by JVMTI: the Java heap has no room for a list of the tracked objects;";
+    assert!(
+        run.stderr.contains(reason),
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    let file = read(&run);
+    assert_eq!(
+        assert_traces(&file, file.dump()),
+        200_001,
+        "{}",
+        jvm.feature
+    );
 }

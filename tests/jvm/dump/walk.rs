@@ -8,8 +8,8 @@ use super::graph::{assert_frame, assert_graph, assert_thread_local, graph};
 use super::heap::{Dump, File, Thing, id};
 use super::traces::assert_traces;
 use super::{DUMP, dump, program, read};
-use crate::cells::cells;
-use crate::harness::{Jvm, any_jvm, jvms};
+use crate::cells::Cell;
+use crate::harness::{Jvm, any_jvm};
 
 /// The dumps of a program that prints `ready` and then waits to be let go: as many as are asked for, and one at its end.
 fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, String) {
@@ -33,19 +33,18 @@ fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, 
     (file, text)
 }
 
-#[test]
-fn everything_in_the_graph_is_found_with_its_value() {
-    for cell in cells() {
-        let file = graph(cell.jvm, &cell.vm_options(), "dumper=jvmti");
-        assert_eq!(file.dumps.len(), 2, "{cell}");
-        for dump in &file.dumps {
-            assert_graph(dump);
-            assert_hidden(dump);
-        }
-        assert_frame(&file, &file.dumps[0]);
-        assert_thread_local(&file.dumps[0]);
-        assert_threads(&file, &file.dumps[0]);
+on_every_cell!(everything_in_the_graph_is_found_with_its_value);
+
+fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
+    let file = graph(cell.jvm, &cell.vm_options(), "dumper=jvmti");
+    assert_eq!(file.dumps.len(), 2, "{cell}");
+    for dump in &file.dumps {
+        assert_graph(dump);
+        assert_hidden(dump);
     }
+    assert_frame(&file, &file.dumps[0]);
+    assert_thread_local(&file.dumps[0]);
+    assert_threads(&file, &file.dumps[0]);
 }
 
 /// What a `java.lang.Class` object holds stands among its class's static fields, in brackets.
@@ -102,31 +101,29 @@ fn numbers_never_repeat_in_a_file() {
     }
 }
 
-#[test]
-fn objects_know_where_they_were_made() {
-    for jvm in jvms() {
-        let options = format!("{DUMP},dumper=jvmti");
-        let run = program(jvm, &options, &["-XX:+UseG1GC"], "Traces").arg("20000");
-        let file = read(&run.run_well());
-        assert_eq!(assert_traces(&file, file.dump()), 20_001, "{}", jvm.feature);
-    }
+on_every_jvm!(objects_know_where_they_were_made);
+
+fn objects_know_where_they_were_made(jvm: &Jvm) {
+    let options = format!("{DUMP},dumper=jvmti");
+    let run = program(jvm, &options, &["-XX:+UseG1GC"], "Traces").arg("20000");
+    let file = read(&run.run_well());
+    assert_eq!(assert_traces(&file, file.dump()), 20_001, "{}", jvm.feature);
 }
 
-#[test]
-fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere() {
-    for cell in cells() {
-        let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Changing", 3);
-        for dump in &file.dumps[..3] {
-            // `next` of the head may just be read.
-            let mut link = id(dump.stat("Changing", "head"));
-            let mut length = 0;
-            while link != 0 && length < 2_000 {
-                length += 1;
-                link = dump.reference(link, "Changing$Link", "next");
-            }
-            assert_eq!(length, 1_000, "{cell}");
-            assert_payloads(dump);
+on_every_cell!(a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere);
+
+fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere(cell: &Cell) {
+    let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Changing", 3);
+    for dump in &file.dumps[..3] {
+        // `next` of the head may just be read.
+        let mut link = id(dump.stat("Changing", "head"));
+        let mut length = 0;
+        while link != 0 && length < 2_000 {
+            length += 1;
+            link = dump.reference(link, "Changing$Link", "next");
         }
+        assert_eq!(length, 1_000, "{cell}");
+        assert_payloads(dump);
     }
 }
 
@@ -153,66 +150,61 @@ fn assert_payloads(dump: &Dump) {
     assert!(count > 0);
 }
 
-#[test]
-fn what_the_frames_of_virtual_threads_hold_is_there() {
-    for jvm in jvms().iter().filter(|jvm| jvm.feature >= 21) {
-        let (file, _) = dumps(jvm, &[], "Virtual21", 1);
-        let dump = &file.dumps[0];
-        let [held] = dump.instances("Virtual21$Held")[..] else {
-            panic!("one object")
-        };
-        assert_eq!(dump.field(held, "Virtual21$Held", "mark"), Value::Int(4713));
-        let holds = |&&(object, root): &&(u64, Root)| {
-            object == held && matches!(root, Root::JavaFrame { .. })
-        };
-        let Some((_, Root::JavaFrame { thread, frame })) = dump.roots.iter().find(holds) else {
-            panic!("a root holds it")
-        };
-        assert!(file.threads[&thread.0].starts_with("virtual #"));
-        assert_eq!(*frame, -1, "its trace is not known");
-    }
+on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21);
+
+fn what_the_frames_of_virtual_threads_hold_is_there(jvm: &Jvm) {
+    let (file, _) = dumps(jvm, &[], "Virtual21", 1);
+    let dump = &file.dumps[0];
+    let [held] = dump.instances("Virtual21$Held")[..] else {
+        panic!("one object")
+    };
+    assert_eq!(dump.field(held, "Virtual21$Held", "mark"), Value::Int(4713));
+    let holds =
+        |&&(object, root): &&(u64, Root)| object == held && matches!(root, Root::JavaFrame { .. });
+    let Some((_, Root::JavaFrame { thread, frame })) = dump.roots.iter().find(holds) else {
+        panic!("a root holds it")
+    };
+    assert!(file.threads[&thread.0].starts_with("virtual #"));
+    assert_eq!(*frame, -1, "its trace is not known");
 }
 
-#[test]
-fn primitive_values_may_be_left_out() {
-    for jvm in jvms() {
-        let options = format!("{DUMP},dumper=jvmti,primfields=n,primarrays=n");
-        let run = program(jvm, &options, &[], "Graph");
-        fs::write(run.folder().join("go"), "").expect("a file");
-        let file = read(&run.run_well());
-        let dump = file.dump();
-        let root = id(dump.stat("Graph", "root"));
-        assert_eq!(dump.field(root, "Graph$Child", "d"), Value::Double(0.0));
-        assert_eq!(dump.reference(root, "Graph$Child", "other"), root);
-        assert_eq!(dump.stat("Graph", "jS"), Value::Long(0));
-        assert_eq!(dump.primitives(id(dump.stat("Graph", "arrS"))), []);
-        assert_eq!(dump.elements(id(dump.stat("Graph", "mixed"))).len(), 14);
-    }
+on_every_jvm!(primitive_values_may_be_left_out);
+
+fn primitive_values_may_be_left_out(jvm: &Jvm) {
+    let options = format!("{DUMP},dumper=jvmti,primfields=n,primarrays=n");
+    let run = program(jvm, &options, &[], "Graph");
+    fs::write(run.folder().join("go"), "").expect("a file");
+    let file = read(&run.run_well());
+    let dump = file.dump();
+    let root = id(dump.stat("Graph", "root"));
+    assert_eq!(dump.field(root, "Graph$Child", "d"), Value::Double(0.0));
+    assert_eq!(dump.reference(root, "Graph$Child", "other"), root);
+    assert_eq!(dump.stat("Graph", "jS"), Value::Long(0));
+    assert_eq!(dump.primitives(id(dump.stat("Graph", "arrS"))), []);
+    assert_eq!(dump.elements(id(dump.stat("Graph", "mixed"))).len(), 14);
 }
 
-#[test]
-fn the_vm_has_nothing_to_say_against_the_calls() {
-    for jvm in jvms() {
-        let (_, said) = dumps(jvm, &["-Xcheck:jni"], "Shapes", 1);
-        assert!(
-            !said.contains("WARNING") && !said.contains("FATAL"),
-            "{said}"
-        );
-    }
+on_every_jvm!(the_vm_has_nothing_to_say_against_the_calls);
+
+fn the_vm_has_nothing_to_say_against_the_calls(jvm: &Jvm) {
+    let (_, said) = dumps(jvm, &["-Xcheck:jni"], "Shapes", 1);
+    assert!(
+        !said.contains("WARNING") && !said.contains("FATAL"),
+        "{said}"
+    );
 }
 
-#[test]
-fn a_text_names_every_class_before_its_objects() {
-    for jvm in jvms() {
-        let options = "heap=dump,dumper=jvmti,file=x.txt";
-        let run = program(jvm, options, &[], "Graph");
-        fs::write(run.folder().join("go"), "").expect("a file");
-        let text = run.run_well().read("x.txt");
-        assert!(text.contains("HEAP DUMP BEGIN (") && text.contains("HEAP DUMP END"));
-        let child = text
-            .lines()
-            .find(|line| line.starts_with("OBJ ") && line.contains("class=Graph$GrandChild@"));
-        assert!(child.is_some(), "{}", jvm.feature);
-        assert!(text.contains("\tgrid\t\t"), "fields have their names");
-    }
+on_every_jvm!(a_text_names_every_class_before_its_objects);
+
+fn a_text_names_every_class_before_its_objects(jvm: &Jvm) {
+    let options = "heap=dump,dumper=jvmti,file=x.txt";
+    let run = program(jvm, options, &[], "Graph");
+    fs::write(run.folder().join("go"), "").expect("a file");
+    let text = run.run_well().read("x.txt");
+    assert!(text.contains("HEAP DUMP BEGIN (") && text.contains("HEAP DUMP END"));
+    let child = text
+        .lines()
+        .find(|line| line.starts_with("OBJ ") && line.contains("class=Graph$GrandChild@"));
+    assert!(child.is_some(), "{}", jvm.feature);
+    assert!(text.contains("\tgrid\t\t"), "fields have their names");
 }

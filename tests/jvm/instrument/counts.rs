@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::{compile, rewrite_tree};
-use crate::harness::{self, Jvm, Program, jvms};
+use crate::harness::{self, Jvm, Program};
 
 /// Entered, returned, left by an exception.
 type Counts = [u64; 3];
@@ -62,66 +62,62 @@ fn assert_counts(jvm: &Jvm, counts: &HashMap<String, Counts>, expected: &[(&str,
     }
 }
 
-#[test]
-fn every_shape_of_method_is_counted_exactly() {
+on_every_jvm!(every_shape_of_method_is_counted_exactly);
+
+fn every_shape_of_method_is_counted_exactly(jvm: &Jvm) {
     let classes = only("Shapes");
-    for jvm in jvms() {
-        let (counts, stack) = count(jvm, classes.path(), "Shapes");
-        assert_counts(
-            jvm,
-            &counts,
-            &[
-                ("Shapes.first()V", [10, 0, 10]),
-                ("Shapes.second()V", [10, 0, 10]),
-                ("Shapes.third()V", [10, 0, 10]),
-                ("Shapes.caught(I)I", [10, 10, 0]),
-                ("Shapes.last(I)I", [10, 5, 5]),
-                ("Shapes.deep(I)V", [10_001, 10_001, 0]),
-                ("Shapes.loop(I)V", [4, 4, 0]),
-                ("Shapes.locked()V", [50, 50, 0]),
-                ("Shapes.lockedBlock(Ljava/lang/Object;)I", [50, 50, 0]),
-                ("Shapes.lockedThrows()V", [5, 0, 5]),
-                ("Shapes.table(I)I", [10, 10, 0]),
-                ("Shapes.sparse(I)I", [10, 10, 0]),
-                ("Shapes.number(JD)J", [3, 3, 0]),
-                ("Shapes.fraction(JD)D", [3, 3, 0]),
-                ("Shapes.fib(I)I", [1973, 1973, 0]),
-                ("Shapes$Base.<init>(I)V", [13, 9, 4]),
-                ("Shapes$Child.<init>(I)V", [9, 3, 2]),
-                ("Shapes$Child.check(I)I", [9, 7, 2]),
-                ("Shapes$Late.<init>(Z)V", [6, 3, 3]),
-                ("Shapes$Late.pick(I)I", [6, 6, 0]),
-                ("Shapes$Twin.<init>(Ljava/lang/String;)V", [6, 2, 1]),
-                ("Shapes$Twin.<init>(I)V", [5, 2, 3]),
-                ("Shapes$Init.<clinit>()V", [1, 1, 0]),
-                ("Shapes$Init.compute()I", [1, 1, 0]),
-                ("Shapes$BadInit.<clinit>()V", [1, 0, 1]),
-                ("Shapes$BadInit.fail()I", [1, 0, 1]),
-                ("Shapes.lambda$run$0()V", [7, 7, 0]),
-                ("Shapes$Greeter.greet()I", [8, 8, 0]),
-                ("Shapes$Greeter.help()I", [8, 8, 0]),
-                ("Shapes.run()V", [1, 1, 0]),
-            ],
-        );
-        let [entered, returned, unwound] = counts["Shapes.endless(I)V"];
-        assert_eq!(returned, 0);
-        assert!(entered > 1000, "{entered}");
-        // Where the stack ends there is no room for some of the calls.
-        assert!(
-            unwound <= entered && unwound > entered - 500,
-            "{entered} {unwound}"
-        );
-        assert!(stack.starts_with("strays 0 "), "{stack}");
-        assert!(stack.ends_with(" running 0"), "{stack}");
-    }
+    let (counts, stack) = count(jvm, classes.path(), "Shapes");
+    assert_counts(
+        jvm,
+        &counts,
+        &[
+            ("Shapes.first()V", [10, 0, 10]),
+            ("Shapes.second()V", [10, 0, 10]),
+            ("Shapes.third()V", [10, 0, 10]),
+            ("Shapes.caught(I)I", [10, 10, 0]),
+            ("Shapes.last(I)I", [10, 5, 5]),
+            ("Shapes.deep(I)V", [10_001, 10_001, 0]),
+            ("Shapes.loop(I)V", [4, 4, 0]),
+            ("Shapes.locked()V", [50, 50, 0]),
+            ("Shapes.lockedBlock(Ljava/lang/Object;)I", [50, 50, 0]),
+            ("Shapes.lockedThrows()V", [5, 0, 5]),
+            ("Shapes.table(I)I", [10, 10, 0]),
+            ("Shapes.sparse(I)I", [10, 10, 0]),
+            ("Shapes.number(JD)J", [3, 3, 0]),
+            ("Shapes.fraction(JD)D", [3, 3, 0]),
+            ("Shapes.fib(I)I", [1973, 1973, 0]),
+            ("Shapes$Base.<init>(I)V", [13, 9, 4]),
+            ("Shapes$Child.<init>(I)V", [9, 3, 2]),
+            ("Shapes$Child.check(I)I", [9, 7, 2]),
+            ("Shapes$Late.<init>(Z)V", [6, 3, 3]),
+            ("Shapes$Late.pick(I)I", [6, 6, 0]),
+            ("Shapes$Twin.<init>(Ljava/lang/String;)V", [6, 2, 1]),
+            ("Shapes$Twin.<init>(I)V", [5, 2, 3]),
+            ("Shapes$Init.<clinit>()V", [1, 1, 0]),
+            ("Shapes$Init.compute()I", [1, 1, 0]),
+            ("Shapes$BadInit.<clinit>()V", [1, 0, 1]),
+            ("Shapes$BadInit.fail()I", [1, 0, 1]),
+            ("Shapes.lambda$run$0()V", [7, 7, 0]),
+            ("Shapes$Greeter.greet()I", [8, 8, 0]),
+            ("Shapes$Greeter.help()I", [8, 8, 0]),
+            ("Shapes.run()V", [1, 1, 0]),
+        ],
+    );
+    let [entered, returned, unwound] = counts["Shapes.endless(I)V"];
+    assert_eq!(returned, 0);
+    assert!(entered > 1000, "{entered}");
+    // Where the stack ends there is no room for some of the calls.
+    assert!(
+        unwound <= entered && unwound > entered - 500,
+        "{entered} {unwound}"
+    );
+    assert!(stack.starts_with("strays 0 "), "{stack}");
+    assert!(stack.ends_with(" running 0"), "{stack}");
 }
 
-#[test]
-fn code_before_super_is_counted_exactly() {
-    const FIRST: u32 = 25;
-    let Some(jvm) = jvms().iter().find(|jvm| jvm.feature >= FIRST) else {
-        return;
-    };
+on_every_jvm!(code_before_super_is_counted_exactly from 25);
+
+fn code_before_super_is_counted_exactly(jvm: &Jvm) {
     let classes = TempDir::new().expect("a temporary folder");
     compile(
         &["--release", "25"],

@@ -9,7 +9,7 @@ use hprof_instrument::{Reason, round_trip};
 use tempfile::TempDir;
 
 use super::{class_files, compile, extract, rewrite_tree};
-use crate::harness::{Jvm, Program, jvms, programs};
+use crate::harness::{Jvm, Program, fetched, jvms};
 
 const TRACKER: &str = "java/lang/HprofTracker";
 
@@ -54,8 +54,9 @@ fn assert_round_trip(folder: &Path) {
     }
 }
 
-#[test]
-fn every_class_of_the_jdks_loads_as_before() {
+on_every_jvm!(every_class_of_the_jdks_loads_as_before);
+
+fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     let tracker = TempDir::new().expect("a temporary folder");
     let options = [
         "-source",
@@ -66,35 +67,33 @@ fn every_class_of_the_jdks_loads_as_before() {
         "java.base=boot",
     ];
     compile(&options, "boot/java/lang/HprofTracker.java", tracker.path());
-    for jvm in jvms() {
-        let what = format!("JDK {}", jvm.feature);
-        let folder = TempDir::new().expect("a temporary folder");
-        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
-        extract(jvm, "--jdk", &old);
-        assert_round_trip(&old);
-        let rewritten = rewrite_tree(&old, &new, TRACKER);
-        assert!(rewritten.methods.len() > 50_000, "{what}");
-        // What is in a JDK fits, even with the calls; and of these there are some.
-        for left_out in &rewritten.left_out {
-            let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
-            assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
-        }
-        let intrinsics = rewritten.left_out.iter();
-        assert!(
-            intrinsics
-                .filter(|one| one.reason == Reason::Intrinsic)
-                .count()
-                > 100
-        );
-
-        let untouched = load_all(jvm, &[], &["--jdk".into()]);
-        let patches = patches(&new, tracker.path());
-        assert_same(
-            &untouched,
-            &load_all(jvm, &patches, &["--jdk".into()]),
-            &what,
-        );
+    let what = format!("JDK {}", jvm.feature);
+    let folder = TempDir::new().expect("a temporary folder");
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    extract(jvm, "--jdk", &old);
+    assert_round_trip(&old);
+    let rewritten = rewrite_tree(&old, &new, TRACKER);
+    assert!(rewritten.methods.len() > 50_000, "{what}");
+    // What is in a JDK fits, even with the calls; and of these there are some.
+    for left_out in &rewritten.left_out {
+        let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
+        assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
     }
+    let intrinsics = rewritten.left_out.iter();
+    assert!(
+        intrinsics
+            .filter(|one| one.reason == Reason::Intrinsic)
+            .count()
+            > 100
+    );
+
+    let untouched = load_all(jvm, &[], &["--jdk".into()]);
+    let patches = patches(&new, tracker.path());
+    assert_same(
+        &untouched,
+        &load_all(jvm, &patches, &["--jdk".into()]),
+        &what,
+    );
 }
 
 /// The VM's options that put each module's rewritten classes in the place of its own.
@@ -115,13 +114,14 @@ fn patches(modules: &Path, tracker: &Path) -> Vec<String> {
 
 #[test]
 fn every_class_of_real_jars_loads_as_before() {
-    let mut jars = vec![programs().join("compiler.jar")];
-    if let Ok(entries) = fs::read_dir(programs().join("classes")) {
+    let mut jars = Vec::from_iter(fetched("compiler.jar"));
+    if let Some(folder) = fetched("classes") {
+        let entries = fs::read_dir(folder).expect("a folder");
         jars.extend(entries.map(|entry| entry.expect("a jar").path()));
     }
     // The oldest verifier and the newest.
     let judges: Vec<&Jvm> = jvms().first().into_iter().chain(jvms().last()).collect();
-    for jar in jars.iter().filter(|jar| jar.exists()) {
+    for jar in &jars {
         let folder = TempDir::new().expect("a temporary folder");
         let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
         extract(judges[0], &jar.to_string_lossy(), &old);

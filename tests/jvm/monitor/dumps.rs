@@ -2,7 +2,7 @@
 
 use super::text::MonitorDump;
 use super::{goes_through, program, read};
-use crate::harness::{Running, jvms};
+use crate::harness::{Jvm, Running};
 use crate::profile::Profile;
 
 /// Asks a running program for its monitors and waits until the `number`th dump is there.
@@ -51,70 +51,68 @@ fn assert_desk(profile: &Profile, dump: &MonitorDump, what: &str) {
     }
 }
 
-#[test]
-fn a_dump_shows_who_has_and_who_wants() {
-    for jvm in jvms() {
-        let options = "monitor=y,depth=8,file=x.txt";
-        let run = program(jvm, options, &["-Xcheck:jni"], "Desk").start();
-        run.wait_for_output("ready");
-        dump(&run, 1);
-        dump(&run, 2);
-        run.send("TERM");
-        let run = run.wait();
-        assert_eq!(run.status.code(), Some(143), "{}", run.stderr);
-        let complaint = |line: &&str| line.contains("WARNING in native");
-        assert_eq!(run.stdout.lines().find(complaint), None, "{}", jvm.feature);
-        let profile = read(&run);
-        assert_eq!(profile.monitors.dumps.len(), 3, "{}", jvm.feature);
-        for (number, dump) in profile.monitors.dumps.iter().enumerate() {
-            let what = format!("{}, dump {number}", jvm.feature);
-            assert_desk(&profile, dump, &what);
-            let ours: Vec<_> = profile
-                .threads
-                .iter()
-                .filter(|thread| thread.name.starts_with("HPROF"))
-                .collect();
-            assert!(ours.is_empty(), "{what}: {ours:?}");
-        }
-        // What still goes on is not charged yet.
-        let times = &profile.monitors.times;
-        assert!(times.iter().all(|time| time.count("Desk") == 0));
+on_every_jvm!(a_dump_shows_who_has_and_who_wants);
+
+fn a_dump_shows_who_has_and_who_wants(jvm: &Jvm) {
+    let options = "monitor=y,depth=8,file=x.txt";
+    let run = program(jvm, options, &["-Xcheck:jni"], "Desk").start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    dump(&run, 2);
+    run.send("TERM");
+    let run = run.wait();
+    assert_eq!(run.status.code(), Some(143), "{}", run.stderr);
+    let complaint = |line: &&str| line.contains("WARNING in native");
+    assert_eq!(run.stdout.lines().find(complaint), None, "{}", jvm.feature);
+    let profile = read(&run);
+    assert_eq!(profile.monitors.dumps.len(), 3, "{}", jvm.feature);
+    for (number, dump) in profile.monitors.dumps.iter().enumerate() {
+        let what = format!("{}, dump {number}", jvm.feature);
+        assert_desk(&profile, dump, &what);
+        let ours: Vec<_> = profile
+            .threads
+            .iter()
+            .filter(|thread| thread.name.starts_with("HPROF"))
+            .collect();
+        assert!(ours.is_empty(), "{what}: {ours:?}");
     }
+    // What still goes on is not charged yet.
+    let times = &profile.monitors.times;
+    assert!(times.iter().all(|time| time.count("Desk") == 0));
 }
 
-#[test]
-fn what_a_dump_has_told_the_next_does_not_tell_again() {
-    for jvm in jvms() {
-        let run = program(jvm, "monitor=y,file=x.txt", &[], "Desk").start();
-        run.wait_for_output("ready");
-        dump(&run, 1);
-        std::fs::write(run.path("go"), "").expect("a file");
-        run.wait_for_output("done");
-        let run = run.wait();
-        let profile = read(&run);
-        let [first, .., last] = &profile.monitors.times[..] else {
-            panic!("two sections")
-        };
-        // `first` and `second` get it once each, and one of them or `waiter` may have to wait for it again.
-        assert_eq!(first.count("Desk"), 0, "{}", jvm.feature);
-        assert!(last.count("Desk") >= 2, "{}: {last:?}", jvm.feature);
-        let at_end = &profile.monitors.dumps[1];
-        let desks = at_end.monitors.iter();
-        assert_eq!(
-            desks
-                .filter(|monitor| monitor.signature == "LDesk;")
-                .count(),
-            0,
-            "{}: nobody wants it any more",
-            jvm.feature
-        );
-    }
+on_every_jvm!(what_a_dump_has_told_the_next_does_not_tell_again);
+
+fn what_a_dump_has_told_the_next_does_not_tell_again(jvm: &Jvm) {
+    let run = program(jvm, "monitor=y,file=x.txt", &[], "Desk").start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    std::fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("done");
+    let run = run.wait();
+    let profile = read(&run);
+    let [first, .., last] = &profile.monitors.times[..] else {
+        panic!("two sections")
+    };
+    // `first` and `second` get it once each, and one of them or `waiter` may have to wait for it again.
+    assert_eq!(first.count("Desk"), 0, "{}", jvm.feature);
+    assert!(last.count("Desk") >= 2, "{}: {last:?}", jvm.feature);
+    let at_end = &profile.monitors.dumps[1];
+    let desks = at_end.monitors.iter();
+    assert_eq!(
+        desks
+            .filter(|monitor| monitor.signature == "LDesk;")
+            .count(),
+        0,
+        "{}: nobody wants it any more",
+        jvm.feature
+    );
 }
 
-#[test]
-fn virtual_threads_have_and_want_monitors_too() {
-    let jvms = jvms().iter().filter(|jvm| jvm.feature >= 21);
-    for (jvm, way) in jvms.flat_map(|jvm| [(jvm, ""), (jvm, "waited")]) {
+on_every_jvm!(virtual_threads_have_and_want_monitors_too from 21);
+
+fn virtual_threads_have_and_want_monitors_too(jvm: &Jvm) {
+    for way in ["", "waited"] {
         let options = "monitor=y,depth=20,file=x.txt";
         let vm_options = ["-Djdk.virtualThreadScheduler.parallelism=4", "-Xcheck:jni"];
         let run = program(jvm, options, &vm_options, "DeskVirtual21")

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::program;
-use crate::harness::{Finished, Jvm, jvms};
+use crate::harness::{Finished, Jvm};
 use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,heap=sites,monitor=y,file=x.txt";
@@ -34,84 +34,81 @@ fn answered(run: &Finished) -> usize {
     run.stdout.matches("Full thread dump").count()
 }
 
-#[test]
-fn requests_from_the_first_moment_on() {
-    for jvm in jvms() {
-        // Until the VM listens, the signal would end it.
-        let run = program(jvm, OPTIONS, &[], "Storm")
-            .arg("500")
-            .after("trap '' QUIT; echo deaf >&2")
-            .start();
-        run.wait_for_stderr("deaf");
-        for _ in 0..300 {
-            run.try_send("QUIT");
-            thread::sleep(Duration::from_millis(1));
-        }
-        let run = run.wait();
-        assert_eq!(
-            run.status.code(),
-            Some(0),
-            "{}: {}",
-            jvm.feature,
-            run.stderr
-        );
-        assert!(run.stderr.contains("storm 0\n"), "{}", run.stderr);
-        let (dumps, answered) = (dumps(&run, jvm), answered(&run));
-        println!(
-            "{}: {dumps} dumps, {answered} requests answered",
-            jvm.feature
-        );
-        // The VM answers some before it tells agents of any.
-        assert!(dumps >= 1 && dumps <= answered + 1, "{}", jvm.feature);
+on_every_jvm!(requests_from_the_first_moment_on);
+
+fn requests_from_the_first_moment_on(jvm: &Jvm) {
+    // Until the VM listens, the signal would end it.
+    let run = program(jvm, OPTIONS, &[], "Storm")
+        .arg("500")
+        .after("trap '' QUIT; echo deaf >&2")
+        .start();
+    run.wait_for_stderr("deaf");
+    for _ in 0..300 {
+        run.try_send("QUIT");
+        thread::sleep(Duration::from_millis(1));
     }
+    let run = run.wait();
+    assert_eq!(
+        run.status.code(),
+        Some(0),
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    assert!(run.stderr.contains("storm 0\n"), "{}", run.stderr);
+    let (dumps, answered) = (dumps(&run, jvm), answered(&run));
+    println!(
+        "{}: {dumps} dumps, {answered} requests answered",
+        jvm.feature
+    );
+    // The VM answers some before it tells agents of any.
+    assert!(dumps >= 1 && dumps <= answered + 1, "{}", jvm.feature);
 }
 
-#[test]
-fn a_request_for_each_that_the_vm_tells_of() {
-    for jvm in jvms() {
+on_every_jvm!(a_request_for_each_that_the_vm_tells_of);
+
+fn a_request_for_each_that_the_vm_tells_of(jvm: &Jvm) {
+    let run = program(jvm, OPTIONS, &[], "Desk").start();
+    run.wait_for_output("ready");
+    // Two at once, and again as soon as the first is being answered.
+    for _ in 0..3 {
+        run.send("QUIT");
+        run.send("QUIT");
+        thread::sleep(Duration::from_millis(300));
+    }
+    std::fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}: {}", jvm.feature, run.stderr);
+    let (dumps, answered) = (dumps(&run, jvm), answered(&run));
+    println!(
+        "{}: {dumps} dumps, {answered} requests answered",
+        jvm.feature
+    );
+    assert_eq!(dumps, answered + 1, "{}: and one at the end", jvm.feature);
+}
+
+on_every_jvm!(requests_while_the_program_ends);
+
+fn requests_while_the_program_ends(jvm: &Jvm) {
+    for round in 0..4 {
         let run = program(jvm, OPTIONS, &[], "Desk").start();
         run.wait_for_output("ready");
-        // Two at once, and again as soon as the first is being answered.
-        for _ in 0..3 {
-            run.send("QUIT");
-            run.send("QUIT");
-            thread::sleep(Duration::from_millis(300));
+        run.send("TERM");
+        for _ in 0..40 {
+            run.try_send("QUIT");
+            thread::sleep(Duration::from_millis(round));
         }
-        std::fs::write(run.path("go"), "").expect("a file");
         let run = run.wait();
-        assert!(run.status.success(), "{}: {}", jvm.feature, run.stderr);
-        let (dumps, answered) = (dumps(&run, jvm), answered(&run));
-        println!(
-            "{}: {dumps} dumps, {answered} requests answered",
-            jvm.feature
+        // A VM on its way out takes SIGQUIT for what it is to any process.
+        let (code, signal) = (run.status.code(), run.signal());
+        assert!(
+            code == Some(143) || signal == Some(3),
+            "{}: {}: {}",
+            jvm.feature,
+            run.status,
+            run.stderr
         );
-        assert_eq!(dumps, answered + 1, "{}: and one at the end", jvm.feature);
-    }
-}
-
-#[test]
-fn requests_while_the_program_ends() {
-    for jvm in jvms() {
-        for round in 0..4 {
-            let run = program(jvm, OPTIONS, &[], "Desk").start();
-            run.wait_for_output("ready");
-            run.send("TERM");
-            for _ in 0..40 {
-                run.try_send("QUIT");
-                thread::sleep(Duration::from_millis(round));
-            }
-            let run = run.wait();
-            // A VM on its way out takes SIGQUIT for what it is to any process.
-            let (code, signal) = (run.status.code(), run.signal());
-            assert!(
-                code == Some(143) || signal == Some(3),
-                "{}: {}: {}",
-                jvm.feature,
-                run.status,
-                run.stderr
-            );
-            let dumps = dumps(&run, jvm);
-            assert!(dumps >= 1, "{}: {}", jvm.feature, run.stderr);
-        }
+        let dumps = dumps(&run, jvm);
+        assert!(dumps >= 1, "{}: {}", jvm.feature, run.stderr);
     }
 }

@@ -11,7 +11,7 @@ use hprof_format::{
 use tempfile::TempDir;
 
 use super::{Collector, Names, Waiting, records, said};
-use crate::harness::{Jvm, Program, Running, cli, jvms};
+use crate::harness::{Jvm, Program, Running, cli};
 
 const SITES: Command = Command::AllocSites {
     flags: COMMAND_SITES_FORCE_GC,
@@ -26,10 +26,6 @@ fn start(jvm: &Jvm, options: &str) -> (Running, Collector) {
     let collector = Collector::accept(&waiting);
     run.wait_for_output("ready");
     (run, collector)
-}
-
-fn oldest_and_newest() -> impl Iterator<Item = &'static Jvm> {
-    jvms().iter().filter(|jvm| [17, 25].contains(&jvm.feature))
 }
 
 fn sites(record: Record<'static>) -> Option<Vec<AllocSite>> {
@@ -99,295 +95,282 @@ fn exit(run: Running, collector: Collector) -> Vec<Record<'static>> {
     records(&bytes)
 }
 
-#[test]
-fn sites_a_collection_and_the_end_are_to_be_had_on_every_jvm() {
-    for jvm in jvms() {
-        let (run, collector) = start(jvm, "heap=sites");
-        let first = ask_sites(&run, &collector);
-        assert_eq!(
-            made(&collector, &first, "Serve$Kept"),
-            (100, 100),
-            "{}",
-            jvm.feature
-        );
-        let count = |records: Vec<Record<'static>>| records.into_iter().filter_map(sites).count();
-        assert_eq!(
-            count(exit(run, collector)),
-            2,
-            "{}: one more at the end",
-            jvm.feature
-        );
+on_every_jvm!(sites_a_collection_and_the_end_are_to_be_had_on_every_jvm);
 
-        let (run, collector) = start(jvm, "cpu=samples");
-        collector.send(Command::ForceGc);
-        run.wait_for_output("collected");
+fn sites_a_collection_and_the_end_are_to_be_had_on_every_jvm(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites");
+    let first = ask_sites(&run, &collector);
+    assert_eq!(
+        made(&collector, &first, "Serve$Kept"),
+        (100, 100),
+        "{}",
+        jvm.feature
+    );
+    let count = |records: Vec<Record<'static>>| records.into_iter().filter_map(sites).count();
+    assert_eq!(
+        count(exit(run, collector)),
+        2,
+        "{}: one more at the end",
+        jvm.feature
+    );
+
+    let (run, collector) = start(jvm, "cpu=samples");
+    collector.send(Command::ForceGc);
+    run.wait_for_output("collected");
+    exit(run, collector);
+}
+
+on_every_jvm!(sites_go_by_what_is_asked_for on 17 and 25);
+
+fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites");
+    let command = Command::AllocSites {
+        flags: COMMAND_SITES_BY_ALLOCATION,
+        cutoff: 0.5,
+    };
+    let answer = |record| match record {
+        Record::AllocSites {
+            flags,
+            cutoff,
+            sites,
+            ..
+        } => Some((flags, cutoff, sites.len())),
+        _ => None,
+    };
+    let (flags, cutoff, rows) = collector.ask(&run, &command.encode(1), answer);
+    // The array of 20 MB is more than half of all.
+    assert_eq!(
+        (flags, cutoff, rows),
+        (COMMAND_SITES_BY_ALLOCATION, 0.5, 1),
+        "no GC was asked for"
+    );
+    exit(run, collector);
+}
+
+on_every_jvm!(a_heap_summary_needs_no_tracking on 17 and 25);
+
+fn a_heap_summary_needs_no_tracking(jvm: &Jvm) {
+    for options in ["heap=sites", "cpu=samples"] {
+        let (run, collector) = start(jvm, options);
+        let live = collector.ask(&run, &Command::HeapSummary.encode(1), live_bytes);
+        assert!(
+            (20_000_000..30_000_000).contains(&live),
+            "{options}: {live}"
+        );
         exit(run, collector);
     }
 }
 
-#[test]
-fn sites_go_by_what_is_asked_for() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "heap=sites");
-        let command = Command::AllocSites {
-            flags: COMMAND_SITES_BY_ALLOCATION,
-            cutoff: 0.5,
-        };
-        let answer = |record| match record {
-            Record::AllocSites {
-                flags,
-                cutoff,
-                sites,
-                ..
-            } => Some((flags, cutoff, sites.len())),
+on_every_jvm!(traces_are_to_be_had_without_a_report on 17 and 25);
+
+fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites");
+    let keeps = || {
+        let records = collector.records();
+        let traces = records.iter().filter_map(|record| match record {
+            Record::Trace { serial, .. } => Some(*serial),
             _ => None,
-        };
-        let (flags, cutoff, rows) = collector.ask(&run, &command.encode(1), answer);
-        // The array of 20 MB is more than half of all.
-        assert_eq!(
-            (flags, cutoff, rows),
-            (COMMAND_SITES_BY_ALLOCATION, 0.5, 1),
-            "no GC was asked for"
-        );
-        exit(run, collector);
-    }
-}
-
-#[test]
-fn a_heap_summary_needs_no_tracking() {
-    for jvm in oldest_and_newest() {
-        for options in ["heap=sites", "cpu=samples"] {
-            let (run, collector) = start(jvm, options);
-            let live = collector.ask(&run, &Command::HeapSummary.encode(1), live_bytes);
-            assert!(
-                (20_000_000..30_000_000).contains(&live),
-                "{options}: {live}"
-            );
-            exit(run, collector);
-        }
-    }
-}
-
-#[test]
-fn traces_are_to_be_had_without_a_report() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "heap=sites");
-        let keeps = || {
-            let records = collector.records();
-            let traces = records.iter().filter_map(|record| match record {
-                Record::Trace { serial, .. } => Some(*serial),
-                _ => None,
-            });
-            traces
-                .into_iter()
-                .any(|trace| Names(&records).methods(trace).contains(&"keep".to_owned()))
-        };
-        assert!(!keeps());
-        collector.send(Command::DumpTraces);
-        run.wait_until(keeps);
-        exit(run, collector);
-    }
-}
-
-#[test]
-fn samples_count_on_until_they_are_cleared() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
-        let last = Cell::new(0);
-        run.wait_until(|| {
-            let (total, _) = ask_samples(&run, &collector);
-            assert!(total >= last.get(), "a report takes nothing away");
-            last.set(total);
-            total > 50
         });
+        traces
+            .into_iter()
+            .any(|trace| Names(&records).methods(trace).contains(&"keep".to_owned()))
+    };
+    assert!(!keeps());
+    collector.send(Command::DumpTraces);
+    run.wait_until(keeps);
+    exit(run, collector);
+}
 
-        collector.send(Command::Control(Control::StopSamples(Threads::All)));
-        // A sample may have been on its way.
-        run.wait_until(|| {
-            collector.send(Command::Control(Control::ClearSamples));
-            ask_samples(&run, &collector).0 == 0
-        });
+on_every_jvm!(samples_count_on_until_they_are_cleared on 17 and 25);
 
-        let (serial, object) = thread(&collector, "busy");
-        collector.send(Command::Control(Control::StartSamples(Threads::One(
-            object,
-        ))));
-        run.wait_until(|| ask_samples(&run, &collector).0 > 20);
+fn samples_count_on_until_they_are_cleared(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
+    let last = Cell::new(0);
+    run.wait_until(|| {
+        let (total, _) = ask_samples(&run, &collector);
+        assert!(total >= last.get(), "a report takes nothing away");
+        last.set(total);
+        total > 50
+    });
+
+    collector.send(Command::Control(Control::StopSamples(Threads::All)));
+    // A sample may have been on its way.
+    run.wait_until(|| {
+        collector.send(Command::Control(Control::ClearSamples));
+        ask_samples(&run, &collector).0 == 0
+    });
+
+    let (serial, object) = thread(&collector, "busy");
+    collector.send(Command::Control(Control::StartSamples(Threads::One(
+        object,
+    ))));
+    run.wait_until(|| ask_samples(&run, &collector).0 > 20);
+    let (_, rows) = ask_samples(&run, &collector);
+    let records = collector.records();
+    for row in rows {
+        assert_eq!(Names(&records).thread_of(row.trace), serial);
+    }
+    exit(run, collector);
+}
+
+on_every_jvm!(one_thread_can_be_left_out on 17 and 25);
+
+fn one_thread_can_be_left_out(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
+    run.wait_until(|| ask_samples(&run, &collector).0 > 20);
+    let (serial, object) = thread(&collector, "busy");
+    collector.send(Command::Control(Control::StopSamples(Threads::One(object))));
+    let count = || {
         let (_, rows) = ask_samples(&run, &collector);
         let records = collector.records();
-        for row in rows {
-            assert_eq!(Names(&records).thread_of(row.trace), serial);
-        }
-        exit(run, collector);
-    }
+        let rows = rows
+            .iter()
+            .filter(|row| Names(&records).thread_of(row.trace) == serial);
+        rows.map(|row| row.count).sum::<u32>()
+    };
+    run.wait_until(|| {
+        collector.send(Command::Control(Control::ClearSamples));
+        count() == 0
+    });
+    collector.send(Command::Control(Control::StartSamples(Threads::All)));
+    run.wait_until(|| count() > 20);
+    exit(run, collector);
 }
 
-#[test]
-fn one_thread_can_be_left_out() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
-        run.wait_until(|| ask_samples(&run, &collector).0 > 20);
-        let (serial, object) = thread(&collector, "busy");
-        collector.send(Command::Control(Control::StopSamples(Threads::One(object))));
-        let count = || {
-            let (_, rows) = ask_samples(&run, &collector);
-            let records = collector.records();
-            let rows = rows
-                .iter()
-                .filter(|row| Names(&records).thread_of(row.trace) == serial);
-            rows.map(|row| row.count).sum::<u32>()
-        };
-        run.wait_until(|| {
-            collector.send(Command::Control(Control::ClearSamples));
-            count() == 0
-        });
-        collector.send(Command::Control(Control::StartSamples(Threads::All)));
-        run.wait_until(|| count() > 20);
-        exit(run, collector);
+on_every_jvm!(tracking_can_be_switched_off_and_on on 17 and 25);
+
+fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites");
+    let ticks = || made(&collector, &ask_sites(&run, &collector), "Serve$Tick").0;
+    let first = ticks();
+    run.wait_until(|| ticks() > first);
+
+    collector.send(Command::Control(Control::StopAllocations));
+    // What is alive and was not tracked is in the report too: one tick at the most, and perhaps one on its way.
+    let stopped = ticks();
+    for _ in 0..5 {
+        assert!(ticks() <= stopped + 2);
     }
+    collector.send(Command::Control(Control::StartAllocations));
+    run.wait_until(|| ticks() > stopped + 10);
+    exit(run, collector);
 }
 
-#[test]
-fn tracking_can_be_switched_off_and_on() {
-    for jvm in oldest_and_newest() {
+on_every_jvm!(cleared_sites_count_from_nothing on 17 and 25);
+
+fn cleared_sites_count_from_nothing(jvm: &Jvm) {
+    for clear in [
+        &Command::Control(Control::ClearSites).encode(1)[..],
+        &[8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 6],
+    ] {
         let (run, collector) = start(jvm, "heap=sites");
-        let ticks = || made(&collector, &ask_sites(&run, &collector), "Serve$Tick").0;
-        let first = ticks();
-        run.wait_until(|| ticks() > first);
-
-        collector.send(Command::Control(Control::StopAllocations));
-        // What is alive and was not tracked is in the report too: one tick at the most, and perhaps one on its way.
-        let stopped = ticks();
-        for _ in 0..5 {
-            assert!(ticks() <= stopped + 2);
-        }
-        collector.send(Command::Control(Control::StartAllocations));
-        run.wait_until(|| ticks() > stopped + 10);
-        exit(run, collector);
-    }
-}
-
-#[test]
-fn cleared_sites_count_from_nothing() {
-    for jvm in oldest_and_newest() {
-        for clear in [
-            &Command::Control(Control::ClearSites).encode(1)[..],
-            &[8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 6],
-        ] {
-            let (run, collector) = start(jvm, "heap=sites");
-            let before = ask_sites(&run, &collector);
-            assert_eq!(made(&collector, &before, "Serve$Kept"), (100, 100));
-            let ticks = made(&collector, &before, "Serve$Tick").0;
-            collector.send_raw(clear);
-            let after = ask_sites(&run, &collector);
-            // They live, and no site is known to have made them.
-            assert_eq!(made(&collector, &after, "Serve$Kept"), (100, 100));
-            let records = collector.records();
-            let kept = Names(&records).sites(&after, "Serve$Kept");
-            assert_eq!((kept.len(), kept[0].trace.0), (1, 300_000));
-            run.wait_until(|| {
-                made(&collector, &ask_sites(&run, &collector), "Serve$Tick").0 > ticks + 10
-            });
-            exit(run, collector);
-        }
-    }
-}
-
-#[test]
-fn the_depth_holds_for_new_traces() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "heap=sites,depth=8");
-        let deepest = |methods: &[&str]| {
-            let rows = ask_sites(&run, &collector);
-            let records = collector.records();
-            let names = Names(&records);
-            let rows = names.sites(&rows, "Serve$Tick");
-            rows.iter().any(|row| names.methods(row.trace) == methods)
-        };
-        collector.send(Command::Control(Control::Depth(1)));
-        run.wait_until(|| deepest(&["tick"]));
-        // The same by the number of the document.
-        collector.send_raw(&[8, 0, 0, 0, 1, 0, 0, 0, 4, 0, 6, 0, 2]);
-        run.wait_until(|| deepest(&["tick", "tickTwice"]));
-        collector.send(Command::Control(Control::Depth(0)));
+        let before = ask_sites(&run, &collector);
+        assert_eq!(made(&collector, &before, "Serve$Kept"), (100, 100));
+        let ticks = made(&collector, &before, "Serve$Tick").0;
+        collector.send_raw(clear);
+        let after = ask_sites(&run, &collector);
+        // They live, and no site is known to have made them.
+        assert_eq!(made(&collector, &after, "Serve$Kept"), (100, 100));
+        let records = collector.records();
+        let kept = Names(&records).sites(&after, "Serve$Kept");
+        assert_eq!((kept.len(), kept[0].trace.0), (1, 300_000));
         run.wait_until(|| {
-            let rows = ask_sites(&run, &collector);
-            let records = collector.records();
-            let rows = Names(&records).sites(&rows, "Serve$Tick");
-            rows.iter()
-                .any(|row| row.trace.0 == 300_000 && row.allocated_instances > 10)
+            made(&collector, &ask_sites(&run, &collector), "Serve$Tick").0 > ticks + 10
         });
         exit(run, collector);
     }
 }
 
-#[test]
-fn what_the_run_does_not_measure_is_answered_with_nothing() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "heap=sites");
-        assert_eq!(ask_samples(&run, &collector), (0, vec![]));
-        run.wait_for_stderr("this run takes no CPU samples; cpu=samples does");
-        exit(run, collector);
+on_every_jvm!(the_depth_holds_for_new_traces on 17 and 25);
 
-        let (run, collector) = start(jvm, "cpu=samples");
-        assert_eq!(ask_sites(&run, &collector), []);
-        run.wait_for_stderr("this run does not track allocations; heap=sites does");
-        exit(run, collector);
-    }
+fn the_depth_holds_for_new_traces(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites,depth=8");
+    let deepest = |methods: &[&str]| {
+        let rows = ask_sites(&run, &collector);
+        let records = collector.records();
+        let names = Names(&records);
+        let rows = names.sites(&rows, "Serve$Tick");
+        rows.iter().any(|row| names.methods(row.trace) == methods)
+    };
+    collector.send(Command::Control(Control::Depth(1)));
+    run.wait_until(|| deepest(&["tick"]));
+    // The same by the number of the document.
+    collector.send_raw(&[8, 0, 0, 0, 1, 0, 0, 0, 4, 0, 6, 0, 2]);
+    run.wait_until(|| deepest(&["tick", "tickTwice"]));
+    collector.send(Command::Control(Control::Depth(0)));
+    run.wait_until(|| {
+        let rows = ask_sites(&run, &collector);
+        let records = collector.records();
+        let rows = Names(&records).sites(&rows, "Serve$Tick");
+        rows.iter()
+            .any(|row| row.trace.0 == 300_000 && row.allocated_instances > 10)
+    });
+    exit(run, collector);
 }
 
-#[test]
-fn an_exit_can_be_forbidden() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "cpu=samples,net_exit=n");
-        collector.send(Command::Exit);
-        run.wait_for_stderr("from the collector: exit: net_exit=n forbids it");
-        // It still listens.
-        collector.send(Command::ForceGc);
-        run.wait_for_output("collected");
-        run.send("TERM");
-        collector.end();
-        assert_eq!(run.wait().status.code(), Some(143));
-    }
+on_every_jvm!(what_the_run_does_not_measure_is_answered_with_nothing on 17 and 25);
+
+fn what_the_run_does_not_measure_is_answered_with_nothing(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "heap=sites");
+    assert_eq!(ask_samples(&run, &collector), (0, vec![]));
+    run.wait_for_stderr("this run takes no CPU samples; cpu=samples does");
+    exit(run, collector);
+
+    let (run, collector) = start(jvm, "cpu=samples");
+    assert_eq!(ask_sites(&run, &collector), []);
+    run.wait_for_stderr("this run does not track allocations; heap=sites does");
+    exit(run, collector);
 }
 
-#[test]
-fn the_end_of_the_commands_is_not_the_end_of_the_profile() {
-    for jvm in oldest_and_newest() {
-        let (run, collector) = start(jvm, "cpu=samples");
-        collector.send_raw(&[0xff]);
-        collector.send(Command::Exit);
-        run.send("TERM");
-        let bytes = collector.end();
-        assert_eq!(run.wait().status.code(), Some(143));
-        assert_eq!(records(&bytes).into_iter().filter_map(samples).count(), 1);
-    }
+on_every_jvm!(an_exit_can_be_forbidden on 17 and 25);
+
+fn an_exit_can_be_forbidden(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "cpu=samples,net_exit=n");
+    collector.send(Command::Exit);
+    run.wait_for_stderr("from the collector: exit: net_exit=n forbids it");
+    // It still listens.
+    collector.send(Command::ForceGc);
+    run.wait_for_output("collected");
+    run.send("TERM");
+    collector.end();
+    assert_eq!(run.wait().status.code(), Some(143));
 }
 
-#[test]
-fn text_goes_over_the_socket_as_well() {
-    for jvm in oldest_and_newest() {
-        let waiting = Waiting::new();
-        let run = waiting
-            .program(jvm, "heap=sites,cpu=samples", "Serve")
-            .start();
-        let collector = Collector::accept(&waiting);
-        run.wait_for_output("ready");
-        collector.send(SITES);
-        let text = || String::from_utf8_lossy(&collector.bytes.lock()).into_owned();
-        run.wait_until(|| text().contains("SITES END"));
-        collector.send(Command::Exit);
-        let bytes = collector.end();
-        assert_eq!(run.wait().status.code(), Some(0));
-        let text = String::from_utf8(bytes).expect("UTF-8");
-        assert!(text.starts_with("JAVA PROFILE 1.0.1, created "));
-        assert_eq!(text.matches("SITES END").count(), 2);
-        assert!(
-            text.contains("\nCPU SAMPLES END\n(end of the profile, after "),
-            "{}",
-            &text[text.len() - 200..]
-        );
-    }
+on_every_jvm!(the_end_of_the_commands_is_not_the_end_of_the_profile on 17 and 25);
+
+fn the_end_of_the_commands_is_not_the_end_of_the_profile(jvm: &Jvm) {
+    let (run, collector) = start(jvm, "cpu=samples");
+    collector.send_raw(&[0xff]);
+    collector.send(Command::Exit);
+    run.send("TERM");
+    let bytes = collector.end();
+    assert_eq!(run.wait().status.code(), Some(143));
+    assert_eq!(records(&bytes).into_iter().filter_map(samples).count(), 1);
+}
+
+on_every_jvm!(text_goes_over_the_socket_as_well on 17 and 25);
+
+fn text_goes_over_the_socket_as_well(jvm: &Jvm) {
+    let waiting = Waiting::new();
+    let run = waiting
+        .program(jvm, "heap=sites,cpu=samples", "Serve")
+        .start();
+    let collector = Collector::accept(&waiting);
+    run.wait_for_output("ready");
+    collector.send(SITES);
+    let text = || String::from_utf8_lossy(&collector.bytes.lock()).into_owned();
+    run.wait_until(|| text().contains("SITES END"));
+    collector.send(Command::Exit);
+    let bytes = collector.end();
+    assert_eq!(run.wait().status.code(), Some(0));
+    let text = String::from_utf8(bytes).expect("UTF-8");
+    assert!(text.starts_with("JAVA PROFILE 1.0.1, created "));
+    assert_eq!(text.matches("SITES END").count(), 2);
+    assert!(
+        text.contains("\nCPU SAMPLES END\n(end of the profile, after "),
+        "{}",
+        &text[text.len() - 200..]
+    );
 }
 
 /// `hprof recv`, for one agent.
@@ -446,82 +429,79 @@ impl Recv {
     }
 }
 
-#[test]
-fn recv_sends_what_it_is_told() {
-    for jvm in jvms() {
-        let mut recv = Recv::start(&[
-            "--send",
-            "alloc-sites 4 0",
-            "-s",
-            "heap-summary",
-            "-s",
-            "control depth 1",
-        ]);
-        let run = recv.program(jvm, "heap=sites,cpu=samples,format=b");
-        run.wait_for_output("ready");
-        for line in [
-            "cpu-samples",
-            "dump-traces",
-            "control stop-samples",
-            "dump-heap",
-            "force-gc",
-            "",
-            "no such command",
-        ] {
-            recv.type_line(line);
-        }
-        run.wait_for_output("collected");
-        recv.type_line("exit");
-        let run = run.wait();
-        assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
-        let (content, stderr, bytes) = recv.end();
-        assert!(content, "{stderr}");
-        assert!(
-            stderr.contains("hprof: no command 'no'; 'hprof recv --help' lists them"),
-            "{stderr}"
-        );
-        let summary = hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
-        assert!(
-            summary.to_string().contains(" 1 HEAP DUMP END"),
-            "{summary}"
-        );
-        let records = records(&bytes);
-        let count = |is_wanted: fn(&Record) -> bool| {
-            records.iter().filter(|record| is_wanted(record)).count()
-        };
-        // One more of each at the end of the program.
-        assert_eq!(
-            count(|record| matches!(record, Record::AllocSites { .. })),
-            2
-        );
-        assert_eq!(
-            count(|record| matches!(record, Record::HeapSummary { .. })),
-            4,
-            "and one before the heap dump"
-        );
-        assert_eq!(
-            count(|record| matches!(record, Record::CpuSamples { .. })),
-            2
-        );
-        assert!(said(&run).contains(&"hprof: the collector ends the VM"));
+on_every_jvm!(recv_sends_what_it_is_told);
+
+fn recv_sends_what_it_is_told(jvm: &Jvm) {
+    let mut recv = Recv::start(&[
+        "--send",
+        "alloc-sites 4 0",
+        "-s",
+        "heap-summary",
+        "-s",
+        "control depth 1",
+    ]);
+    let run = recv.program(jvm, "heap=sites,cpu=samples,format=b");
+    run.wait_for_output("ready");
+    for line in [
+        "cpu-samples",
+        "dump-traces",
+        "control stop-samples",
+        "dump-heap",
+        "force-gc",
+        "",
+        "no such command",
+    ] {
+        recv.type_line(line);
     }
+    run.wait_for_output("collected");
+    recv.type_line("exit");
+    let run = run.wait();
+    assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
+    let (content, stderr, bytes) = recv.end();
+    assert!(content, "{stderr}");
+    assert!(
+        stderr.contains("hprof: no command 'no'; 'hprof recv --help' lists them"),
+        "{stderr}"
+    );
+    let summary = hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+    assert!(
+        summary.to_string().contains(" 1 HEAP DUMP END"),
+        "{summary}"
+    );
+    let records = records(&bytes);
+    let count =
+        |is_wanted: fn(&Record) -> bool| records.iter().filter(|record| is_wanted(record)).count();
+    // One more of each at the end of the program.
+    assert_eq!(
+        count(|record| matches!(record, Record::AllocSites { .. })),
+        2
+    );
+    assert_eq!(
+        count(|record| matches!(record, Record::HeapSummary { .. })),
+        4,
+        "and one before the heap dump"
+    );
+    assert_eq!(
+        count(|record| matches!(record, Record::CpuSamples { .. })),
+        2
+    );
+    assert!(said(&run).contains(&"hprof: the collector ends the VM"));
 }
 
-#[test]
-fn recv_says_that_a_profile_was_cut_off() {
-    for jvm in oldest_and_newest() {
-        // A gzip stream has an end, so this is known for sure.
-        let recv = Recv::start(&[]);
-        let run = recv.program(jvm, "cpu=samples,format=b,compress=y");
-        run.wait_for_output("ready");
-        run.send("KILL");
-        run.wait();
-        let (content, stderr, bytes) = recv.end();
-        assert!(!content);
-        assert!(
-            stderr.contains("x.hprof: the profile was cut off; what came is kept: "),
-            "{stderr}"
-        );
-        assert!(!bytes.is_empty());
-    }
+on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 25);
+
+fn recv_says_that_a_profile_was_cut_off(jvm: &Jvm) {
+    // A gzip stream has an end, so this is known for sure.
+    let recv = Recv::start(&[]);
+    let run = recv.program(jvm, "cpu=samples,format=b,compress=y");
+    run.wait_for_output("ready");
+    run.send("KILL");
+    run.wait();
+    let (content, stderr, bytes) = recv.end();
+    assert!(!content);
+    assert!(
+        stderr.contains("x.hprof: the profile was cut off; what came is kept: "),
+        "{stderr}"
+    );
+    assert!(!bytes.is_empty());
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Finished, Program, any_jvm, cli, jvms};
+use crate::harness::{Finished, Jvm, Program, any_jvm, cli};
 use crate::profile::Profile;
 
 /// What gzip makes of a file, if it is content.
@@ -31,39 +31,41 @@ fn kinds(run: &Finished, name: &str) -> Vec<String> {
     counts.lines().map(kind).collect()
 }
 
-#[test]
-fn a_compressed_file_holds_what_the_plain_one_does() {
-    for jvm in jvms() {
-        let options = "heap=sites,cpu=samples,format=b,file=";
-        let plain = Program::new(jvm, &format!("{options}x.hprof"), "Exits")
+on_every_jvm!(a_compressed_file_holds_what_the_plain_one_does);
+
+fn a_compressed_file_holds_what_the_plain_one_does(jvm: &Jvm) {
+    let options = "heap=sites,cpu=samples,format=b,file=";
+    let plain = Program::new(jvm, &format!("{options}x.hprof"), "Exits")
+        .arg("return")
+        .run_well();
+    for more in ["x.hprof.gz", "x.hprof,compress=y"] {
+        let run = Program::new(jvm, &format!("{options}{more}"), "Exits")
             .arg("return")
             .run_well();
-        for more in ["x.hprof.gz", "x.hprof,compress=y"] {
-            let run = Program::new(jvm, &format!("{options}{more}"), "Exits")
-                .arg("return")
-                .run_well();
-            let name = more.split(',').next().expect("a name");
-            assert_eq!(kinds(&run, name), kinds(&plain, "x.hprof"));
-            let text = run.checked_text(name);
-            let bytes = decompressed(&run, name);
-            assert!(fs::metadata(run.path(name)).expect("a file").len() < bytes.len() as u64 / 2);
-            fs::write(run.path("plain"), bytes).expect("a file");
-            assert!(run.checked_text("plain") == text);
-        }
+        let name = more.split(',').next().expect("a name");
+        assert_eq!(kinds(&run, name), kinds(&plain, "x.hprof"));
+        let text = run.checked_text(name);
+        let bytes = decompressed(&run, name);
+        assert!(fs::metadata(run.path(name)).expect("a file").len() < bytes.len() as u64 / 2);
+        fs::write(run.path("plain"), bytes).expect("a file");
+        assert!(run.checked_text("plain") == text);
     }
 }
 
+on_every_jvm!(text_is_compressed_too_and_has_its_own_name);
+
+fn text_is_compressed_too_and_has_its_own_name(jvm: &Jvm) {
+    let run = Program::new(jvm, "cpu=samples,compress=y", "Exits")
+        .arg("exit")
+        .run();
+    assert_eq!(run.status.code(), Some(3));
+    assert_eq!(run.files(), ["java.hprof.txt.gz"]);
+    let text = String::from_utf8(decompressed(&run, "java.hprof.txt.gz")).expect("UTF-8");
+    assert_eq!(Profile::parse(&text).dumps.len(), 1);
+}
+
 #[test]
-fn text_is_compressed_too_and_has_its_own_name() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "cpu=samples,compress=y", "Exits")
-            .arg("exit")
-            .run();
-        assert_eq!(run.status.code(), Some(3));
-        assert_eq!(run.files(), ["java.hprof.txt.gz"]);
-        let text = String::from_utf8(decompressed(&run, "java.hprof.txt.gz")).expect("UTF-8");
-        assert_eq!(Profile::parse(&text).dumps.len(), 1);
-    }
+fn text_is_not_compressed_where_that_is_not_wanted() {
     let run = Program::new(any_jvm(), "cpu=samples,compress=n,file=x.gz", "Exits")
         .arg("exit")
         .run();
@@ -73,36 +75,35 @@ fn text_is_compressed_too_and_has_its_own_name() {
     );
 }
 
-#[test]
-fn a_killed_program_leaves_what_was_flushed() {
-    for jvm in jvms() {
-        let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof.gz", "Exits")
-            .arg("wait")
-            .start();
-        run.wait_for_output("ready");
-        let path = run.path("x.hprof.gz");
-        run.send("QUIT");
-        let text = || {
-            let text = Command::new(cli()).arg("text").arg(&path).output();
-            String::from_utf8_lossy(&text.expect("hprof").stdout).into_owned()
-        };
-        run.wait_until(|| text().contains("CPU SAMPLES END"));
-        run.send("KILL");
-        let run = run.wait();
-        assert_eq!(
-            gzip("-t", &path),
-            None,
-            "it can be told that the end is missing"
-        );
-        let (sound, text, fault) = run.hprof("text", "x.hprof.gz");
-        assert!(!sound && text.contains("CPU SAMPLES END"), "{fault}");
-        let (sound, _, fault) = run.hprof("check", "x.hprof.gz");
-        assert!(!sound);
-        assert!(
-            fault.contains("the compressed data ends before its end"),
-            "{fault}"
-        );
-    }
+on_every_jvm!(a_killed_program_leaves_what_was_flushed);
+
+fn a_killed_program_leaves_what_was_flushed(jvm: &Jvm) {
+    let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof.gz", "Exits")
+        .arg("wait")
+        .start();
+    run.wait_for_output("ready");
+    let path = run.path("x.hprof.gz");
+    run.send("QUIT");
+    let text = || {
+        let text = Command::new(cli()).arg("text").arg(&path).output();
+        String::from_utf8_lossy(&text.expect("hprof").stdout).into_owned()
+    };
+    run.wait_until(|| text().contains("CPU SAMPLES END"));
+    run.send("KILL");
+    let run = run.wait();
+    assert_eq!(
+        gzip("-t", &path),
+        None,
+        "it can be told that the end is missing"
+    );
+    let (sound, text, fault) = run.hprof("text", "x.hprof.gz");
+    assert!(!sound && text.contains("CPU SAMPLES END"), "{fault}");
+    let (sound, _, fault) = run.hprof("check", "x.hprof.gz");
+    assert!(!sound);
+    assert!(
+        fault.contains("the compressed data ends before its end"),
+        "{fault}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Collector, Waiting, records, said};
-use crate::harness::{Finished, Program, any_jvm, jvms};
+use crate::harness::{Finished, Jvm, Program, any_jvm, skip};
 
 /// Nothing of the program has changed.
 fn assert_untouched(run: &Finished, count: u32) {
@@ -14,25 +14,24 @@ fn assert_untouched(run: &Finished, count: u32) {
     assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
 }
 
-#[test]
-fn a_collector_gets_what_a_file_gets() {
-    for jvm in jvms() {
-        let waiting = Waiting::new();
-        let run = waiting
-            .program(jvm, "cpu=samples,format=b", "Loud")
-            .arg("20")
-            .start();
-        let bytes = Collector::accept(&waiting).end();
-        let run = run.wait();
-        assert_untouched(&run, 20);
-        assert_eq!(said(&run), [""; 0]);
-        assert_eq!(run.files(), [""; 0], "no file is created");
-        hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
-        let loud = records(&bytes).into_iter().filter(|record| {
-            matches!(record, hprof_format::Record::String { text, .. } if text.len() >= 60_000)
-        });
-        assert_eq!(loud.count(), 20, "{}", jvm.feature);
-    }
+on_every_jvm!(a_collector_gets_what_a_file_gets);
+
+fn a_collector_gets_what_a_file_gets(jvm: &Jvm) {
+    let waiting = Waiting::new();
+    let run = waiting
+        .program(jvm, "cpu=samples,format=b", "Loud")
+        .arg("20")
+        .start();
+    let bytes = Collector::accept(&waiting).end();
+    let run = run.wait();
+    assert_untouched(&run, 20);
+    assert_eq!(said(&run), [""; 0]);
+    assert_eq!(run.files(), [""; 0], "no file is created");
+    hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+    let loud = records(&bytes).into_iter().filter(|record| {
+        matches!(record, hprof_format::Record::String { text, .. } if text.len() >= 60_000)
+    });
+    assert_eq!(loud.count(), 20, "{}", jvm.feature);
 }
 
 #[test]
@@ -54,47 +53,45 @@ fn a_slow_collector_gets_everything() {
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-#[test]
-fn a_collector_may_take_it_a_kilobyte_at_a_time() {
-    for jvm in jvms() {
-        let waiting = Waiting::new();
-        let run = waiting
-            .program(jvm, "cpu=samples,format=b", "Loud")
-            .arg("5")
-            .start();
-        let mut stream = waiting.accept();
-        // The system keeps the rest for it after the program has ended.
-        assert_untouched(&run.wait(), 5);
-        let (mut bytes, mut piece) = (Vec::new(), [0; 1_024]);
-        while let Ok(count @ 1..) = stream.read(&mut piece) {
-            bytes.extend_from_slice(&piece[..count]);
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert!(bytes.len() > 5 * 60_000);
-        hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+on_every_jvm!(a_collector_may_take_it_a_kilobyte_at_a_time);
+
+fn a_collector_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
+    let waiting = Waiting::new();
+    let run = waiting
+        .program(jvm, "cpu=samples,format=b", "Loud")
+        .arg("5")
+        .start();
+    let mut stream = waiting.accept();
+    // The system keeps the rest for it after the program has ended.
+    assert_untouched(&run.wait(), 5);
+    let (mut bytes, mut piece) = (Vec::new(), [0; 1_024]);
+    while let Ok(count @ 1..) = stream.read(&mut piece) {
+        bytes.extend_from_slice(&piece[..count]);
+        thread::sleep(Duration::from_millis(1));
     }
+    assert!(bytes.len() > 5 * 60_000);
+    hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-#[test]
-fn a_collector_that_leaves_ends_the_profile_and_not_the_program() {
-    for jvm in jvms() {
-        let waiting = Waiting::new();
-        let run = waiting
-            .program(jvm, "cpu=samples,format=b", "Loud")
-            .arg("100")
-            .start();
-        let mut stream = waiting.accept();
-        stream.read_exact(&mut [0; 10_000]).expect("10 KB");
-        drop(stream);
-        let run = run.wait();
-        assert_untouched(&run, 100);
-        let lines = said(&run);
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        assert!(
-            lines[0].ends_with("; the profile ends here, the program goes on"),
-            "{lines:?}"
-        );
-    }
+on_every_jvm!(a_collector_that_leaves_ends_the_profile_and_not_the_program);
+
+fn a_collector_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
+    let waiting = Waiting::new();
+    let run = waiting
+        .program(jvm, "cpu=samples,format=b", "Loud")
+        .arg("100")
+        .start();
+    let mut stream = waiting.accept();
+    stream.read_exact(&mut [0; 10_000]).expect("10 KB");
+    drop(stream);
+    let run = run.wait();
+    assert_untouched(&run, 100);
+    let lines = said(&run);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].ends_with("; the profile ends here, the program goes on"),
+        "{lines:?}"
+    );
 }
 
 /// The system takes the connection, and some 2.5 MB; then nobody takes anything, and the program must end all the same.
@@ -112,22 +109,25 @@ fn a_collector_that_never_reads_does_not_keep_the_program_from_ending() {
     assert!(lines[0].contains(nothing), "{lines:?}");
 }
 
-#[test]
-fn without_a_collector_the_vm_does_not_start() {
+on_every_jvm!(without_a_collector_the_vm_does_not_start);
+
+fn without_a_collector_the_vm_does_not_start(jvm: &Jvm) {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.local_addr().expect("an address").port()
     };
-    for jvm in jvms() {
-        let options = format!("cpu=samples,net=127.0.0.1:{port}");
-        let run = Program::new(jvm, &options, "Hello").run();
-        assert_eq!(run.status.code(), Some(1));
-        assert_eq!(run.files(), [""; 0]);
-        let message = format!(
-            "hprof: option net=127.0.0.1:{port}: Connection refused (os error 111); a collector must be listening there"
-        );
-        assert_eq!(said(&run), [message]);
-    }
+    let options = format!("cpu=samples,net=127.0.0.1:{port}");
+    let run = Program::new(jvm, &options, "Hello").run();
+    assert_eq!(run.status.code(), Some(1));
+    assert_eq!(run.files(), [""; 0]);
+    let message = format!(
+        "hprof: option net=127.0.0.1:{port}: Connection refused (os error 111); a collector must be listening there"
+    );
+    assert_eq!(said(&run), [message]);
+}
+
+#[test]
+fn a_collector_of_an_unknown_host_is_refused() {
     let run = Program::new(any_jvm(), "cpu=samples,net=no.such.host.invalid:1", "Hello").run();
     assert_eq!(run.status.code(), Some(1));
     assert!(
@@ -140,7 +140,7 @@ fn without_a_collector_the_vm_does_not_start() {
 #[test]
 fn an_ipv6_address_stands_in_brackets() {
     let Ok(waiting) = Waiting::at("[::1]:0") else {
-        eprintln!("skipped: this machine has no IPv6");
+        skip("a collector at an address of IPv6: this machine has none");
         return;
     };
     assert!(waiting.option().starts_with("net=[::1]:"));

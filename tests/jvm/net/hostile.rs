@@ -1,7 +1,7 @@
 //! Commands that are none.
 
 use super::{Collector, Waiting, said};
-use crate::harness::jvms;
+use crate::harness::Jvm;
 
 /// Streams on each JVM.
 const STREAMS: u64 = 10;
@@ -55,27 +55,26 @@ impl Random {
     }
 }
 
-#[test]
-fn no_stream_of_commands_hurts_the_program() {
-    for jvm in jvms().iter().filter(|jvm| [17, 25].contains(&jvm.feature)) {
-        for seed in 1..=STREAMS {
-            let waiting = Waiting::new();
-            let run = waiting
-                .program(jvm, "heap=sites,cpu=samples,format=b,net_exit=n", "Loud")
-                .arg("10")
-                .start();
-            let collector = Collector::accept(&waiting);
-            let stream = Random(seed).stream();
-            // The program may be through before it has read them all.
-            let _ = std::io::Write::write_all(&mut &collector.stream, &stream);
-            let bytes = collector.end();
-            let run = run.wait();
-            assert_eq!(run.stdout, "loud 10\n", "{seed}: {}", run.stderr);
-            assert_eq!(run.status.code(), Some(5), "{seed}: {}", run.stderr);
-            assert!(said(&run).len() <= 11, "{seed}: {}", run.stderr);
-            hprof_format::check(std::io::Cursor::new(&bytes))
-                .unwrap_or_else(|fault| panic!("{seed}: {fault}"));
-        }
+on_every_jvm!(no_stream_of_commands_hurts_the_program on 17 and 25);
+
+fn no_stream_of_commands_hurts_the_program(jvm: &Jvm) {
+    for seed in 1..=STREAMS {
+        let waiting = Waiting::new();
+        let run = waiting
+            .program(jvm, "heap=sites,cpu=samples,format=b,net_exit=n", "Loud")
+            .arg("10")
+            .start();
+        let collector = Collector::accept(&waiting);
+        let stream = Random(seed).stream();
+        // The program may be through before it has read them all.
+        let _ = std::io::Write::write_all(&mut &collector.stream, &stream);
+        let bytes = collector.end();
+        let run = run.wait();
+        assert_eq!(run.stdout, "loud 10\n", "{seed}: {}", run.stderr);
+        assert_eq!(run.status.code(), Some(5), "{seed}: {}", run.stderr);
+        assert!(said(&run).len() <= 11, "{seed}: {}", run.stderr);
+        hprof_format::check(std::io::Cursor::new(&bytes))
+            .unwrap_or_else(|fault| panic!("{seed}: {fault}"));
     }
 }
 

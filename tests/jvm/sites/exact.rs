@@ -1,7 +1,7 @@
 //! `Alloc`: every number in its comments, on every JVM with every collector.
 
-use super::{Cell, Counts, EXACT, Layout, cells, count, differences, dump, program};
-use crate::harness::{Finished, jvms};
+use super::{Cell, Counts, EXACT, Layout, count, differences, dump, program};
+use crate::harness::{Finished, Jvm};
 use crate::profile::{Profile, Sites};
 
 /// What `Alloc` allocates in a method (or several; anywhere, where there is none), how much of it stays, and how large one is.
@@ -126,107 +126,97 @@ fn parse(run: &Finished) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-#[test]
-fn every_allocation_is_counted_on_every_collector_of_every_jvm() {
-    let mut faults = Vec::new();
-    for cell in cells() {
-        let vm_options = cell.vm_options();
-        let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
-        assert!(run.stdout.contains("kept 1910"), "{cell}: {}", run.stdout);
-        let profile = parse(&run);
-        let sites = profile.one_sites();
-        assert_eq!(sites.notes.as_of_last_gc, !cell.ends_with_a_gc(), "{cell}");
-        let wrong = wrong(cell, &profile, sites, !cell.ends_with_a_gc());
-        show(cell, "at the end", &profile, sites, &wrong);
-        faults.extend(wrong.into_iter().map(|fault| format!("{cell}: {fault}")));
-    }
-    assert!(faults.is_empty(), "{faults:#?}");
+on_every_cell!(every_allocation_is_counted_on_every_collector_of_every_jvm);
+
+fn every_allocation_is_counted_on_every_collector_of_every_jvm(cell: &Cell) {
+    let vm_options = cell.vm_options();
+    let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
+    assert!(run.stdout.contains("kept 1910"), "{cell}: {}", run.stdout);
+    let profile = parse(&run);
+    let sites = profile.one_sites();
+    assert_eq!(sites.notes.as_of_last_gc, !cell.ends_with_a_gc(), "{cell}");
+    let wrong = wrong(cell, &profile, sites, !cell.ends_with_a_gc());
+    show(cell, "at the end", &profile, sites, &wrong);
+    assert!(wrong.is_empty(), "{cell}: {wrong:#?}");
 }
 
-#[test]
-fn live_means_live_on_every_collector_of_every_jvm() {
-    let mut faults = Vec::new();
-    for cell in cells() {
-        let vm_options = cell.vm_options();
-        let run = program(cell.jvm, &options(), &vm_options, "Waits")
-            .arg("Alloc")
-            .start();
-        run.wait_for_output("ready");
-        dump(&run, 1);
-        run.send("TERM");
-        let run = run.wait();
-        assert_eq!(run.status.code(), Some(143), "{cell}: {}", run.stderr);
-        let profile = parse(&run);
-        let [asked, at_end] = &profile.sites[..] else {
-            panic!("{cell}: two sections")
-        };
-        assert!(!asked.notes.as_of_last_gc, "{cell}");
-        let wrong_now = wrong(cell, &profile, asked, false);
-        show(cell, "  on demand", &profile, asked, &wrong_now);
-        let wrong_at_end = wrong(cell, &profile, at_end, !cell.ends_with_a_gc());
-        let all = wrong_now.into_iter().chain(wrong_at_end);
-        faults.extend(all.map(|fault| format!("{cell}: {fault}")));
-    }
-    assert!(faults.is_empty(), "{faults:#?}");
+on_every_cell!(live_means_live_on_every_collector_of_every_jvm);
+
+fn live_means_live_on_every_collector_of_every_jvm(cell: &Cell) {
+    let vm_options = cell.vm_options();
+    let run = program(cell.jvm, &options(), &vm_options, "Waits")
+        .arg("Alloc")
+        .start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    run.send("TERM");
+    let run = run.wait();
+    assert_eq!(run.status.code(), Some(143), "{cell}: {}", run.stderr);
+    let profile = parse(&run);
+    let [asked, at_end] = &profile.sites[..] else {
+        panic!("{cell}: two sections")
+    };
+    assert!(!asked.notes.as_of_last_gc, "{cell}");
+    let wrong_now = wrong(cell, &profile, asked, false);
+    show(cell, "  on demand", &profile, asked, &wrong_now);
+    let wrong_at_end = wrong(cell, &profile, at_end, !cell.ends_with_a_gc());
+    let faults = [wrong_now, wrong_at_end].concat();
+    assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-#[test]
-fn the_compilers_change_nothing() {
+on_every_jvm!(the_compilers_change_nothing);
+
+fn the_compilers_change_nothing(jvm: &Jvm) {
     let truths: Vec<_> = LINES
         .iter()
         .map(|line| (line.class, line.method, line.allocated, line.live))
         .collect();
-    for jvm in jvms() {
-        // Each inlines allocation in a way of its own. The optimizing one may leave out what is dropped at once.
-        for vm_options in [&["-Xint"][..], &["-Xcomp", "-XX:TieredStopAtLevel=1"]] {
-            let run = program(jvm, &options(), vm_options, "Alloc").run_well();
-            let profile = parse(&run);
-            let differences = differences(&profile, profile.one_sites(), &truths);
-            assert!(
-                differences.is_empty(),
-                "{} {vm_options:?}: {differences:#?}",
-                jvm.feature
-            );
-        }
-    }
-}
-
-#[test]
-fn counts_do_not_change_from_run_to_run() {
-    // Buffers that threads hold from before the first event must not hide what fits into them, however large they are.
-    for cell in cells().iter().filter(|cell| cell.collector == "G1") {
-        for heap in ["-Xmx256m", "-Xms64m", "-Xms1g"] {
-            for threads in ["-XX:ParallelGCThreads=1", "-XX:ParallelGCThreads=4"] {
-                let [unlock, choose] = cell.vm_options();
-                let vm_options = [unlock, choose, heap, threads];
-                let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
-                let profile = parse(&run);
-                let wrong = wrong(cell, &profile, profile.one_sites(), false);
-                assert!(wrong.is_empty(), "{cell} {heap} {threads}: {wrong:#?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn where_the_vm_leaves_allocations_out_the_agent_says_so() {
-    for cell in cells() {
-        let [unlock, choose] = cell.vm_options();
-        let vm_options = [unlock, choose, "-XX:-UseTLAB"];
-        let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
-        let silent = matches!(cell.collector, "Serial" | "Parallel") && cell.jvm.feature < 21;
-        let warning =
-            "hprof: this VM cannot be made to tell of all allocations; some will be missing";
-        assert_eq!(
-            run.stderr.contains(warning),
-            silent,
-            "{cell}: {}",
-            run.stderr
+    // Each inlines allocation in a way of its own. The optimizing one may leave out what is dropped at once.
+    for vm_options in [&["-Xint"][..], &["-Xcomp", "-XX:TieredStopAtLevel=1"]] {
+        let run = program(jvm, &options(), vm_options, "Alloc").run_well();
+        let profile = parse(&run);
+        let differences = differences(&profile, profile.one_sites(), &truths);
+        assert!(
+            differences.is_empty(),
+            "{} {vm_options:?}: {differences:#?}",
+            jvm.feature
         );
-        if !silent {
+    }
+}
+
+on_every_cell!(counts_do_not_change_from_run_to_run with [g1 "G1"]);
+
+fn counts_do_not_change_from_run_to_run(cell: &Cell) {
+    // Buffers that threads hold from before the first event must not hide what fits into them, however large they are.
+    for heap in ["-Xmx256m", "-Xms64m", "-Xms1g"] {
+        for threads in ["-XX:ParallelGCThreads=1", "-XX:ParallelGCThreads=4"] {
+            let [unlock, choose] = cell.vm_options();
+            let vm_options = [unlock, choose, heap, threads];
+            let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
             let profile = parse(&run);
-            let dropped = count(&profile, profile.one_sites(), "Alloc$Dropped", "");
-            assert_eq!(dropped.allocated, 5_000, "{cell}");
+            let wrong = wrong(cell, &profile, profile.one_sites(), false);
+            assert!(wrong.is_empty(), "{cell} {heap} {threads}: {wrong:#?}");
         }
+    }
+}
+
+on_every_cell!(where_the_vm_leaves_allocations_out_the_agent_says_so);
+
+fn where_the_vm_leaves_allocations_out_the_agent_says_so(cell: &Cell) {
+    let [unlock, choose] = cell.vm_options();
+    let vm_options = [unlock, choose, "-XX:-UseTLAB"];
+    let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
+    let silent = matches!(cell.collector, "Serial" | "Parallel") && cell.jvm.feature < 21;
+    let warning = "hprof: this VM cannot be made to tell of all allocations; some will be missing";
+    assert_eq!(
+        run.stderr.contains(warning),
+        silent,
+        "{cell}: {}",
+        run.stderr
+    );
+    if !silent {
+        let profile = parse(&run);
+        let dropped = count(&profile, profile.one_sites(), "Alloc$Dropped", "");
+        assert_eq!(dropped.allocated, 5_000, "{cell}");
     }
 }

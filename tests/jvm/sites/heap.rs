@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cell, EXACT, cells, count, dump, program, sum};
+use super::{Cell, EXACT, count, dump, program, sum};
 use crate::profile::{Profile, Site, Sites};
 
 /// Instances and bytes of each class, as Java source names it.
@@ -123,130 +123,126 @@ fn finish(run: crate::harness::Running) -> Profile {
     Profile::parse(&run.wait().read("x.txt"))
 }
 
-#[test]
-fn live_objects_of_every_class_are_those_of_the_class_histogram() {
-    let mut faults = Vec::new();
-    for cell in cells() {
-        let run = start(cell, "Histogram");
-        // The first of its kind makes objects that stay.
-        run.jcmd(cell.jvm, "GC.class_histogram");
-        let before = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
-        dump(&run, 1);
-        let after = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
-        let profile = finish(run);
-        let sites = by_class(&profile.sites[0]);
-        let classes: BTreeSet<&String> = before
-            .classes
-            .keys()
-            .chain(after.classes.keys())
-            .chain(sites.keys())
-            .collect();
-        let of = |map: &BTreeMap<String, (u64, u64)>, class: &String| {
-            map.get(class).copied().unwrap_or_default()
-        };
-        for class in &classes {
-            let (first, last) = (of(&before.classes, class), of(&after.classes, class));
-            let fault = misfit(class, of(&sites, class), first, last);
-            faults.extend(fault.map(|fault| format!("{cell}: {fault}")));
-        }
+on_every_cell!(live_objects_of_every_class_are_those_of_the_class_histogram);
 
-        let live = sum(&profile.sites[0], |_| true).live_bytes;
-        let share = live as f64 / after.bytes as f64;
-        println!(
-            "{:>13}: {live} live bytes, {} in the histogram ({share:.4}), {} classes",
-            cell.to_string(),
-            after.bytes,
-            classes.len()
-        );
-        if (share - 1.0).abs() > 0.005 {
-            faults.push(format!("{cell}: {live} bytes of {}", after.bytes));
-        }
+fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
+    let mut faults = Vec::new();
+    let run = start(cell, "Histogram");
+    // The first of its kind makes objects that stay.
+    run.jcmd(cell.jvm, "GC.class_histogram");
+    let before = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
+    dump(&run, 1);
+    let after = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
+    let profile = finish(run);
+    let sites = by_class(&profile.sites[0]);
+    let classes: BTreeSet<&String> = before
+        .classes
+        .keys()
+        .chain(after.classes.keys())
+        .chain(sites.keys())
+        .collect();
+    let of = |map: &BTreeMap<String, (u64, u64)>, class: &String| {
+        map.get(class).copied().unwrap_or_default()
+    };
+    for class in &classes {
+        let (first, last) = (of(&before.classes, class), of(&after.classes, class));
+        let fault = misfit(class, of(&sites, class), first, last);
+        faults.extend(fault);
     }
-    assert!(faults.is_empty(), "{faults:#?}");
+
+    let live = sum(&profile.sites[0], |_| true).live_bytes;
+    let share = live as f64 / after.bytes as f64;
+    println!(
+        "{:>13}: {live} live bytes, {} in the histogram ({share:.4}), {} classes",
+        cell.to_string(),
+        after.bytes,
+        classes.len()
+    );
+    if (share - 1.0).abs() > 0.005 {
+        faults.push(format!("{live} bytes of {}", after.bytes));
+    }
+    assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-#[test]
-fn the_programs_own_objects_are_where_they_were_made() {
-    for cell in cells() {
-        let run = start(cell, "Histogram");
-        dump(&run, 1);
-        let profile = finish(run);
-        let sites = &profile.sites[0];
-        for (class, method, allocated, live) in [
-            ("Histogram$Node", "Histogram.nodes", 200_000, 100_000),
-            ("Histogram$Leaf", "Histogram.leaves", 60_000, 60_000),
-            ("Histogram$Node[]", "Histogram.arrays", 1_000, 1_000),
-            ("byte[]", "Histogram.bytes", 10_000, 5_000),
-            ("long[]", "Histogram.longs", 3_000, 3_000),
-            ("java.util.HashMap$Node", "Histogram.map", 30_000, 30_000),
-        ] {
-            let counts = count(&profile, sites, class, method);
-            assert_eq!(
-                (counts.allocated, counts.live),
-                (allocated, live),
-                "{cell}: {class}"
-            );
-        }
-        // Whatever has a class of the program's own was made after the agent could see it.
-        let nowhere = sum(sites, |row| {
-            row.class.starts_with("Histogram") && is_empty(&profile, row)
-        });
-        assert_eq!(nowhere.allocated, 0, "{cell}");
+on_every_cell!(the_programs_own_objects_are_where_they_were_made);
+
+fn the_programs_own_objects_are_where_they_were_made(cell: &Cell) {
+    let run = start(cell, "Histogram");
+    dump(&run, 1);
+    let profile = finish(run);
+    let sites = &profile.sites[0];
+    for (class, method, allocated, live) in [
+        ("Histogram$Node", "Histogram.nodes", 200_000, 100_000),
+        ("Histogram$Leaf", "Histogram.leaves", 60_000, 60_000),
+        ("Histogram$Node[]", "Histogram.arrays", 1_000, 1_000),
+        ("byte[]", "Histogram.bytes", 10_000, 5_000),
+        ("long[]", "Histogram.longs", 3_000, 3_000),
+        ("java.util.HashMap$Node", "Histogram.map", 30_000, 30_000),
+    ] {
+        let counts = count(&profile, sites, class, method);
+        assert_eq!(
+            (counts.allocated, counts.live),
+            (allocated, live),
+            "{cell}: {class}"
+        );
     }
+    // Whatever has a class of the program's own was made after the agent could see it.
+    let nowhere = sum(sites, |row| {
+        row.class.starts_with("Histogram") && is_empty(&profile, row)
+    });
+    assert_eq!(nowhere.allocated, 0, "{cell}");
 }
 
 fn is_empty(profile: &Profile, row: &Site) -> bool {
     profile.traces[&row.trace].frames == ["<empty>"]
 }
 
-#[test]
-fn nearly_all_that_was_made_under_our_eyes_has_a_trace() {
-    for cell in cells() {
-        // What a program that does nothing has in its heap without a trace is from before the agent could see it.
-        let [idle, busy] = ["Waits", "Histogram"].map(|name| {
-            let run = start(cell, name);
-            dump(&run, 1);
-            let profile = finish(run);
-            let sites = &profile.sites[0];
-            let nowhere = sum(sites, |row| is_empty(&profile, row));
-            for row in sites.rows.iter().filter(|row| is_empty(&profile, row)) {
-                assert_eq!(row.trace, 300_000, "{cell}: the empty trace has one number");
-            }
-            (nowhere.live_bytes, sum(sites, |_| true).live_bytes)
-        });
-        let seen = busy.1 - idle.0;
-        let unexplained = busy.0.saturating_sub(idle.0);
-        println!(
-            "{:>13}: {} bytes before VMInit, {seen} after, {unexplained} of them without a trace",
-            cell.to_string(),
-            idle.0
-        );
-        assert!(idle.0 > 100_000, "{cell}: a JVM has objects when it starts");
-        assert!(
-            idle.0 < 8_000_000,
-            "{cell}: and no more than that: {}",
-            idle.0
-        );
-        assert!(seen > 15_000_000, "{cell}: {seen}");
-        assert!(unexplained * 100 <= seen, "{cell}: {unexplained} of {seen}");
-    }
-}
+on_every_cell!(nearly_all_that_was_made_under_our_eyes_has_a_trace);
 
-#[test]
-fn what_was_there_before_counts_as_allocated_and_alive() {
-    for cell in cells() {
-        let run = start(cell, "Waits");
+fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
+    // What a program that does nothing has in its heap without a trace is from before the agent could see it.
+    let [idle, busy] = ["Waits", "Histogram"].map(|name| {
+        let run = start(cell, name);
         dump(&run, 1);
         let profile = finish(run);
-        let rows: Vec<&Site> = profile.sites[0]
-            .rows
-            .iter()
-            .filter(|row| is_empty(&profile, row))
-            .collect();
-        for class in ["java.lang.Class", "java.lang.String", "byte[]"] {
-            let row = rows.iter().find(|row| row.class == class);
-            let row = row.unwrap_or_else(|| panic!("{cell}: no {class} from before"));
-            assert!(row.live > 100, "{cell}: {row:?}");
+        let sites = &profile.sites[0];
+        let nowhere = sum(sites, |row| is_empty(&profile, row));
+        for row in sites.rows.iter().filter(|row| is_empty(&profile, row)) {
+            assert_eq!(row.trace, 300_000, "{cell}: the empty trace has one number");
         }
+        (nowhere.live_bytes, sum(sites, |_| true).live_bytes)
+    });
+    let seen = busy.1 - idle.0;
+    let unexplained = busy.0.saturating_sub(idle.0);
+    println!(
+        "{:>13}: {} bytes before VMInit, {seen} after, {unexplained} of them without a trace",
+        cell.to_string(),
+        idle.0
+    );
+    assert!(idle.0 > 100_000, "{cell}: a JVM has objects when it starts");
+    assert!(
+        idle.0 < 8_000_000,
+        "{cell}: and no more than that: {}",
+        idle.0
+    );
+    assert!(seen > 15_000_000, "{cell}: {seen}");
+    assert!(unexplained * 100 <= seen, "{cell}: {unexplained} of {seen}");
+}
+
+on_every_cell!(what_was_there_before_counts_as_allocated_and_alive);
+
+fn what_was_there_before_counts_as_allocated_and_alive(cell: &Cell) {
+    let run = start(cell, "Waits");
+    dump(&run, 1);
+    let profile = finish(run);
+    let rows: Vec<&Site> = profile.sites[0]
+        .rows
+        .iter()
+        .filter(|row| is_empty(&profile, row))
+        .collect();
+    for class in ["java.lang.Class", "java.lang.String", "byte[]"] {
+        let row = rows.iter().find(|row| row.class == class);
+        let row = row.unwrap_or_else(|| panic!("{cell}: no {class} from before"));
+        assert!(row.live > 100, "{cell}: {row:?}");
     }
 }

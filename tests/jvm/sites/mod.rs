@@ -14,7 +14,7 @@ mod sampled;
 
 use std::ops::AddAssign;
 
-use crate::cells::{Cell, cells};
+use crate::cells::Cell;
 use crate::harness::{Finished, Jvm, Program, Running};
 use crate::profile::{Profile, Site, Sites};
 

@@ -1,167 +1,162 @@
 //! A program that has no memory left, or never stops allocating, ends as it would without the agent.
 
-use super::{EXACT, Truth, cells, count, differences, program};
-use crate::harness::{Jvm, Program, jvms};
+use super::{EXACT, Truth, count, differences, program};
+use crate::cells::Cell;
+use crate::harness::{Jvm, Program, skip};
 use crate::profile::Profile;
 
 fn bare(jvm: &Jvm, vm_options: &[&str], name: &str) -> Program {
     Program::bare_java(jvm, vm_options).program("sites", name)
 }
 
-#[test]
-fn out_of_memory_ends_as_without_the_agent() {
-    for cell in cells() {
-        let mut vm_options = cell.vm_options().to_vec();
-        vm_options.push("-Xmx48m");
-        for (way, status) in [("catch", 0), ("die", 1)] {
-            let with_way = |program: Program| {
-                if way == "die" {
-                    program.arg(way)
-                } else {
-                    program
-                }
-            };
-            let bare = with_way(bare(cell.jvm, &vm_options, "OutOfMemory")).run();
-            let run = with_way(program(cell.jvm, EXACT, &vm_options, "OutOfMemory")).run();
-            assert_eq!(bare.status.code(), Some(status), "{cell}: {}", bare.stderr);
-            assert_eq!(run.status.code(), Some(status), "{cell}: {}", run.stderr);
-            assert!(run.stdout.starts_with("oom\n"), "{cell}: {}", run.stdout);
-            let died = "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space";
-            assert_eq!(run.stderr.contains(died), way == "die", "{cell}");
-            // The agent leaves the program the room that it had.
-            let (blocks, bare_blocks) = (run.printed("blocks"), bare.printed("blocks"));
-            println!(
-                "{:>13} {way}: {blocks} blocks, bare {bare_blocks}",
-                cell.to_string()
-            );
-            assert!(
-                blocks > bare_blocks * 0.8,
-                "{cell}: {blocks}, bare {bare_blocks}"
-            );
+on_every_cell!(out_of_memory_ends_as_without_the_agent);
 
-            let profile = Profile::parse(&run.read("x.txt"));
-            let of = |class, method| count(&profile, profile.one_sites(), class, method);
-            let arrays = of("byte[]", "OutOfMemory$Block.<init>");
-            let objects = of("OutOfMemory$Block", "OutOfMemory.fill");
-            let blocks = blocks as u64;
-            assert_eq!(arrays.allocated, blocks, "{cell} {way}");
-            assert!(
-                (blocks..=blocks + 1).contains(&objects.allocated),
-                "{cell} {way}: {objects:?}"
-            );
-            if cell.ends_with_a_gc() {
-                assert_eq!((arrays.live, objects.live), (0, 0), "{cell} {way}");
+fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
+    let mut vm_options = cell.vm_options().to_vec();
+    vm_options.push("-Xmx48m");
+    for (way, status) in [("catch", 0), ("die", 1)] {
+        let with_way = |program: Program| {
+            if way == "die" {
+                program.arg(way)
+            } else {
+                program
             }
+        };
+        let bare = with_way(bare(cell.jvm, &vm_options, "OutOfMemory")).run();
+        let run = with_way(program(cell.jvm, EXACT, &vm_options, "OutOfMemory")).run();
+        assert_eq!(bare.status.code(), Some(status), "{cell}: {}", bare.stderr);
+        assert_eq!(run.status.code(), Some(status), "{cell}: {}", run.stderr);
+        assert!(run.stdout.starts_with("oom\n"), "{cell}: {}", run.stdout);
+        let died = "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space";
+        assert_eq!(run.stderr.contains(died), way == "die", "{cell}");
+        // The agent leaves the program the room that it had.
+        let (blocks, bare_blocks) = (run.printed("blocks"), bare.printed("blocks"));
+        println!(
+            "{:>13} {way}: {blocks} blocks, bare {bare_blocks}",
+            cell.to_string()
+        );
+        assert!(
+            blocks > bare_blocks * 0.8,
+            "{cell}: {blocks}, bare {bare_blocks}"
+        );
+
+        let profile = Profile::parse(&run.read("x.txt"));
+        let of = |class, method| count(&profile, profile.one_sites(), class, method);
+        let arrays = of("byte[]", "OutOfMemory$Block.<init>");
+        let objects = of("OutOfMemory$Block", "OutOfMemory.fill");
+        let blocks = blocks as u64;
+        assert_eq!(arrays.allocated, blocks, "{cell} {way}");
+        assert!(
+            (blocks..=blocks + 1).contains(&objects.allocated),
+            "{cell} {way}: {objects:?}"
+        );
+        if cell.ends_with_a_gc() {
+            assert_eq!((arrays.live, objects.live), (0, 0), "{cell} {way}");
         }
     }
 }
 
-#[test]
-fn a_vm_that_ends_itself_when_memory_is_out_still_does() {
-    for jvm in jvms() {
-        let vm_options = ["-Xmx32m", "-XX:+ExitOnOutOfMemoryError"];
-        let bare = bare(jvm, &vm_options, "OutOfMemory").run();
-        let run = program(jvm, EXACT, &vm_options, "OutOfMemory").run();
+on_every_jvm!(a_vm_that_ends_itself_when_memory_is_out_still_does);
+
+fn a_vm_that_ends_itself_when_memory_is_out_still_does(jvm: &Jvm) {
+    let vm_options = ["-Xmx32m", "-XX:+ExitOnOutOfMemoryError"];
+    let bare = bare(jvm, &vm_options, "OutOfMemory").run();
+    let run = program(jvm, EXACT, &vm_options, "OutOfMemory").run();
+    assert_eq!(
+        run.status.code(),
+        Some(3),
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    assert_eq!(run.status.code(), bare.status.code(), "{}", jvm.feature);
+}
+
+on_every_cell!(a_heap_just_above_what_is_needed_is_enough);
+
+fn a_heap_just_above_what_is_needed_is_enough(cell: &Cell) {
+    let mut vm_options = cell.vm_options().to_vec();
+    vm_options.push("-Xmx16m");
+    let bare = bare(cell.jvm, &vm_options, "NearlyFull").run();
+    if !bare.status.success() {
+        skip(&format!("a heap of 16 MB with {cell}: it has none"));
+        return;
+    }
+    let run = program(cell.jvm, EXACT, &vm_options, "NearlyFull").run_well();
+    assert_eq!(run.stdout, bare.stdout, "{cell}");
+    let profile = Profile::parse(&run.read("x.txt"));
+    let counts = |class, method| count(&profile, profile.one_sites(), class, method);
+    let truths: [Truth; 3] = [
+        ("NearlyFull$Node", "NearlyFull.main", 600_000, 100_000),
+        ("byte[]", "NearlyFull$Node.<init>", 600_000, 100_000),
+        ("NearlyFull$Junk", "NearlyFull.junk", 2_000_000, 0),
+    ];
+    if cell.ends_with_a_gc() {
+        let differences = differences(&profile, profile.one_sites(), &truths);
+        assert!(differences.is_empty(), "{cell}: {differences:#?}");
+        return;
+    }
+    for (class, method, allocated, truly) in truths {
+        let counts = counts(class, method);
+        assert_eq!(counts.allocated, allocated, "{cell}: {class}");
+        assert!(
+            (truly..=allocated).contains(&counts.live),
+            "{cell}: {class}"
+        );
+    }
+}
+
+on_every_cell!(an_exit_in_a_busy_loop_writes_the_profile);
+
+fn an_exit_in_a_busy_loop_writes_the_profile(cell: &Cell) {
+    let vm_options = cell.vm_options();
+    let run = program(cell.jvm, EXACT, &vm_options, "BusyExit").run();
+    assert_eq!(run.status.code(), Some(3), "{cell}: {}", run.stderr);
+    let profile = Profile::parse(&run.read("x.txt"));
+    let junk = count(
+        &profile,
+        profile.one_sites(),
+        "BusyExit$Junk",
+        "BusyExit.busy",
+    );
+    let least = run.printed("at_least") as u64;
+    println!(
+        "{:>13}: {} allocated, at least {least}",
+        cell.to_string(),
+        junk.allocated
+    );
+    assert!(least > 1_000 && junk.allocated >= least, "{cell}: {junk:?}");
+    assert_eq!(run.files(), ["x.txt"], "{cell}: no trace of a crash");
+}
+
+on_every_jvm!(every_exit_in_a_busy_loop_is_alike);
+
+fn every_exit_in_a_busy_loop_is_alike(jvm: &Jvm) {
+    // The moment at which the VM stops the threads differs from run to run.
+    for round in 0..5 {
+        let options = "heap=sites,format=b,file=x.hprof";
+        let run = program(jvm, options, &[], "BusyExit").run();
         assert_eq!(
             run.status.code(),
             Some(3),
-            "{}: {}",
+            "{} round {round}: {}",
             jvm.feature,
             run.stderr
         );
-        assert_eq!(run.status.code(), bare.status.code(), "{}", jvm.feature);
+        let profile = Profile::parse(&run.checked_text("x.hprof"));
+        assert_eq!(profile.sites.len(), 1, "{}", jvm.feature);
     }
 }
 
-#[test]
-fn a_heap_just_above_what_is_needed_is_enough() {
-    for cell in cells() {
-        let mut vm_options = cell.vm_options().to_vec();
-        vm_options.push("-Xmx16m");
-        let bare = bare(cell.jvm, &vm_options, "NearlyFull").run();
-        if !bare.status.success() {
-            println!("{cell}: has no heap of 16 MB");
-            continue;
-        }
-        let run = program(cell.jvm, EXACT, &vm_options, "NearlyFull").run_well();
-        assert_eq!(run.stdout, bare.stdout, "{cell}");
-        let profile = Profile::parse(&run.read("x.txt"));
-        let counts = |class, method| count(&profile, profile.one_sites(), class, method);
-        let truths: [Truth; 3] = [
-            ("NearlyFull$Node", "NearlyFull.main", 600_000, 100_000),
-            ("byte[]", "NearlyFull$Node.<init>", 600_000, 100_000),
-            ("NearlyFull$Junk", "NearlyFull.junk", 2_000_000, 0),
-        ];
-        if cell.ends_with_a_gc() {
-            let differences = differences(&profile, profile.one_sites(), &truths);
-            assert!(differences.is_empty(), "{cell}: {differences:#?}");
-            continue;
-        }
-        for (class, method, allocated, truly) in truths {
-            let counts = counts(class, method);
-            assert_eq!(counts.allocated, allocated, "{cell}: {class}");
-            assert!(
-                (truly..=allocated).contains(&counts.live),
-                "{cell}: {class}"
-            );
-        }
-    }
-}
+on_every_jvm!(a_great_depth_takes_no_memory_from_shallow_stacks);
 
-#[test]
-fn an_exit_in_a_busy_loop_writes_the_profile() {
-    for cell in cells() {
-        let vm_options = cell.vm_options();
-        let run = program(cell.jvm, EXACT, &vm_options, "BusyExit").run();
-        assert_eq!(run.status.code(), Some(3), "{cell}: {}", run.stderr);
-        let profile = Profile::parse(&run.read("x.txt"));
-        let junk = count(
-            &profile,
-            profile.one_sites(),
-            "BusyExit$Junk",
-            "BusyExit.busy",
-        );
-        let least = run.printed("at_least") as u64;
-        println!(
-            "{:>13}: {} allocated, at least {least}",
-            cell.to_string(),
-            junk.allocated
-        );
-        assert!(least > 1_000 && junk.allocated >= least, "{cell}: {junk:?}");
-        assert_eq!(run.files(), ["x.txt"], "{cell}: no trace of a crash");
-    }
-}
-
-#[test]
-fn every_exit_in_a_busy_loop_is_alike() {
-    // The moment at which the VM stops the threads differs from run to run.
-    for jvm in jvms() {
-        for round in 0..5 {
-            let options = "heap=sites,format=b,file=x.hprof";
-            let run = program(jvm, options, &[], "BusyExit").run();
-            assert_eq!(
-                run.status.code(),
-                Some(3),
-                "{} round {round}: {}",
-                jvm.feature,
-                run.stderr
-            );
-            let profile = Profile::parse(&run.checked_text("x.hprof"));
-            assert_eq!(profile.sites.len(), 1, "{}", jvm.feature);
-        }
-    }
-}
-
-#[test]
-fn a_great_depth_takes_no_memory_from_shallow_stacks() {
-    for jvm in jvms() {
-        let peak = |depth: u32| {
-            let options = format!("heap=sites,monitor=y,depth={depth},file=x.txt");
-            let run = program(jvm, &options, &[], "ManyThreads").run_well();
-            run.printed("peak")
-        };
-        // A megabyte for each of 400 threads would be 400 more.
-        let (shallow, deep) = (peak(4), peak(65_535));
-        assert!(deep < shallow + 150.0, "{}: {shallow}, {deep}", jvm.feature);
-    }
+fn a_great_depth_takes_no_memory_from_shallow_stacks(jvm: &Jvm) {
+    let peak = |depth: u32| {
+        let options = format!("heap=sites,monitor=y,depth={depth},file=x.txt");
+        let run = program(jvm, &options, &[], "ManyThreads").run_well();
+        run.printed("peak")
+    };
+    // A megabyte for each of 400 threads would be 400 more.
+    let (shallow, deep) = (peak(4), peak(65_535));
+    assert!(deep < shallow + 150.0, "{}: {shallow}, {deep}", jvm.feature);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{EXACT, Layout, Truth, count, differences, goes_through, profile, program, sum};
-use crate::harness::{Jvm, Program, any_jvm, jvms};
+use crate::harness::{Jvm, Program, any_jvm};
 use crate::profile::Profile;
 
 fn assert_truth(jvm: &Jvm, profile: &Profile, truths: &[Truth]) {
@@ -24,102 +24,97 @@ const THREADS: [Truth; 5] = [
     ("AllocThreads$Own2", "AllocThreads.own", 4_080, 4_080),
 ];
 
-#[test]
-fn fifty_threads_at_once_lose_nothing() {
-    for jvm in jvms() {
-        let (profile, _) = profile(jvm, "", "AllocThreads");
-        assert_truth(jvm, &profile, &THREADS);
+on_every_jvm!(fifty_threads_at_once_lose_nothing);
+
+fn fifty_threads_at_once_lose_nothing(jvm: &Jvm) {
+    let (profile, _) = profile(jvm, "", "AllocThreads");
+    assert_truth(jvm, &profile, &THREADS);
+}
+
+on_every_jvm!(each_of_fifty_threads_has_its_own);
+
+fn each_of_fifty_threads_has_its_own(jvm: &Jvm) {
+    let (profile, _) = profile(jvm, "thread=y", "AllocThreads");
+    assert_truth(jvm, &profile, &THREADS);
+    let ids: BTreeMap<&str, u32> = profile
+        .threads
+        .iter()
+        .map(|thread| (&*thread.name, thread.id))
+        .collect();
+    for number in 0..50 {
+        let id = ids[&*format!("worker-{number}")];
+        let of_thread = |class: &str| {
+            let counts = sum(profile.one_sites(), |row| {
+                row.class == class && profile.traces[&row.trace].thread == Some(id)
+            });
+            (counts.allocated, counts.live)
+        };
+        let own = 10 * (number + 1);
+        assert_eq!(
+            [
+                of_thread("AllocThreads$Kept"),
+                of_thread("AllocThreads$Dropped"),
+                of_thread(&format!("AllocThreads$Own{}", number % 3))
+            ],
+            [(2_000, 2_000), (3_000, 0), (own, own)],
+            "{}: worker-{number}",
+            jvm.feature
+        );
     }
 }
 
-#[test]
-fn each_of_fifty_threads_has_its_own() {
-    for jvm in jvms() {
-        let (profile, _) = profile(jvm, "thread=y", "AllocThreads");
-        assert_truth(jvm, &profile, &THREADS);
-        let ids: BTreeMap<&str, u32> = profile
-            .threads
-            .iter()
-            .map(|thread| (&*thread.name, thread.id))
-            .collect();
-        for number in 0..50 {
-            let id = ids[&*format!("worker-{number}")];
-            let of_thread = |class: &str| {
-                let counts = sum(profile.one_sites(), |row| {
-                    row.class == class && profile.traces[&row.trace].thread == Some(id)
-                });
-                (counts.allocated, counts.live)
-            };
-            let own = 10 * (number + 1);
-            assert_eq!(
-                [
-                    of_thread("AllocThreads$Kept"),
-                    of_thread("AllocThreads$Dropped"),
-                    of_thread(&format!("AllocThreads$Own{}", number % 3))
-                ],
-                [(2_000, 2_000), (3_000, 0), (own, own)],
-                "{}: worker-{number}",
-                jvm.feature
-            );
-        }
-    }
-}
+on_every_jvm!(virtual_threads_that_move_between_carriers_lose_nothing from 21);
 
-#[test]
-fn virtual_threads_that_move_between_carriers_lose_nothing() {
+fn virtual_threads_that_move_between_carriers_lose_nothing(jvm: &Jvm) {
     let carriers = "-Djdk.virtualThreadScheduler.parallelism=4";
-    for jvm in jvms().iter().filter(|jvm| jvm.feature >= 21) {
-        for options in ["depth=4", "depth=60", "thread=y"] {
-            let options = format!("{EXACT},{options}");
-            let run = program(jvm, &options, &[carriers], "AllocVirtual21").run_well();
-            assert!(run.printed("moved") > 0.0, "{}", run.stdout);
-            let profile = Profile::parse(&run.read("x.txt"));
-            let kept = ("AllocVirtual21$Kept", "AllocVirtual21.keep", 20_000, 20_000);
-            let dropped = ("AllocVirtual21$Dropped", "AllocVirtual21.drop", 40_000, 0);
-            assert_truth(jvm, &profile, &[kept, dropped]);
-        }
+    for options in ["depth=4", "depth=60", "thread=y"] {
+        let options = format!("{EXACT},{options}");
+        let run = program(jvm, &options, &[carriers], "AllocVirtual21").run_well();
+        assert!(run.printed("moved") > 0.0, "{}", run.stdout);
+        let profile = Profile::parse(&run.read("x.txt"));
+        let kept = ("AllocVirtual21$Kept", "AllocVirtual21.keep", 20_000, 20_000);
+        let dropped = ("AllocVirtual21$Dropped", "AllocVirtual21.drop", 40_000, 0);
+        assert_truth(jvm, &profile, &[kept, dropped]);
     }
 }
 
-#[test]
-fn finalizable_objects_live_until_they_are_finalized_and_gone() {
-    for jvm in jvms() {
-        let (profile, run) = profile(jvm, "", "Finalized");
-        let printed = ["gone", "risen", "waiting"].map(|name| run.printed(name));
-        assert_eq!(printed, [500.0, 300.0, 0.0], "{}", jvm.feature);
-        let truths = [
-            ("Finalized$Gone", "Finalized.gone", 500, 0),
-            ("Finalized$Risen", "Finalized.risen", 300, 300),
-            ("Finalized$Held", "Finalized.held", 100, 100),
-            ("Finalized$Waiting", "Finalized.waiting", 200, 200),
-            ("Finalized$Blocker", "Finalized.blocker", 1, 1),
-        ];
-        assert_truth(jvm, &profile, &truths);
-    }
+on_every_jvm!(finalizable_objects_live_until_they_are_finalized_and_gone);
+
+fn finalizable_objects_live_until_they_are_finalized_and_gone(jvm: &Jvm) {
+    let (profile, run) = profile(jvm, "", "Finalized");
+    let printed = ["gone", "risen", "waiting"].map(|name| run.printed(name));
+    assert_eq!(printed, [500.0, 300.0, 0.0], "{}", jvm.feature);
+    let truths = [
+        ("Finalized$Gone", "Finalized.gone", 500, 0),
+        ("Finalized$Risen", "Finalized.risen", 300, 300),
+        ("Finalized$Held", "Finalized.held", 100, 100),
+        ("Finalized$Waiting", "Finalized.waiting", 200, 200),
+        ("Finalized$Blocker", "Finalized.blocker", 1, 1),
+    ];
+    assert_truth(jvm, &profile, &truths);
 }
 
-#[test]
-fn only_strong_and_soft_references_keep_alive() {
-    for jvm in jvms() {
-        let (profile, run) = profile(jvm, "", "References");
-        assert_eq!(run.printed("cleared"), 700.0, "{}", jvm.feature);
-        let truths = [
-            ("References$Weak", "References.weak", 400, 0),
-            ("References$Soft", "References.soft", 300, 300),
-            ("References$Phantom", "References.phantom", 200, 0),
-            ("References$Both", "References.both", 150, 50),
-            ("java.lang.ref.WeakReference", "References.weak", 400, 400),
-            ("java.lang.ref.WeakReference", "References.both", 150, 150),
-            ("java.lang.ref.SoftReference", "References.soft", 300, 300),
-            (
-                "java.lang.ref.PhantomReference",
-                "References.phantom",
-                200,
-                200,
-            ),
-        ];
-        assert_truth(jvm, &profile, &truths);
-    }
+on_every_jvm!(only_strong_and_soft_references_keep_alive);
+
+fn only_strong_and_soft_references_keep_alive(jvm: &Jvm) {
+    let (profile, run) = profile(jvm, "", "References");
+    assert_eq!(run.printed("cleared"), 700.0, "{}", jvm.feature);
+    let truths = [
+        ("References$Weak", "References.weak", 400, 0),
+        ("References$Soft", "References.soft", 300, 300),
+        ("References$Phantom", "References.phantom", 200, 0),
+        ("References$Both", "References.both", 150, 50),
+        ("java.lang.ref.WeakReference", "References.weak", 400, 400),
+        ("java.lang.ref.WeakReference", "References.both", 150, 150),
+        ("java.lang.ref.SoftReference", "References.soft", 300, 300),
+        (
+            "java.lang.ref.PhantomReference",
+            "References.phantom",
+            200,
+            200,
+        ),
+    ];
+    assert_truth(jvm, &profile, &truths);
 }
 
 const HUGE: [Truth; 6] = [
@@ -131,33 +126,32 @@ const HUGE: [Truth; 6] = [
     ("java.lang.Object[]", "HugeArrays.dropped", 20, 0),
 ];
 
-#[test]
-fn huge_arrays_have_their_size() {
-    for jvm in jvms() {
-        let options = format!("{EXACT},depth=4");
-        let run = program(jvm, &options, &["-Xmx1g"], "HugeArrays").run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert_truth(jvm, &profile, &HUGE);
-        let layout = Layout::of(jvm, false);
-        for (class, method, bytes) in [
-            ("byte[]", "bytes", layout.array(100 << 20)),
-            ("long[]", "longs", layout.array(80_000_000)),
-            ("int[][][]", "cube", layout.references(3)),
-            ("int[][]", "cube", 3 * layout.references(5)),
-            ("int[]", "cube", 15 * layout.array(4_000_000)),
-            (
-                "java.lang.Object[]",
-                "dropped",
-                20 * layout.references(1_000_000),
-            ),
-        ] {
-            let method = format!("HugeArrays.{method}");
-            let counts = count(&profile, profile.one_sites(), class, &method);
-            assert_eq!(counts.allocated_bytes, bytes, "{}: {class}", jvm.feature);
-        }
-        let first = &profile.one_sites().rows[0];
-        assert_eq!(first.class, "byte[]", "the largest comes first");
+on_every_jvm!(huge_arrays_have_their_size);
+
+fn huge_arrays_have_their_size(jvm: &Jvm) {
+    let options = format!("{EXACT},depth=4");
+    let run = program(jvm, &options, &["-Xmx1g"], "HugeArrays").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert_truth(jvm, &profile, &HUGE);
+    let layout = Layout::of(jvm, false);
+    for (class, method, bytes) in [
+        ("byte[]", "bytes", layout.array(100 << 20)),
+        ("long[]", "longs", layout.array(80_000_000)),
+        ("int[][][]", "cube", layout.references(3)),
+        ("int[][]", "cube", 3 * layout.references(5)),
+        ("int[]", "cube", 15 * layout.array(4_000_000)),
+        (
+            "java.lang.Object[]",
+            "dropped",
+            20 * layout.references(1_000_000),
+        ),
+    ] {
+        let method = format!("HugeArrays.{method}");
+        let counts = count(&profile, profile.one_sites(), class, &method);
+        assert_eq!(counts.allocated_bytes, bytes, "{}: {class}", jvm.feature);
     }
+    let first = &profile.one_sites().rows[0];
+    assert_eq!(first.class, "byte[]", "the largest comes first");
 }
 
 /// 600 times `long[1,000,000]`.
@@ -180,128 +174,124 @@ fn more_bytes_than_32_bits_count_are_right_in_text_and_the_most_in_binary() {
     assert_eq!(dropped(&run.checked_text("x.hprof")), (600, 0, most));
 }
 
-#[test]
-fn what_the_vm_and_native_code_make_is_counted() {
-    for jvm in jvms() {
-        // Deep enough for all that reflection puts between.
-        let (profile, run) = profile(jvm, "depth=40", "JniObjects");
-        assert_eq!(run.printed("kept"), 524.0);
-        let truths = [
-            ("JniObjects$Reflected", "JniObjects.reflected", 30, 30),
-            ("JniObjects$Handled", "JniObjects.handled", 40, 40),
-            ("JniObjects$Cloned", "JniObjects.cloned", 26, 26),
-            ("JniObjects$Instanced", "JniObjects.instanced", 20, 20),
-            ("JniObjects$Element[]", "JniObjects.arrays", 55, 55),
-            ("JniObjects$Element[][]", "JniObjects.arrays", 10, 10),
-            ("JniObjects$Element", "", 0, 0),
-            ("JniObjects$Serial", "JniObjects.serial", 46, 45),
-            ("JniObjects$Unsafed", "JniObjects.unsafed", 15, 15),
-            ("JniObjects$Failure", "JniObjects.failures", 100, 100),
-            ("short[]", "JniObjects.failures", 100, 100),
-            ("int[]", "JniObjects.failures", 100, 100),
-            ("java.lang.ArithmeticException", "JniObjects.divide", 50, 50),
-            (
-                "java.lang.NullPointerException",
-                "JniObjects.dereference",
-                50,
-                50,
-            ),
-            ("java.lang.String", "JniObjects.names", 7, 7),
-            ("java.lang.Integer", "JniObjects.boxes", 60, 60),
-            ("JniObjects$Kind", "JniObjects$Kind.<clinit>", 3, 3),
-            ("JniObjects$Kind[]", "JniObjects.kinds", 13, 13),
-        ];
-        assert_truth(jvm, &profile, &truths);
-        // Classes without a name in the source.
-        for (class, method, made) in [
-            ("JniObjects$$Lambda", "JniObjects.lambdas", 15),
-            (".$Proxy", "JniObjects.proxies", 8),
-        ] {
-            let counts = sum(profile.one_sites(), |row| {
-                row.class.contains(class) && goes_through(&profile, row, method)
-            });
-            assert_eq!(
-                (counts.allocated, counts.live),
-                (made, made),
-                "{}: {class}",
-                jvm.feature
-            );
-        }
-    }
-}
+on_every_jvm!(what_the_vm_and_native_code_make_is_counted);
 
-#[test]
-fn sites_outlive_the_classes_that_they_are_in() {
-    for jvm in jvms() {
-        for options in ["", "depth=1"] {
-            let (profile, run) = profile(jvm, options, "UnloadSites");
-            // Nothing of ours holds a class.
-            let bare = Program::bare_java(jvm, &[]).program("sites", "UnloadSites");
-            let bare = bare.run_well().printed("unloaded");
-            assert_eq!(run.printed("unloaded"), bare, "{}", jvm.feature);
-            let make = "UnloadSites$Work.make";
-            let number = "java.util.concurrent.atomic.AtomicLong";
-            let truths = [
-                (number, make, 1_000, 1_000),
-                ("long[]", make, 100, 100),
-                ("java.util.Date", make, 500, 0),
-                ("UnloadSites$Work", "", 100, 0),
-            ];
-            assert_truth(jvm, &profile, &truths);
-        }
-    }
-}
-
-#[test]
-fn unloaded_classes_are_told_of() {
-    for jvm in jvms() {
-        let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
-        let run = program(jvm, options, &[], "UnloadSites").run_well();
-        let profile = Profile::parse(&run.checked_text("x.hprof"));
-        let number = "java.util.concurrent.atomic.AtomicLong";
-        let made = count(
-            &profile,
-            profile.one_sites(),
-            number,
-            "UnloadSites$Work.make",
-        );
-        assert_eq!((made.allocated, made.live), (1_000, 1_000));
-        let (_, summary, _) = run.hprof("check", "x.hprof");
-        let unloaded = summary
-            .lines()
-            .find(|line| line.contains("UNLOAD CLASS"))
-            .and_then(|line| {
-                line.split_whitespace()
-                    .find_map(|word| word.parse::<u32>().ok())
-            });
-        assert!(
-            unloaded.is_some_and(|unloaded| unloaded >= 90),
-            "{}: {summary}",
+fn what_the_vm_and_native_code_make_is_counted(jvm: &Jvm) {
+    // Deep enough for all that reflection puts between.
+    let (profile, run) = profile(jvm, "depth=40", "JniObjects");
+    assert_eq!(run.printed("kept"), 524.0);
+    let truths = [
+        ("JniObjects$Reflected", "JniObjects.reflected", 30, 30),
+        ("JniObjects$Handled", "JniObjects.handled", 40, 40),
+        ("JniObjects$Cloned", "JniObjects.cloned", 26, 26),
+        ("JniObjects$Instanced", "JniObjects.instanced", 20, 20),
+        ("JniObjects$Element[]", "JniObjects.arrays", 55, 55),
+        ("JniObjects$Element[][]", "JniObjects.arrays", 10, 10),
+        ("JniObjects$Element", "", 0, 0),
+        ("JniObjects$Serial", "JniObjects.serial", 46, 45),
+        ("JniObjects$Unsafed", "JniObjects.unsafed", 15, 15),
+        ("JniObjects$Failure", "JniObjects.failures", 100, 100),
+        ("short[]", "JniObjects.failures", 100, 100),
+        ("int[]", "JniObjects.failures", 100, 100),
+        ("java.lang.ArithmeticException", "JniObjects.divide", 50, 50),
+        (
+            "java.lang.NullPointerException",
+            "JniObjects.dereference",
+            50,
+            50,
+        ),
+        ("java.lang.String", "JniObjects.names", 7, 7),
+        ("java.lang.Integer", "JniObjects.boxes", 60, 60),
+        ("JniObjects$Kind", "JniObjects$Kind.<clinit>", 3, 3),
+        ("JniObjects$Kind[]", "JniObjects.kinds", 13, 13),
+    ];
+    assert_truth(jvm, &profile, &truths);
+    // Classes without a name in the source.
+    for (class, method, made) in [
+        ("JniObjects$$Lambda", "JniObjects.lambdas", 15),
+        (".$Proxy", "JniObjects.proxies", 8),
+    ] {
+        let counts = sum(profile.one_sites(), |row| {
+            row.class.contains(class) && goes_through(&profile, row, method)
+        });
+        assert_eq!(
+            (counts.allocated, counts.live),
+            (made, made),
+            "{}: {class}",
             jvm.feature
         );
     }
 }
 
-#[test]
-fn the_vms_own_checks_find_nothing() {
-    for jvm in jvms() {
-        for name in [
-            "Alloc",
-            "AllocThreads",
-            "JniObjects",
-            "UnloadSites",
-            "Finalized",
-        ] {
-            let checks = ["-Xcheck:jni", "-Xverify:all"];
-            let run = program(jvm, EXACT, &checks, name).run_well();
-            let complaints: Vec<&str> = run
-                .stdout
-                .lines()
-                .chain(run.stderr.lines())
-                .filter(|line| line.contains("WARNING") || line.contains("FATAL"))
-                .collect();
-            assert_eq!(complaints, [""; 0], "{} {name}", jvm.feature);
-            assert_eq!(Profile::parse(&run.read("x.txt")).sites.len(), 1);
-        }
+on_every_jvm!(sites_outlive_the_classes_that_they_are_in);
+
+fn sites_outlive_the_classes_that_they_are_in(jvm: &Jvm) {
+    for options in ["", "depth=1"] {
+        let (profile, run) = profile(jvm, options, "UnloadSites");
+        // Nothing of ours holds a class.
+        let bare = Program::bare_java(jvm, &[]).program("sites", "UnloadSites");
+        let bare = bare.run_well().printed("unloaded");
+        assert_eq!(run.printed("unloaded"), bare, "{}", jvm.feature);
+        let make = "UnloadSites$Work.make";
+        let number = "java.util.concurrent.atomic.AtomicLong";
+        let truths = [
+            (number, make, 1_000, 1_000),
+            ("long[]", make, 100, 100),
+            ("java.util.Date", make, 500, 0),
+            ("UnloadSites$Work", "", 100, 0),
+        ];
+        assert_truth(jvm, &profile, &truths);
+    }
+}
+
+on_every_jvm!(unloaded_classes_are_told_of);
+
+fn unloaded_classes_are_told_of(jvm: &Jvm) {
+    let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
+    let run = program(jvm, options, &[], "UnloadSites").run_well();
+    let profile = Profile::parse(&run.checked_text("x.hprof"));
+    let number = "java.util.concurrent.atomic.AtomicLong";
+    let made = count(
+        &profile,
+        profile.one_sites(),
+        number,
+        "UnloadSites$Work.make",
+    );
+    assert_eq!((made.allocated, made.live), (1_000, 1_000));
+    let (_, summary, _) = run.hprof("check", "x.hprof");
+    let unloaded = summary
+        .lines()
+        .find(|line| line.contains("UNLOAD CLASS"))
+        .and_then(|line| {
+            line.split_whitespace()
+                .find_map(|word| word.parse::<u32>().ok())
+        });
+    assert!(
+        unloaded.is_some_and(|unloaded| unloaded >= 90),
+        "{}: {summary}",
+        jvm.feature
+    );
+}
+
+on_every_jvm!(the_vms_own_checks_find_nothing);
+
+fn the_vms_own_checks_find_nothing(jvm: &Jvm) {
+    for name in [
+        "Alloc",
+        "AllocThreads",
+        "JniObjects",
+        "UnloadSites",
+        "Finalized",
+    ] {
+        let checks = ["-Xcheck:jni", "-Xverify:all"];
+        let run = program(jvm, EXACT, &checks, name).run_well();
+        let complaints: Vec<&str> = run
+            .stdout
+            .lines()
+            .chain(run.stderr.lines())
+            .filter(|line| line.contains("WARNING") || line.contains("FATAL"))
+            .collect();
+        assert_eq!(complaints, [""; 0], "{} {name}", jvm.feature);
+        assert_eq!(Profile::parse(&run.read("x.txt")).sites.len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! `sample=<bytes>`: estimates that are right on average, and say that they are estimates.
 
 use super::{Counts, EXACT, Layout, count, profile, program};
-use crate::harness::{Jvm, any_jvm, jvms};
+use crate::harness::{Jvm, any_jvm};
 use crate::profile::Profile;
 
 /// The share by which an estimate may miss. The programs allocate so much that four standard deviations are less.
@@ -65,39 +65,37 @@ fn assert_allocated(jvm: &Jvm, profile: &Profile, factor: u64) {
     }
 }
 
-#[test]
-fn estimates_are_near_the_truth() {
-    for jvm in jvms() {
-        let (profile, _) = profile(jvm, "sample=8k", "Millions");
-        assert_eq!(profile.one_sites().notes.sampled, Some(8_192));
-        assert_allocated(jvm, &profile, 1);
-        let kept = count(
-            &profile,
-            profile.one_sites(),
-            "Millions$Kept",
-            "Millions.kept",
-        );
-        assert_near(jvm, "kept", kept.live, 1_500_000);
-        assert_eq!(
-            (kept.live, kept.live_bytes),
-            (kept.allocated, kept.allocated_bytes),
-            "{}: nothing of it dies",
-            jvm.feature
-        );
-        let size = Layout::of(jvm, false).object(16, 1);
-        assert_near(jvm, "kept, bytes", kept.live_bytes, 1_500_000 * size);
-    }
+on_every_jvm!(estimates_are_near_the_truth);
+
+fn estimates_are_near_the_truth(jvm: &Jvm) {
+    let (profile, _) = profile(jvm, "sample=8k", "Millions");
+    assert_eq!(profile.one_sites().notes.sampled, Some(8_192));
+    assert_allocated(jvm, &profile, 1);
+    let kept = count(
+        &profile,
+        profile.one_sites(),
+        "Millions$Kept",
+        "Millions.kept",
+    );
+    assert_near(jvm, "kept", kept.live, 1_500_000);
+    assert_eq!(
+        (kept.live, kept.live_bytes),
+        (kept.allocated, kept.allocated_bytes),
+        "{}: nothing of it dies",
+        jvm.feature
+    );
+    let size = Layout::of(jvm, false).object(16, 1);
+    assert_near(jvm, "kept, bytes", kept.live_bytes, 1_500_000 * size);
 }
 
-#[test]
-fn estimates_of_wide_steps_are_near_the_truth() {
-    for jvm in jvms() {
-        let options = format!("{EXACT},sample=512k");
-        let run = program(jvm, &options, &[], "Millions").arg("12").run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert_eq!(profile.one_sites().notes.sampled, Some(524_288));
-        assert_allocated(jvm, &profile, 12);
-    }
+on_every_jvm!(estimates_of_wide_steps_are_near_the_truth);
+
+fn estimates_of_wide_steps_are_near_the_truth(jvm: &Jvm) {
+    let options = format!("{EXACT},sample=512k");
+    let run = program(jvm, &options, &[], "Millions").arg("12").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert_eq!(profile.one_sites().notes.sampled, Some(524_288));
+    assert_allocated(jvm, &profile, 12);
 }
 
 #[test]

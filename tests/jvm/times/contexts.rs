@@ -1,43 +1,42 @@
 //! Every call is seen where it happens, however methods are left.
 
 use super::{calls, one, profile_of_same_output, sum, ways};
-use crate::harness::{Jvm, Program, jvms};
+use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-#[test]
-fn methods_are_left_in_every_way() {
-    for jvm in jvms() {
-        let profile = profile_of_same_output(jvm, "depth=3", "Exits");
-        let times = one(&profile);
-        let truths = [
-            ("Exits.a1", 7),
-            ("Exits.a2", 7),
-            ("Exits.a3", 7),
-            ("Exits$Fails.<init>", 5),
-            ("Exits$Base.<init>", 5),
-            ("Exits.deep", 10_001),
-            ("Exits.locked", 3),
-            ("Exits.lambda$main$0", 9),
-            ("Exits$Lazy.<clinit>", 1),
-            ("Exits.pick", 40),
-        ];
-        for (method, count) in truths {
-            assert_eq!(calls(times, method), count, "{} {method}", jvm.feature);
-        }
-        let from_main = |method| (vec![method, "Exits.main"], 6);
-        let after = ways(&profile, times, "Exits.after");
-        let after: Vec<_> = after
-            .into_iter()
-            .map(|(way, count)| (way[..2].to_vec(), count))
-            .collect();
-        assert_eq!(after, [from_main("Exits.after")], "{}", jvm.feature);
-        let base = ways(&profile, times, "Exits$Base.<init>");
-        assert_eq!(base.len(), 1);
-        assert_eq!(
-            base[0].0[..],
-            ["Exits$Base.<init>", "Exits$Fails.<init>", "Exits.construct"]
-        );
+on_every_jvm!(methods_are_left_in_every_way);
+
+fn methods_are_left_in_every_way(jvm: &Jvm) {
+    let profile = profile_of_same_output(jvm, "depth=3", "Exits");
+    let times = one(&profile);
+    let truths = [
+        ("Exits.a1", 7),
+        ("Exits.a2", 7),
+        ("Exits.a3", 7),
+        ("Exits$Fails.<init>", 5),
+        ("Exits$Base.<init>", 5),
+        ("Exits.deep", 10_001),
+        ("Exits.locked", 3),
+        ("Exits.lambda$main$0", 9),
+        ("Exits$Lazy.<clinit>", 1),
+        ("Exits.pick", 40),
+    ];
+    for (method, count) in truths {
+        assert_eq!(calls(times, method), count, "{} {method}", jvm.feature);
     }
+    let from_main = |method| (vec![method, "Exits.main"], 6);
+    let after = ways(&profile, times, "Exits.after");
+    let after: Vec<_> = after
+        .into_iter()
+        .map(|(way, count)| (way[..2].to_vec(), count))
+        .collect();
+    assert_eq!(after, [from_main("Exits.after")], "{}", jvm.feature);
+    let base = ways(&profile, times, "Exits$Base.<init>");
+    assert_eq!(base.len(), 1);
+    assert_eq!(
+        base[0].0[..],
+        ["Exits$Base.<init>", "Exits$Fails.<init>", "Exits.construct"]
+    );
 }
 
 /// Runs a program with as much stack.
@@ -50,56 +49,53 @@ fn overflow(jvm: &Jvm, name: &str, vm_options: &[&str]) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-#[test]
-fn a_stack_overflow_is_survived_and_forgotten() {
-    for jvm in jvms() {
-        for vm_options in [&["-Xss512k"][..], &["-Xint", "-Xss512k"], &["-Xss2m"]] {
-            let profile = overflow(jvm, "Overflow", vm_options);
-            let times = one(&profile);
-            assert_eq!(calls(times, "Overflow.survive"), 10);
-            let seen: Vec<_> = ways(&profile, times, "Overflow.after")
-                .into_iter()
-                .map(|(way, count)| (way[..3].join(" "), count))
-                .collect();
-            let right = "Overflow.after Overflow.rest Overflow.main".to_owned();
-            assert_eq!(seen, [(right, 1000)], "{} {vm_options:?}", jvm.feature);
-        }
+on_every_jvm!(a_stack_overflow_is_survived_and_forgotten);
+
+fn a_stack_overflow_is_survived_and_forgotten(jvm: &Jvm) {
+    for vm_options in [&["-Xss512k"][..], &["-Xint", "-Xss512k"], &["-Xss2m"]] {
+        let profile = overflow(jvm, "Overflow", vm_options);
+        let times = one(&profile);
+        assert_eq!(calls(times, "Overflow.survive"), 10);
+        let seen: Vec<_> = ways(&profile, times, "Overflow.after")
+            .into_iter()
+            .map(|(way, count)| (way[..3].join(" "), count))
+            .collect();
+        let right = "Overflow.after Overflow.rest Overflow.main".to_owned();
+        assert_eq!(seen, [(right, 1000)], "{} {vm_options:?}", jvm.feature);
     }
 }
 
-#[test]
-fn a_stack_overflow_is_forgotten_by_the_method_that_catches_it() {
-    for jvm in jvms() {
-        let profile = overflow(jvm, "Overflows", &["-Xss1m"]);
-        let times = one(&profile);
-        assert_eq!(calls(times, "Overflows.after"), 1000, "{}", jvm.feature);
-        let from_main = sum(times, |row| {
-            row.method == "Overflows.after"
-                && profile.traces[&row.trace].frames[1].starts_with("Overflows.main(")
-        });
-        assert_eq!(from_main, 1000, "{}", jvm.feature);
-    }
+on_every_jvm!(a_stack_overflow_is_forgotten_by_the_method_that_catches_it);
+
+fn a_stack_overflow_is_forgotten_by_the_method_that_catches_it(jvm: &Jvm) {
+    let profile = overflow(jvm, "Overflows", &["-Xss1m"]);
+    let times = one(&profile);
+    assert_eq!(calls(times, "Overflows.after"), 1000, "{}", jvm.feature);
+    let from_main = sum(times, |row| {
+        row.method == "Overflows.after"
+            && profile.traces[&row.trace].frames[1].starts_with("Overflows.main(")
+    });
+    assert_eq!(from_main, 1000, "{}", jvm.feature);
 }
 
-#[test]
-fn a_virtual_thread_has_its_calls_wherever_it_runs() {
-    for jvm in jvms().iter().filter(|jvm| jvm.feature >= 21) {
-        let profile = profile_of_same_output(jvm, "", "Virtual21");
-        let times = one(&profile);
-        for (method, count) in [
-            ("Virtual21.inner", 2_000),
-            ("Virtual21.middle", 2_000),
-            ("Virtual21.outer", 100),
-        ] {
-            assert_eq!(calls(times, method), count, "{} {method}", jvm.feature);
-        }
-        let way = vec![
-            "Virtual21.leaf",
-            "Virtual21.inner",
-            "Virtual21.middle",
-            "Virtual21.outer",
-        ];
-        let leaf = ways(&profile, times, "Virtual21.leaf");
-        assert_eq!(leaf, [(way, 2_000)], "{}", jvm.feature);
+on_every_jvm!(a_virtual_thread_has_its_calls_wherever_it_runs from 21);
+
+fn a_virtual_thread_has_its_calls_wherever_it_runs(jvm: &Jvm) {
+    let profile = profile_of_same_output(jvm, "", "Virtual21");
+    let times = one(&profile);
+    for (method, count) in [
+        ("Virtual21.inner", 2_000),
+        ("Virtual21.middle", 2_000),
+        ("Virtual21.outer", 100),
+    ] {
+        assert_eq!(calls(times, method), count, "{} {method}", jvm.feature);
     }
+    let way = vec![
+        "Virtual21.leaf",
+        "Virtual21.inner",
+        "Virtual21.middle",
+        "Virtual21.outer",
+    ];
+    let leaf = ways(&profile, times, "Virtual21.leaf");
+    assert_eq!(leaf, [(way, 2_000)], "{}", jvm.feature);
 }

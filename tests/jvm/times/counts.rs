@@ -1,7 +1,7 @@
 //! Every call counts.
 
 use super::{ALL, calls, one, profile, profile_of_same_output, program};
-use crate::harness::{any_jvm, jvms};
+use crate::harness::{Jvm, any_jvm};
 use crate::profile::Profile;
 
 const CALLS: [(&str, u64); 7] = [
@@ -14,19 +14,18 @@ const CALLS: [(&str, u64); 7] = [
     ("Calls.main", 1),
 ];
 
-#[test]
-fn each_call_is_counted() {
-    for jvm in jvms() {
-        for depth in ["", "depth=1", "depth=2", "depth=30"] {
-            let profile = profile_of_same_output(jvm, depth, "Calls");
-            for (method, count) in CALLS {
-                assert_eq!(
-                    calls(one(&profile), method),
-                    count,
-                    "{} {depth} {method}",
-                    jvm.feature
-                );
-            }
+on_every_jvm!(each_call_is_counted);
+
+fn each_call_is_counted(jvm: &Jvm) {
+    for depth in ["", "depth=1", "depth=2", "depth=30"] {
+        let profile = profile_of_same_output(jvm, depth, "Calls");
+        for (method, count) in CALLS {
+            assert_eq!(
+                calls(one(&profile), method),
+                count,
+                "{} {depth} {method}",
+                jvm.feature
+            );
         }
     }
 }
@@ -44,45 +43,43 @@ fn traces_are_as_deep_as_asked() {
     }
 }
 
-#[test]
-fn frames_name_the_file_and_the_first_line() {
-    for jvm in jvms() {
-        let frames = |options| -> Vec<String> {
-            let profile = profile(jvm, options, "Names").0;
-            let times = one(&profile);
-            let row = times.rows.iter().find(|row| row.method == "Names.second");
-            let trace = row.expect("second").trace;
-            profile.traces[&trace].frames[..2].to_vec()
-        };
-        assert_eq!(
-            frames(""),
-            ["Names.second(Names.java:12)", "Names.first(Names.java:7)"]
-        );
-        assert_eq!(
-            frames("lineno=n"),
-            [
-                "Names.second(Names.java:Unknown line)",
-                "Names.first(Names.java:Unknown line)"
-            ]
-        );
-    }
+on_every_jvm!(frames_name_the_file_and_the_first_line);
+
+fn frames_name_the_file_and_the_first_line(jvm: &Jvm) {
+    let frames = |options| -> Vec<String> {
+        let profile = profile(jvm, options, "Names").0;
+        let times = one(&profile);
+        let row = times.rows.iter().find(|row| row.method == "Names.second");
+        let trace = row.expect("second").trace;
+        profile.traces[&trace].frames[..2].to_vec()
+    };
+    assert_eq!(
+        frames(""),
+        ["Names.second(Names.java:12)", "Names.first(Names.java:7)"]
+    );
+    assert_eq!(
+        frames("lineno=n"),
+        [
+            "Names.second(Names.java:Unknown line)",
+            "Names.first(Names.java:Unknown line)"
+        ]
+    );
 }
 
-#[test]
-fn only_the_classes_asked_for_are_timed() {
-    for jvm in jvms() {
-        let profile = profile_of_same_output(jvm, "include=Exits:Exits$La*|Exi*Base", "Exits");
-        let times = one(&profile);
-        let foreign = times
-            .rows
-            .iter()
-            .find(|row| !row.method.starts_with("Exits"));
-        assert!(foreign.is_none(), "{foreign:?}");
-        assert_eq!(calls(times, "Exits.deep"), 10_001);
-        assert_eq!(calls(times, "Exits$Lazy.<clinit>"), 1);
-        assert_eq!(calls(times, "Exits$Base.<init>"), 5);
-        assert_eq!(calls(times, "Exits$Fails.<init>"), 0);
-    }
+on_every_jvm!(only_the_classes_asked_for_are_timed);
+
+fn only_the_classes_asked_for_are_timed(jvm: &Jvm) {
+    let profile = profile_of_same_output(jvm, "include=Exits:Exits$La*|Exi*Base", "Exits");
+    let times = one(&profile);
+    let foreign = times
+        .rows
+        .iter()
+        .find(|row| !row.method.starts_with("Exits"));
+    assert!(foreign.is_none(), "{foreign:?}");
+    assert_eq!(calls(times, "Exits.deep"), 10_001);
+    assert_eq!(calls(times, "Exits$Lazy.<clinit>"), 1);
+    assert_eq!(calls(times, "Exits$Base.<init>"), 5);
+    assert_eq!(calls(times, "Exits$Fails.<init>"), 0);
 }
 
 #[test]
@@ -96,59 +93,60 @@ fn classes_can_be_left_out() {
     }
 }
 
-#[test]
-fn what_is_not_timed_is_said() {
-    for jvm in jvms() {
-        let profile = profile(jvm, "", "Calls").0;
-        let notes = &one(&profile).not_timed;
-        for reason in ["native", "intrinsic of the VM", "hidden classes"] {
-            let note = notes.iter().find(|note| note.contains(reason));
-            let count = note.and_then(|note| note.split(' ').next());
-            let count = count.and_then(|count| count.parse::<u32>().ok());
-            assert!(count.is_some_and(|count| count > 0), "{reason}: {notes:?}");
-        }
-        let finalizer = |note: &String| note.contains("java.lang.Object.finalize()V");
-        assert!(notes.iter().any(finalizer), "few are named: {notes:?}");
+on_every_jvm!(what_is_not_timed_is_said);
+
+fn what_is_not_timed_is_said(jvm: &Jvm) {
+    let profile = profile(jvm, "", "Calls").0;
+    let notes = &one(&profile).not_timed;
+    for reason in ["native", "intrinsic of the VM", "hidden classes"] {
+        let note = notes.iter().find(|note| note.contains(reason));
+        let count = note.and_then(|note| note.split(' ').next());
+        let count = count.and_then(|count| count.parse::<u32>().ok());
+        assert!(count.is_some_and(|count| count > 0), "{reason}: {notes:?}");
     }
+    let finalizer = |note: &String| note.contains("java.lang.Object.finalize()V");
+    assert!(notes.iter().any(finalizer), "few are named: {notes:?}");
+}
+
+#[test]
+fn what_is_not_timed_is_not_said_where_it_is_to_be_quiet() {
     let quiet = profile(any_jvm(), "verbose=n", "Calls").0;
     assert_eq!(one(&quiet).not_timed, [""; 0]);
 }
 
-#[test]
-fn a_dump_on_request_starts_counting_anew() {
-    for jvm in jvms() {
-        let run = program(jvm, ALL, "Dumps").start();
-        run.wait_for_output("one");
-        run.send("QUIT");
-        let file = run.path("x.txt");
-        run.wait_until(|| {
-            std::fs::read_to_string(&file).is_ok_and(|text| text.contains("CPU TIME (ms) END"))
-        });
-        std::fs::write(run.path("go"), "").expect("a file");
-        let run = run.wait();
-        assert!(run.status.success(), "{}", run.stderr);
-        let profile = Profile::parse(&run.read("x.txt"));
-        let steps: Vec<u64> = profile
-            .times
-            .iter()
-            .map(|times| calls(times, "Dumps.step"))
-            .collect();
-        assert_eq!(steps, [100, 50], "{}", jvm.feature);
-    }
+on_every_jvm!(a_dump_on_request_starts_counting_anew);
+
+fn a_dump_on_request_starts_counting_anew(jvm: &Jvm) {
+    let run = program(jvm, ALL, "Dumps").start();
+    run.wait_for_output("one");
+    run.send("QUIT");
+    let file = run.path("x.txt");
+    run.wait_until(|| {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.contains("CPU TIME (ms) END"))
+    });
+    std::fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}", run.stderr);
+    let profile = Profile::parse(&run.read("x.txt"));
+    let steps: Vec<u64> = profile
+        .times
+        .iter()
+        .map(|times| calls(times, "Dumps.step"))
+        .collect();
+    assert_eq!(steps, [100, 50], "{}", jvm.feature);
 }
 
-#[test]
-fn without_depth_all_calls_are_one_row_of_the_empty_trace() {
-    for jvm in jvms() {
-        let (profile, _) = profile(jvm, "depth=0,include=Calls", "Calls");
-        let times = one(&profile);
-        let [row] = &times.rows[..] else {
-            panic!("{}: {:?}", jvm.feature, times.rows)
-        };
-        assert_eq!((row.trace, &*row.method), (300_000, "<empty>"));
-        // fib, leaf, spin, middle, thrower, locked and main, as the program's comment says.
-        let calls = 1_973 + 300 + 300 + 100 + 220 + 50 + 1;
-        assert_eq!(row.calls, calls, "{}", jvm.feature);
-        assert_eq!(profile.traces.len(), 1, "the empty trace alone");
-    }
+on_every_jvm!(without_depth_all_calls_are_one_row_of_the_empty_trace);
+
+fn without_depth_all_calls_are_one_row_of_the_empty_trace(jvm: &Jvm) {
+    let (profile, _) = profile(jvm, "depth=0,include=Calls", "Calls");
+    let times = one(&profile);
+    let [row] = &times.rows[..] else {
+        panic!("{}: {:?}", jvm.feature, times.rows)
+    };
+    assert_eq!((row.trace, &*row.method), (300_000, "<empty>"));
+    // fib, leaf, spin, middle, thrower, locked and main, as the program's comment says.
+    let calls = 1_973 + 300 + 300 + 100 + 220 + 50 + 1;
+    assert_eq!(row.calls, calls, "{}", jvm.feature);
+    assert_eq!(profile.traces.len(), 1, "the empty trace alone");
 }

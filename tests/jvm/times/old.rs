@@ -1,7 +1,7 @@
 //! `cpu=old`: lines of count, callee, caller and time.
 
 use super::program;
-use crate::harness::{any_jvm, jvms};
+use crate::harness::{Jvm, any_jvm};
 
 struct Line<'a> {
     count: u64,
@@ -31,32 +31,31 @@ fn parse(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-#[test]
-fn each_pair_of_methods_is_a_line() {
-    for jvm in jvms() {
-        for depth in ["", ",depth=0", ",depth=1", ",depth=9"] {
-            let options = format!("cpu=old,file=x.txt{depth}");
-            let run = program(jvm, &options, "Calls").run_well();
-            let text = run.read("x.txt");
-            let lines = parse(&text);
-            let count = |callee, caller| -> u64 {
-                let lines = lines.iter();
-                lines
-                    .filter(|line| (line.callee, line.caller) == (callee, caller))
-                    .map(|line| line.count)
-                    .sum()
-            };
-            let (main, fib) = ("Calls.main([Ljava/lang/String;)V", "Calls.fib(I)I");
-            let thrower = "Calls.thrower(I)I";
-            assert_eq!(count(fib, fib), 1972, "{}", jvm.feature);
-            assert_eq!(count(fib, main), 1);
-            assert_eq!(count("Calls.leaf()V", "Calls.middle()V"), 300);
-            assert_eq!(count("Calls.spin(I)V", "Calls.leaf()V"), 300);
-            assert_eq!(count("Calls.middle()V", main), 100);
-            assert_eq!((count(thrower, thrower), count(thrower, main)), (200, 20));
-            assert_eq!(count("Calls.locked()V", main), 50);
-            assert!(lines.iter().any(|line| line.caller == "<unknown caller>"));
-        }
+on_every_jvm!(each_pair_of_methods_is_a_line);
+
+fn each_pair_of_methods_is_a_line(jvm: &Jvm) {
+    for depth in ["", ",depth=0", ",depth=1", ",depth=9"] {
+        let options = format!("cpu=old,file=x.txt{depth}");
+        let run = program(jvm, &options, "Calls").run_well();
+        let text = run.read("x.txt");
+        let lines = parse(&text);
+        let count = |callee, caller| -> u64 {
+            let lines = lines.iter();
+            lines
+                .filter(|line| (line.callee, line.caller) == (callee, caller))
+                .map(|line| line.count)
+                .sum()
+        };
+        let (main, fib) = ("Calls.main([Ljava/lang/String;)V", "Calls.fib(I)I");
+        let thrower = "Calls.thrower(I)I";
+        assert_eq!(count(fib, fib), 1972, "{}", jvm.feature);
+        assert_eq!(count(fib, main), 1);
+        assert_eq!(count("Calls.leaf()V", "Calls.middle()V"), 300);
+        assert_eq!(count("Calls.spin(I)V", "Calls.leaf()V"), 300);
+        assert_eq!(count("Calls.middle()V", main), 100);
+        assert_eq!((count(thrower, thrower), count(thrower, main)), (200, 20));
+        assert_eq!(count("Calls.locked()V", main), 50);
+        assert!(lines.iter().any(|line| line.caller == "<unknown caller>"));
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{calls, one};
-use crate::harness::{Jvm, Program, jdks, programs};
+use crate::harness::{Jvm, Program, fetched};
 use crate::profile::Profile;
 
 /// A program with a method of over 60 KB that has so many exits besides its end.
@@ -49,24 +49,18 @@ fn large(jvm: &Jvm, exits: usize) -> Profile {
     Profile::parse(&timed.read("x.txt"))
 }
 
-#[test]
-fn large_methods_are_timed_while_there_is_room() {
-    for jvm in jdks() {
-        let profile = large(jvm, 0);
-        assert_eq!(calls(one(&profile), "Large.large"), 10, "{}", jvm.feature);
-        // The hooks of as many exits do not fit into 64 KB.
-        let profile = large(jvm, 800);
-        let times = one(&profile);
-        assert_eq!(calls(times, "Large.large"), 0, "{}", jvm.feature);
-        assert_eq!(calls(times, "Large.main"), 1);
-        let named = |note: &String| note.contains("too large: Large.large(I)V");
-        assert!(times.not_timed.iter().any(named), "{:?}", times.not_timed);
-    }
-}
+on_every_jdk!(large_methods_are_timed_while_there_is_room);
 
-fn fetched(name: &str) -> Option<std::path::PathBuf> {
-    let path = programs().join(name);
-    path.exists().then_some(path)
+fn large_methods_are_timed_while_there_is_room(jvm: &Jvm) {
+    let profile = large(jvm, 0);
+    assert_eq!(calls(one(&profile), "Large.large"), 10, "{}", jvm.feature);
+    // The hooks of as many exits do not fit into 64 KB.
+    let profile = large(jvm, 800);
+    let times = one(&profile);
+    assert_eq!(calls(times, "Large.large"), 0, "{}", jvm.feature);
+    assert_eq!(calls(times, "Large.main"), 1);
+    let named = |note: &String| note.contains("too large: Large.large(I)V");
+    assert!(times.not_timed.iter().any(named), "{:?}", times.not_timed);
 }
 
 fn closure(program: Program, compiler: &Path, lodash: &Path) -> (String, crate::harness::Finished) {
@@ -78,39 +72,37 @@ fn closure(program: Program, compiler: &Path, lodash: &Path) -> (String, crate::
     (run.read("out.js"), run)
 }
 
-#[test]
-fn the_closure_compiler_does_what_it_does() {
+on_every_jdk!(the_closure_compiler_does_what_it_does);
+
+fn the_closure_compiler_does_what_it_does(jvm: &Jvm) {
     let (Some(compiler), Some(lodash)) = (fetched("compiler.jar"), fetched("lodash.js")) else {
         return;
     };
-    for jvm in jdks() {
-        let bare = Program::bare_java(jvm, &[]);
-        let (right, _) = closure(bare, &compiler, &lodash);
-        let verified = Program::java(jvm, "cpu=times,file=x.txt", &["-Xverify:all"]);
-        let (timed, run) = closure(verified, &compiler, &lodash);
-        assert_eq!(timed, right, "{}", jvm.feature);
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert!(one(&profile).total > 500, "{}", jvm.feature);
-    }
+    let bare = Program::bare_java(jvm, &[]);
+    let (right, _) = closure(bare, &compiler, &lodash);
+    let verified = Program::java(jvm, "cpu=times,file=x.txt", &["-Xverify:all"]);
+    let (timed, run) = closure(verified, &compiler, &lodash);
+    assert_eq!(timed, right, "{}", jvm.feature);
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert!(one(&profile).total > 500, "{}", jvm.feature);
 }
 
-#[test]
-fn javac_compiles_what_it_compiles() {
+on_every_jdk!(javac_compiles_what_it_compiles);
+
+fn javac_compiles_what_it_compiles(jvm: &Jvm) {
     let Some(corpus) = fetched("corpus.files") else {
         return;
     };
-    for jvm in jdks() {
-        let program = Program::javac(jvm, "cpu=times,file=x.txt").args([
-            "-nowarn",
-            "-proc:none",
-            "-Xlint:none",
-            "-encoding",
-            "UTF-8",
-            "-d",
-            "classes",
-        ]);
-        let run = program.arg(format!("@{}", corpus.display())).run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert!(one(&profile).rows.len() > 1_000, "{}", jvm.feature);
-    }
+    let program = Program::javac(jvm, "cpu=times,file=x.txt").args([
+        "-nowarn",
+        "-proc:none",
+        "-Xlint:none",
+        "-encoding",
+        "UTF-8",
+        "-d",
+        "classes",
+    ]);
+    let run = program.arg(format!("@{}", corpus.display())).run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    assert!(one(&profile).rows.len() > 1_000, "{}", jvm.feature);
 }

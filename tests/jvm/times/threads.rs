@@ -3,36 +3,34 @@
 use std::collections::BTreeMap;
 
 use super::{calls, one, profile_of_same_output, sum};
-use crate::harness::jvms;
+use crate::harness::Jvm;
 
-#[test]
-fn many_threads_lose_no_call() {
-    for jvm in jvms() {
-        let profile = profile_of_same_output(jvm, "", "Threads");
-        let times = one(&profile);
-        assert_eq!(calls(times, "Threads.work"), 202_000, "{}", jvm.feature);
-        assert_eq!(calls(times, "Threads.shorty"), 2_000, "{}", jvm.feature);
-    }
+on_every_jvm!(many_threads_lose_no_call);
+
+fn many_threads_lose_no_call(jvm: &Jvm) {
+    let profile = profile_of_same_output(jvm, "", "Threads");
+    let times = one(&profile);
+    assert_eq!(calls(times, "Threads.work"), 202_000, "{}", jvm.feature);
+    assert_eq!(calls(times, "Threads.shorty"), 2_000, "{}", jvm.feature);
 }
 
-#[test]
-fn threads_keep_their_calls_apart_where_asked() {
-    for jvm in jvms() {
-        let profile = profile_of_same_output(jvm, "thread=y,include=Threads", "Threads");
-        let times = one(&profile);
-        let mut by_thread = BTreeMap::<u32, u64>::new();
-        for row in times.rows.iter().filter(|row| row.method == "Threads.work") {
-            let thread = profile.traces[&row.trace].thread.expect("a thread");
-            *by_thread.entry(thread).or_default() += row.calls;
-        }
-        let long = profile.threads.iter();
-        let long: Vec<_> = long
-            .filter(|thread| thread.name.starts_with("long-"))
-            .map(|thread| by_thread.remove(&thread.id))
-            .collect();
-        assert_eq!(long, vec![Some(1_000); 200], "{}", jvm.feature);
-        assert_eq!(by_thread.len(), 2_000, "{}", jvm.feature);
-        assert!(by_thread.values().all(|&count| count == 1));
-        assert_eq!(sum(times, |row| row.method == "Threads.main"), 1);
+on_every_jvm!(threads_keep_their_calls_apart_where_asked);
+
+fn threads_keep_their_calls_apart_where_asked(jvm: &Jvm) {
+    let profile = profile_of_same_output(jvm, "thread=y,include=Threads", "Threads");
+    let times = one(&profile);
+    let mut by_thread = BTreeMap::<u32, u64>::new();
+    for row in times.rows.iter().filter(|row| row.method == "Threads.work") {
+        let thread = profile.traces[&row.trace].thread.expect("a thread");
+        *by_thread.entry(thread).or_default() += row.calls;
     }
+    let long = profile.threads.iter();
+    let long: Vec<_> = long
+        .filter(|thread| thread.name.starts_with("long-"))
+        .map(|thread| by_thread.remove(&thread.id))
+        .collect();
+    assert_eq!(long, vec![Some(1_000); 200], "{}", jvm.feature);
+    assert_eq!(by_thread.len(), 2_000, "{}", jvm.feature);
+    assert!(by_thread.values().all(|&count| count == 1));
+    assert_eq!(sum(times, |row| row.method == "Threads.main"), 1);
 }

@@ -1,0 +1,141 @@
+//! The JVMs, programs and tools that are at hand, and word of those that are not.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A JVM to test on.
+pub struct Jvm {
+    /// Its version: 11, 17, 21, ...
+    pub feature: u32,
+    pub home: PathBuf,
+}
+
+impl Jvm {
+    pub fn has_compiler(&self) -> bool {
+        self.home.join("bin/javac").exists()
+    }
+}
+
+/// All JVMs at hand.
+pub fn jvms() -> &'static [Jvm] {
+    static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
+    JVMS.get_or_init(|| {
+        let list = setting("HPROF_JVMS", "jvm_list");
+        let jvms: Vec<Jvm> = list
+            .split(':')
+            .filter_map(|entry| entry.split_once('='))
+            .map(|(feature, home)| Jvm {
+                feature: feature.parse().expect("a version"),
+                home: home.into(),
+            })
+            .collect();
+        assert!(!jvms.is_empty(), "there is no JVM to test on");
+        jvms
+    })
+}
+
+/// One whose `jcmd` and `jmap` can ask any JVM.
+pub fn any_jdk() -> &'static Jvm {
+    let mut jvms = jvms().iter();
+    jvms.find(|jvm| jvm.has_compiler())
+        .expect("a JDK, which the tests take")
+}
+
+/// One is enough where the VM's version plays no part.
+pub fn any_jvm() -> &'static Jvm {
+    &jvms()[0]
+}
+
+/// The newest JDK, whose `java` also runs programs from their source.
+pub fn compiler() -> PathBuf {
+    setting("HPROF_JAVAC_HOME", "newest_compiler").into()
+}
+
+/// What `scripts/test` sets, or what its library finds.
+fn setting(variable: &str, function: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        let script = format!("source scripts/lib/common.sh && {function}");
+        let found = Command::new("bash")
+            .args(["-c", &script])
+            .output()
+            .expect("bash");
+        String::from_utf8(found.stdout)
+            .expect("UTF-8")
+            .trim()
+            .to_owned()
+    })
+}
+
+/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
+pub fn agent() -> PathBuf {
+    built("HPROF_AGENT", "deps/libhprof.so")
+}
+
+/// `hprof`, the command.
+pub fn cli() -> PathBuf {
+    built("HPROF_CLI", "hprof")
+}
+
+fn built(variable: &str, name: &str) -> PathBuf {
+    let path = std::env::var_os(variable)
+        .map(PathBuf::from)
+        .unwrap_or_else(|| {
+            let test = std::env::current_exe().expect("the test's own path");
+            let profile = test
+                .ancestors()
+                .nth(2)
+                .expect("target/<profile>/deps/<test>");
+            profile.join(name)
+        });
+    assert!(
+        path.exists(),
+        "{} is missing: run scripts/test, or cargo build --workspace first",
+        path.display()
+    );
+    path
+}
+
+/// Says that something is not tested, past libtest, which keeps what a test prints. `scripts/test` repeats it at its
+/// end.
+pub fn skip(what: &str) {
+    let _ = writeln!(io::stderr(), "skipped: {what}");
+}
+
+/// A reader that `scripts/test` installs; says so where it is missing.
+pub fn reader(variable: &str) -> Option<PathBuf> {
+    let reader = std::env::var_os(variable).map(PathBuf::from);
+    if reader.is_none() {
+        skip(&format!(
+            "tests of the reader in ${variable}: it is not set"
+        ));
+    }
+    reader
+}
+
+/// A file of the fetched programs; says so where it is missing.
+pub fn fetched(name: &str) -> Option<PathBuf> {
+    let path = programs().join(name);
+    if !path.exists() {
+        skip(&format!(
+            "tests with {name}: it is not in {}",
+            programs().display()
+        ));
+        return None;
+    }
+    Some(path)
+}
+
+/// The folder with the real programs.
+fn programs() -> PathBuf {
+    std::env::var_os("HPROF_PROGRAMS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
+        PathBuf::from,
+    )
+}
+
+/// The compiler of the newest JDK.
+pub fn javac() -> PathBuf {
+    compiler().join("bin/javac")
+}
