@@ -208,7 +208,7 @@ impl MethodTimer {
         jni: Jni<'_>,
         is_chosen: impl Fn(&str, Object<'_>) -> bool,
     ) -> Result<(), JvmtiError> {
-        // GlobalRef references: of local ones, which the calls that follow are made with, a thread is to have few.
+        // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
         let classes: Vec<GlobalRef> = {
             let loaded = self.env.loaded_classes(jni)?;
             let wanted = loaded.iter().map(LocalRef::object);

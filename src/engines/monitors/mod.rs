@@ -1,7 +1,7 @@
 //! `monitor=y`: the time that threads lose because another has the monitor they want, and who has and wants what.
 //!
 //! The VM tells a thread's wish and its fulfilment on that thread. A virtual thread may change its carrier in between
-//! (from JDK 24 on it leaves it while it waits), so what has pending_waits is kept by the number of the thread, not by that of
+//! (from JDK 24 on it leaves it while it waits), so what has begun is kept by the number of the thread, not by that of
 //! the system's thread.
 
 mod contentions;

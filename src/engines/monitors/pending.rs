@@ -1,4 +1,4 @@
-//! What threads have pending_waits and not ended: to enter a monitor, to wait to be notified.
+//! What threads have begun and not ended: to enter a monitor, to wait to be notified.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -166,7 +166,7 @@ mod tests {
         assert!(pending_waits.entered(THREAD).is_some() && pending_waits.entered(THREAD).is_none());
         assert!(
             pending_waits.waited(OTHER).is_none(),
-            "it has not pending_waits that"
+            "it has not begun that"
         );
         assert!(pending_waits.entered(OTHER).is_some());
         assert!(is_empty(&pending_waits));

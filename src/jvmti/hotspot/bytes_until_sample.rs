@@ -126,7 +126,7 @@ impl ThreadList {
             });
         }
         Some(Self::Chain {
-            first: field(c"ThreadList", c"_thread_list")?.not_null()?.cast(),
+            first: field(c"Threads", c"_thread_list")?.not_null()?.cast(),
             next: field(c"JavaThread", c"_next")?.offset,
         })
     }

@@ -91,10 +91,14 @@ fn thread_state(text: &str) -> Option<ThreadState> {
         None => false,
     };
     let (suspended, interrupted, in_native) = (prefix("S|"), prefix("intr|"), prefix("native|"));
+    // The original wrote no name.
+    let (status, name) = match status.split_once(' ') {
+        Some((status, name)) => (status, name.strip_prefix('"')?.strip_suffix('"')?),
+        None => (status, ""),
+    };
     Some(ThreadState {
         thread: ThreadSerial(thread.parse().ok()?),
-        // The line has no name.
-        name: String::new(),
+        name: name.to_owned(),
         trace: TraceSerial(trace.parse().ok()?),
         status: match status {
             "R" => ThreadStatus::Runnable,
@@ -179,4 +183,20 @@ pub(super) fn times<R: Read>(
     }
     let rows = rows.into();
     Ok((time, MonitorRecord::Time { total, rows }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_a_name_where_the_agent_wrote_one() {
+        let named =
+            thread_state("200008, trace 300003, status: S|SL \"a \"b\" c\"").expect("named");
+        assert_eq!((&*named.name, named.suspended), ("a \"b\" c", true));
+        assert_eq!(named.status, ThreadStatus::Sleeping);
+        let old = thread_state("200008, trace 300003, status: MW").expect("without a name");
+        assert_eq!((&*old.name, old.status), ("", ThreadStatus::Entering));
+        assert_eq!(thread_state("200008, trace 300003, status: R main"), None);
+    }
 }

@@ -14,7 +14,7 @@ use crate::jvmti::{
 
 /// A class.
 pub(super) struct DumpClass {
-    /// The tag of its `java.lang.DumpClass` object.
+    /// The tag of its `java.lang.Class` object.
     pub(super) tag: Tag,
     /// Its superclass, by its place; for an interface or an array, that of `java.lang.Object`.
     pub(super) super_class: Option<usize>,
@@ -55,7 +55,7 @@ pub(super) struct DumpClasses {
     late: HashMap<u64, usize, FixedState>,
     /// `java.lang.Object`.
     object: Option<usize>,
-    /// `java.lang.DumpClass`.
+    /// `java.lang.Class`.
     pub(super) class: Option<usize>,
     /// `java.lang.VirtualThread` and what else carries one.
     virtual_threads: Vec<usize>,
@@ -86,7 +86,7 @@ impl DumpClasses {
         self.all.len()
     }
 
-    /// The class whose `java.lang.DumpClass` object has the tag.
+    /// The class whose `java.lang.Class` object has the tag.
     pub(super) fn place(&self, numbers: &Numbers, tag: Tag) -> Option<usize> {
         if let Some(&place) = self.late.get(&tag.number()) {
             return Some(place);
@@ -116,7 +116,7 @@ impl DumpClasses {
             let place = first + index;
             match &*candidate.name {
                 "java.lang.Object" => self.object = Some(place),
-                "java.lang.DumpClass" => self.class = Some(place),
+                "java.lang.Class" => self.class = Some(place),
                 "java.lang.VirtualThread" | "java.lang.ThreadBuilders$BoundVirtualThread" => {
                     self.virtual_threads.push(place);
                 }

@@ -25,17 +25,17 @@ pub(super) struct Describer<'d, 'a> {
     pub(super) classes: &'d DumpClasses,
     /// `None` once the walk is over: what was not met then is left out.
     pub(super) held: Option<&'d mut HeldObjects>,
-    /// The fields of `java.lang.DumpClass` that a class's record has no place for, with names that no static field has.
+    /// The fields of `java.lang.Class` that a class's record has no place for, with names that no static field has.
     pub(super) hidden: Vec<(usize, StringId)>,
     pub(super) primitive_fields: bool,
     /// Whether constants stand in the constant pool, and not among the static fields.
     pub(super) constant_entries: bool,
-    /// Objects of `java.lang.DumpClass` that were referred to and are no class that was known.
+    /// Objects of `java.lang.Class` that were referred to and are no class that was known.
     pub(super) unknown_classes: Vec<Tag>,
 }
 
 impl<'a> Describer<'_, 'a> {
-    /// Writes the record of one class. `of_class` are the fields of `java.lang.DumpClass`.
+    /// Writes the record of one class. `of_class` are the fields of `java.lang.Class`.
     pub(super) fn class(
         &mut self,
         chunks: &mut ChunkWriter<'_>,
@@ -144,7 +144,7 @@ impl<'a> Describer<'_, 'a> {
         Ok(())
     }
 
-    /// What only the fields of the `java.lang.DumpClass` object hold. A walk does not go there, and a class's record has no
+    /// What only the fields of the `java.lang.Class` object hold. A walk does not go there, and a class's record has no
     /// place for them but among the static fields.
     fn hidden_fields(
         &mut self,

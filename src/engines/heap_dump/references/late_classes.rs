@@ -1,4 +1,4 @@
-//! DumpClasses that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
+//! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
 //! fields.
 
 use hprof_format::HeapRecord;
@@ -15,7 +15,7 @@ use super::{Dump, DumpError};
 /// What the walk met and could not describe.
 pub(super) struct LateClasses {
     pub(super) objects: Vec<LateClass>,
-    /// The tags of `java.lang.DumpClass` objects.
+    /// The tags of `java.lang.Class` objects.
     pub(super) classes: Vec<Tag>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(candidates)
     }
 
-    /// Writes a `java.lang.DumpClass` object whose class is in the VM's archive and has not been loaded, has been replaced by
+    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, has been replaced by
     /// the VM while it was loaded, or has been unloaded since. Of others the classes are described.
     fn dormant_class(&mut self, classes: &DumpClasses, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));

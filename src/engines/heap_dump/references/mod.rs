@@ -118,7 +118,7 @@ struct Dump<'d, 'o, 'a> {
     tags: &'d Tags,
     numbers: Numbers,
     chunks: ChunkWriter<'o>,
-    /// DumpClasses that have an object in this dump.
+    /// Classes that have an object in this dump.
     used: HashSet<ClassId, FixedState>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Dump<'_, '_, 'a> {
             &found,
             &mut held,
         )?;
-        // LocalRef references are roots, and these are ours.
+        // Local references are roots, and these are ours.
         drop((fields, primitive_types));
         drop(candidates);
 
@@ -253,7 +253,7 @@ impl<'a> Dump<'_, '_, 'a> {
         self.used.insert(id).then_some(ObjectId(object.0))
     }
 
-    /// Tags the `java.lang.DumpClass` objects of the primitive types, which no list of classes has: arrays of them know them,
+    /// Tags the `java.lang.Class` objects of the primitive types, which no list of classes has: arrays of them know them,
     /// all but `void`.
     fn primitive_types(
         &mut self,
@@ -322,7 +322,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(prewalk.found)
     }
 
-    /// Writes the records of classes. Answers objects of `java.lang.DumpClass` that they refer to and that are none of them.
+    /// Writes the records of classes. Answers objects of `java.lang.Class` that they refer to and that are none of them.
     fn describe(
         &mut self,
         classes: &DumpClasses,
@@ -363,7 +363,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(describer.unknown_classes)
     }
 
-    /// The references in `java.lang.DumpClass` objects that have no place in a class's record.
+    /// The references in `java.lang.Class` objects that have no place in a class's record.
     fn hidden(
         &mut self,
         of_class: Option<&ClassFields<'_>>,

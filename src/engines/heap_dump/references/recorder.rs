@@ -28,11 +28,11 @@ pub(super) struct Recorder<'r, 'o> {
     content: Vec<u8>,
     /// Objects of classes that were not known when the walk began.
     pub(super) late_classes: Vec<LateClass>,
-    /// `java.lang.DumpClass` objects that were not known.
+    /// `java.lang.Class` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
     /// Those of them that were tracked, and so had tags before they were met.
     tracked_strange_classes: HashSet<u64, FixedState>,
-    /// The number of the class `java.lang.DumpClass`.
+    /// The number of the class `java.lang.Class`.
     class_of_classes: Option<u64>,
     /// Objects that a global reference of ours holds.
     held: FixedBitSet,
@@ -124,7 +124,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
 
     fn shape(&mut self, tag: Tag, class: Tag) -> Shape<'r> {
         let place = self.classes.place(self.numbers, class);
-        // DumpClasses have been described.
+        // Classes have been described.
         if place.is_some() && place == self.classes.class {
             return Shape::None;
         }
@@ -205,7 +205,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         Some(tag)
     }
 
-    /// Whether the object is a `java.lang.DumpClass`.
+    /// Whether the object is a `java.lang.Class`.
     fn is_class(&self, referee: &Referee<'_>) -> bool {
         Some(Tag(referee.class).number()) == self.class_of_classes
     }
