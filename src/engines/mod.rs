@@ -28,6 +28,8 @@ use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
 
+pub use worker::Worker;
+
 pub use engine::{Engine, Moment, Report, ThreadSerials, Totals};
 
 /// What the options need of the VM.

@@ -1,8 +1,7 @@
 //! The VM's events, let in to the session that runs.
 
-use super::Parts;
 use super::lifecycle::{self, GATE, NotBegun};
-use crate::engines::Totals;
+use super::{Parts, Session};
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
@@ -91,7 +90,7 @@ impl Events for Receiver {
     }
 
     fn data_dump_request(&self) {
-        GATE.run(|session| session.dump_request(Totals::Reset));
+        GATE.run(Session::sigquit);
     }
 }
 

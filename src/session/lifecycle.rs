@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::{Parts, Session};
 use crate::console;
-use crate::engines::{Moment, Totals};
+use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
@@ -20,6 +20,9 @@ const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
 /// going down, must not keep the program from ending.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the thread for dumps wakes though nobody asks for one.
+const A_LONG_TIME: Duration = Duration::from_secs(3600);
 
 /// The session that runs. Every event and every request goes through it.
 pub(super) static GATE: Gate<Session> = Gate::new();
@@ -98,7 +101,7 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
 /// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
 pub fn request_dump() -> Option<String> {
     GATE.run(|session| {
-        session.dump_request(Totals::Kept);
+        session.dump_request();
         session.status.line(false)
     })
 }
@@ -144,6 +147,14 @@ pub(super) fn vm_death(jni: Jni<'_>) {
         let _ = caught(|| closed.get().vm_death(jni));
         // Nobody needs the memory any more.
         std::mem::forget(closed);
+    }
+}
+
+/// What the thread for dumps does. Each dump comes through the gate, so the end of the session waits for it and lets no other
+/// in.
+fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
+    while thread.sleep_until(Instant::now() + A_LONG_TIME) {
+        while GATE.run(|session| session.answer_sigquit(jni)) == Some(true) {}
     }
 }
 
@@ -193,6 +204,13 @@ impl Session {
         for thread in self.env.all_threads(jni)? {
             self.threads.register(jni, thread.object());
         }
+        self.dump_thread.start(
+            &self.agent_threads,
+            self.env,
+            jni,
+            "HPROF dumps",
+            answer_sigquits,
+        )?;
         for engine in self.engines.iter().rev() {
             engine.start(jni)?;
         }
@@ -204,17 +222,45 @@ impl Session {
         Ok(())
     }
 
-    /// SIGQUIT, which counts anew from there, as the original did, or `hprof dump`, which does not.
-    pub(super) fn dump_request(&self, totals: Totals) {
-        {
-            let mut beginning = self.beginning.lock();
-            if *beginning != Beginning::Done {
-                *beginning = Beginning::DumpAsked(totals);
-                return;
-            }
+    /// `hprof dump`: counting goes on.
+    fn dump_request(&self) {
+        if self.may_dump(Totals::Kept) {
+            self.env
+                .with_current_jni(|jni| self.dump_on_request(jni, Totals::Kept));
         }
-        self.env
-            .with_current_jni(|jni| self.dump_on_request(jni, totals));
+    }
+
+    /// SIGQUIT: counting starts anew from there, as with the original.
+    ///
+    /// The dump is made on a thread of the agent. HotSpot's signal thread protects the VM's list of threads while it is in
+    /// this event (`VM_FindDeadlocks` holds it), so no thread could end before it is over; and where the collector has
+    /// stopped because the program ends, a collection that is asked for on it never returns, and neither does the VM.
+    pub(super) fn sigquit(&self) {
+        if self.may_dump(Totals::Reset) {
+            self.dumps_asked.fetch_add(1, Ordering::Relaxed);
+            self.dump_thread.wake();
+        }
+    }
+
+    /// Whether a dump can be made now; one that comes too early is made when the session has begun.
+    fn may_dump(&self, totals: Totals) -> bool {
+        let mut beginning = self.beginning.lock();
+        let may = *beginning == Beginning::Done;
+        if !may {
+            *beginning = Beginning::DumpAsked(totals);
+        }
+        may
+    }
+
+    /// Answers one SIGQUIT; `false` where none waits for that.
+    fn answer_sigquit(&self, jni: Jni<'_>) -> bool {
+        let one_less = |asked: u32| asked.checked_sub(1);
+        let relaxed = Ordering::Relaxed;
+        let is_asked = self.dumps_asked.fetch_update(relaxed, relaxed, one_less);
+        if is_asked.is_ok() {
+            self.dump_on_request(jni, Totals::Reset);
+        }
+        is_asked.is_ok()
     }
 
     fn vm_death(&self, jni: Jni<'_>) {
@@ -228,6 +274,7 @@ impl Session {
     /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
     /// not all could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {
+        self.dump_thread.stop();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
         if is_sound {

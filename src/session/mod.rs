@@ -12,11 +12,11 @@ mod status;
 mod threads;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use parking_lot::Mutex;
 
-use crate::engines::Engines;
+use crate::engines::{Engines, Worker};
 use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
 use crate::output::Journal;
@@ -80,6 +80,10 @@ pub struct Session {
     dumping: Mutex<()>,
     beginning: Mutex<Beginning>,
     begun: AtomicBool,
+    /// SIGQUITs that have not been answered.
+    dumps_asked: AtomicU32,
+    /// Answers them.
+    dump_thread: Worker,
     listener: Option<Arc<Listener>>,
 }
 
@@ -101,6 +105,8 @@ impl Session {
             dumping: Mutex::new(()),
             beginning: Mutex::default(),
             begun: AtomicBool::new(false),
+            dumps_asked: AtomicU32::new(0),
+            dump_thread: Worker::default(),
             listener: parts.collector.map(Listener::new).map(Arc::new),
         }
     }
