@@ -1,6 +1,5 @@
 package io.hprof;
 
-import java.io.File;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
@@ -18,16 +17,22 @@ public final class Agent {
 
     private Agent() {}
 
-    /** {@code -javaagent}: starts a profile before {@code main}; the VM does not start where the options are wrong. */
-    public static void premain(String options, Instrumentation ignored) throws IOException {
-        if ("help".equals(options)) {
-            load();
-            command("help");
-            System.exit(0);
+    /** {@code -javaagent}: starts a profile before {@code main}; the VM ends where the options are wrong. */
+    public static void premain(String options, Instrumentation ignored) {
+        String begin = "hprof: the profile begins " + sinceStart() + "after the VM: what ended before is not in it, and what still"
+                + " lives from then has no trace; -agentpath has both";
+        try {
+            if ("help".equals(options)) {
+                load();
+                command("help");
+                System.exit(0);
+            }
+            start(options == null ? "" : options);
+            System.err.println(begin);
+        } catch (IOException | IllegalStateException | LinkageError error) {
+            System.err.println("hprof: " + error.getMessage());
+            System.exit(1);
         }
-        start(options == null ? "" : options);
-        System.err.println("hprof: the profile begins " + sinceStart() + "after the VM: what ended before is not in it, what"
-                + " still lives has no trace (-agentpath has both)");
     }
 
     /** The jar was loaded into a VM that runs: starts a profile. */
@@ -66,7 +71,7 @@ public final class Agent {
             if (told.length == 2 && told[0].equals("done")) {
                 return told[1];
             }
-            throw new IllegalStateException("hprof: " + (told.length == 2 ? told[1] : "the agent gave no answer"));
+            throw new IllegalStateException(told.length == 2 ? told[1] : "the agent gave no answer");
         } finally {
             Files.deleteIfExists(reply);
         }

@@ -40,6 +40,10 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     private Path profile;
     private int iterations;
     private long operations;
+    /** What the iterations so far have allocated. */
+    private Sites counted;
+    /** The sites that are results of their own: the same in every iteration, or JMH would average with zeros. */
+    private List<String> chosen;
 
     /** Without options: allocation sites. */
     public HprofProfiler() throws ProfilerException {
@@ -75,25 +79,35 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     }
 
     @Override
+    @SuppressWarnings("rawtypes") // as JMH declares it
     public Collection<? extends Result> afterIteration(
             BenchmarkParams benchmark, IterationParams iteration, IterationResult result) {
         if (settings.isExternal() || iteration.getType() != IterationType.MEASUREMENT) {
             return Collections.emptyList();
         }
-        operations += result.getMetadata().getAllOps();
+        long ran = result.getMetadata().getAllOps();
+        operations += ran;
         iterations++;
-        if (iterations < iteration.getCount()) {
-            return Collections.emptyList();
-        }
+        boolean isLast = iterations == iteration.getCount();
         try {
-            Agent.stop();
-            return results(benchmark, operations);
+            if (isLast) {
+                Agent.stop();
+            } else {
+                Agent.dump();
+            }
+            List<Result<?>> results = new ArrayList<>();
+            if (settings.countsSites()) {
+                Sites sites = Sites.read(profile, benchmark.getBenchmark());
+                results.addAll(numbers(sites.since(counted), ran));
+                counted = sites;
+            }
+            if (isLast) {
+                results.add(text(counted, operations));
+                forget();
+            }
+            return results;
         } catch (IOException error) {
             throw new IllegalStateException(error);
-        } finally {
-            profile = null;
-            iterations = 0;
-            operations = 0;
         }
     }
 
@@ -119,6 +133,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     public void beforeTrial(BenchmarkParams benchmark) {}
 
     @Override
+    @SuppressWarnings("rawtypes") // as JMH declares it
     public Collection<? extends Result> afterTrial(BenchmarkResult result, long pid, File out, File err) {
         if (!settings.isExternal() || profile == null) {
             return Collections.emptyList();
@@ -126,11 +141,18 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
         BenchmarkResultMetaData ran = result.getMetadata();
         long all = ran == null ? 0 : ran.getWarmupOps() + ran.getMeasurementOps();
         try {
-            return results(result.getParams(), all);
+            List<Result<?>> results = new ArrayList<>();
+            Sites sites = null;
+            if (settings.countsSites() && all > 0) {
+                sites = Sites.read(profile, result.getParams().getBenchmark());
+                results.addAll(numbers(sites, all));
+            }
+            results.add(text(sites, all));
+            return results;
         } catch (IOException error) {
             throw new IllegalStateException(error);
         } finally {
-            profile = null;
+            forget();
         }
     }
 
@@ -144,25 +166,38 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
         return true;
     }
 
-    private List<Result<?>> results(BenchmarkParams benchmark, long operations) throws IOException {
+    private void forget() {
+        profile = null;
+        iterations = 0;
+        operations = 0;
+        counted = null;
+        chosen = null;
+    }
+
+    private List<Result<?>> numbers(Sites sites, long operations) {
         List<Result<?>> results = new ArrayList<>();
+        results.add(scalar("objects", sites.objects(), operations, "objects/op"));
+        results.add(scalar("bytes", sites.bytes(), operations, "B/op"));
+        if (chosen == null) {
+            chosen = sites.costliest(settings.sites());
+        }
+        for (String site : chosen) {
+            results.add(scalar("objects @ " + site, sites.objects(site), operations, "objects/op"));
+        }
+        return results;
+    }
+
+    private TextResult text(Sites sites, long operations) throws IOException {
         StringBuilder told = new StringBuilder();
-        if (settings.countsSites() && operations > 0) {
-            Sites sites = Sites.read(profile, benchmark.getBenchmark());
-            results.add(scalar("objects", sites.objects(), operations, "objects/op"));
-            results.add(scalar("bytes", sites.bytes(), operations, "B/op"));
-            for (Sites.Site site : sites.costliest(settings.sites())) {
-                results.add(scalar("objects @ " + site, site.objects(), operations, "objects/op"));
-            }
+        if (sites != null) {
             told.append(String.format(Locale.ROOT, "%nAllocated in %d operations, an operation:%n", operations));
-            for (Sites.Site site : sites.costliest(Integer.MAX_VALUE)) {
+            for (String site : sites.costliest(Integer.MAX_VALUE)) {
                 told.append(String.format(Locale.ROOT, "%14.3f objects %14.3f B  %s%n",
-                        (double) site.objects() / operations, (double) site.bytes() / operations, site));
+                        (double) sites.objects(site) / operations, (double) sites.bytes(site) / operations, site));
             }
         }
         told.append(String.format("%nProfile: %s%nFlame graph: %s%n", profile, flameGraph()));
-        results.add(new TextResult(told.toString(), "hprof"));
-        return results;
+        return new TextResult(told.toString(), "hprof");
     }
 
     private Path flameGraph() throws IOException {

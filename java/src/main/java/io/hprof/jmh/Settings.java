@@ -83,6 +83,7 @@ final class Settings {
         return sites;
     }
 
+    /** Whether the profile has every allocation. */
     boolean countsSites() {
         return agent.contains("heap=sites") && agent.stream().noneMatch(option -> option.startsWith("sample="));
     }

@@ -10,36 +10,22 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** What a benchmark method allocates: those rows of a profile's last SITES whose trace goes through its call. */
 final class Sites {
-    private final List<Site> sites = new ArrayList<>();
+    /** By class and the frame that allocates. */
+    private final Map<String, Count> counts = new HashMap<>();
 
     private Sites() {}
 
-    /** One site, with what was allocated there. */
-    static final class Site {
-        private final String type;
-        private final String place;
+    private static final class Count {
         private long objects;
         private long bytes;
 
-        private Site(String type, String place) {
-            this.type = type;
-            this.place = place;
-        }
-
-        long objects() {
-            return objects;
-        }
-
-        long bytes() {
-            return bytes;
-        }
-
-        @Override
-        public String toString() {
-            return type + " " + place;
+        private void add(long objects, long bytes) {
+            this.objects += objects;
+            this.bytes += bytes;
         }
     }
 
@@ -50,7 +36,7 @@ final class Sites {
      */
     static Sites read(Path profile, String benchmark) throws IOException {
         Map<String, String> places = new HashMap<>();
-        Map<String, Site> found = new HashMap<>();
+        Sites sites = new Sites();
         try (BufferedReader lines = Files.newBufferedReader(profile, StandardCharsets.UTF_8)) {
             boolean inSites = false;
             String line = lines.readLine();
@@ -67,30 +53,28 @@ final class Sites {
                     continue;
                 }
                 if (line.startsWith("SITES BEGIN")) {
-                    found.clear();
+                    sites.counts.clear();
                     inSites = true;
                 } else if (line.startsWith("SITES END")) {
                     inSites = false;
                 } else if (inSites) {
-                    add(line.trim().split("\\s+", 9), places, found);
+                    sites.add(line.trim().split("\\s+", 9), places);
                 }
                 line = lines.readLine();
             }
         }
-        Sites sites = new Sites();
-        sites.sites.addAll(found.values());
-        sites.sites.sort(Comparator.comparingLong(Site::bytes).reversed().thenComparing(Site::toString));
         return sites;
     }
 
     /** The columns: rank, self, accumulated, live bytes and objects, allocated bytes and objects, trace, class. */
-    private static void add(String[] row, Map<String, String> places, Map<String, Site> found) {
-        if (row.length < 9 || !places.containsKey(row[7])) {
-            return;
+    private void add(String[] row, Map<String, String> places) {
+        if (row.length == 9 && places.containsKey(row[7])) {
+            count(row[8] + " " + places.get(row[7])).add(Long.parseLong(row[6]), Long.parseLong(row[5]));
         }
-        Site site = found.computeIfAbsent(row[8] + " " + places.get(row[7]), key -> new Site(row[8], places.get(row[7])));
-        site.bytes += Long.parseLong(row[5]);
-        site.objects += Long.parseLong(row[6]);
+    }
+
+    private Count count(String site) {
+        return counts.computeIfAbsent(site, key -> new Count());
     }
 
     /** Whether the frame above JMH's generated caller of the benchmark is the benchmark's method, not a set-up. */
@@ -104,15 +88,36 @@ final class Sites {
         return false;
     }
 
+    /** What has come since {@code before}; all of it where that is null. */
+    Sites since(Sites before) {
+        Sites since = new Sites();
+        counts.forEach((site, count) -> since.count(site).add(count.objects, count.bytes));
+        if (before != null) {
+            before.counts.forEach((site, count) -> since.count(site).add(-count.objects, -count.bytes));
+        }
+        return since;
+    }
+
     long objects() {
-        return sites.stream().mapToLong(Site::objects).sum();
+        return counts.values().stream().mapToLong(count -> count.objects).sum();
     }
 
     long bytes() {
-        return sites.stream().mapToLong(Site::bytes).sum();
+        return counts.values().stream().mapToLong(count -> count.bytes).sum();
     }
 
-    List<Site> costliest(int count) {
-        return sites.subList(0, Math.min(count, sites.size()));
+    long objects(String site) {
+        return count(site).objects;
+    }
+
+    long bytes(String site) {
+        return count(site).bytes;
+    }
+
+    /** So many sites, those with most bytes first. */
+    List<String> costliest(int most) {
+        Comparator<String> byBytes = Comparator.comparingLong(site -> -counts.get(site).bytes);
+        return counts.keySet().stream().sorted(byBytes.thenComparing(Comparator.naturalOrder())).limit(most)
+                .collect(Collectors.toList());
     }
 }
