@@ -7,16 +7,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::process::{Resource, geteuid, getrlimit};
 
-use super::Finding;
-use super::agent;
+use super::{Finding, agent};
 use crate::attach::process::{self, Process};
 
 /// A profile of sites or samples is rarely larger; heap dumps are as large as the heap.
 const LITTLE_SPACE: u64 = 100 << 20;
 
 /// What was found.
-pub fn findings() -> Vec<Finding> {
-    let mut findings = vec![library(), java(), user(), container()];
+pub fn findings(named: Option<&Path>) -> Vec<Finding> {
+    let mut findings = vec![library(named), java(), user(), container()];
     findings.extend([samples(), disk("/tmp"), disk("."), file_size()]);
     findings
 }
@@ -50,8 +49,9 @@ pub fn libc() -> &'static str {
     }
 }
 
-fn library() -> Finding {
-    let library = match agent::beside_this_command() {
+fn library(named: Option<&Path>) -> Finding {
+    let found = named.map_or_else(agent::beside_this_command, |named| Ok(named.to_owned()));
+    let library = match found {
         Ok(library) => library,
         Err(error) => return Finding::fails("library", error.to_string()),
     };

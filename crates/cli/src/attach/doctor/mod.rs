@@ -8,8 +8,8 @@ use std::path::Path;
 
 use hprof_format::printable;
 
-use super::agent;
 use super::process::Process;
+use super::{Library, agent};
 use crate::failure::Failure;
 
 /// Say what would work here, and why the rest would not
@@ -23,6 +23,9 @@ use crate::failure::Failure;
 pub struct Doctor {
     /// The process id of a program that is to be profiled; `hprof list` shows them
     pid: Option<u32>,
+
+    #[command(flatten)]
+    library: Library,
 }
 
 /// What was found out about one thing.
@@ -75,10 +78,11 @@ impl Finding {
 impl Doctor {
     /// Prints all findings; a failure when something would not work.
     pub fn run(&self) -> Result<(), Failure> {
-        let mut findings = here::findings();
+        let named = self.library.agent.as_deref();
+        let mut findings = here::findings(named);
         match self.pid.map(Process::find) {
             None => findings.extend(here::programs()),
-            Some(Ok(process)) => findings.extend(program::findings(&process)),
+            Some(Ok(process)) => findings.extend(program::findings(&process, named)),
             Some(Err(error)) => findings.push(Finding::fails("program", error.to_string())),
         }
         let mut out = io::stdout().lock();

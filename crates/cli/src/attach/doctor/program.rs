@@ -15,12 +15,12 @@ use crate::attach::process::Process;
 const MACHINES: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
 
 /// What was found.
-pub fn findings(process: &Process) -> Vec<Finding> {
+pub fn findings(process: &Process, named: Option<&Path>) -> Vec<Finding> {
     let command = process.command_line();
     let facts = perf_data::of(process);
     let version = facts.get(perf_data::VERSION).map(String::as_str);
     let mut findings = vec![jdk(process, version), machine(process), c_library(process)];
-    findings.push(library(process));
+    findings.push(library(process, named));
     findings.push(attach(
         process,
         &command,
@@ -85,15 +85,15 @@ fn c_library(process: &Process) -> Finding {
     }
 }
 
-fn library(process: &Process) -> Finding {
-    match agent::loaded(process, None) {
+fn library(process: &Process, named: Option<&Path>) -> Finding {
+    match agent::loaded(process, named) {
         Ok(path) => {
             return Finding::works("agent", format!("the program has {}", path.display()));
         }
         Err(gone @ Error::LibraryGone { .. }) => return Finding::fails("agent", gone.to_string()),
         Err(_) => {}
     }
-    match agent::to_load(process, None) {
+    match agent::to_load(process, named) {
         Ok(path) => Finding::works("agent", format!("the program sees {}", path.display())),
         Err(error) => Finding::fails("agent", error.to_string()),
     }
