@@ -215,12 +215,32 @@ reproduce() {
     echo "libhprof.so and hprof for $1 are the same, byte for byte"
 }
 
-# What each registry's own tool says of what would be uploaded.
+# What each registry's own tool says of what would be uploaded. Nothing leaves the machine.
 check_uploads() {
-    local venv=$tools/twine
-    if [[ -x $venv/bin/twine ]] || { need_pip && python3 -m venv "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
+    local venv=$tools/twine repository=$packaging/maven-repository
+    if [[ -x $venv/bin/twine ]] || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
         "$venv/bin/twine" check --strict "$dist"/*.whl
     else
         skip "twine check: it could not be installed"
     fi
+    if need_command mvn maven; then
+        note "deploying to the Maven repository $repository"
+        rm -rf "$repository"
+        mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml deploy -DbuildDirectory="$packaging/maven" -Dhprof.native="$packaging/jar" \
+            -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -DaltDeploymentRepository="local::file:$repository" >&2
+        (cd "$repository" && find . -name '*.jar' -o -name '*.pom')
+    else
+        skip "the deployment of the jar: Maven could not be installed"
+    fi
+    if command -v dpkg-scanpackages >/dev/null; then
+        (cd "$dist" && dpkg-scanpackages --multiversion . /dev/null)
+    else
+        skip "the index of a Debian repository: dpkg-scanpackages, of dpkg-dev, is missing"
+    fi
+    if command -v rpm >/dev/null; then
+        rpm --checksig "$dist"/*.rpm
+    else
+        skip "rpm --checksig: it is not installed"
+    fi
+    (cd "$dist" && sha256sum --check --quiet SHA256SUMS && echo "SHA256SUMS: all as they should be")
 }

@@ -5,6 +5,8 @@ mod binaries;
 mod installs;
 mod jar;
 mod jmh;
+mod maven;
+mod musl;
 
 use std::fs;
 use std::path::{Path, PathBuf};
