@@ -19,10 +19,10 @@ use crate::console;
 use crate::engines::{self, Context, Engines};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
+use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, Writer};
 use crate::session::{self, Collector, NotBegun, Parts, Status};
-use crate::stacks::{Stacks, TraceShape};
+use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
 
 use output::OpenOutput;
 
@@ -159,6 +159,7 @@ fn wire(
         depth: options.depth,
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
+    let top_frames = Arc::new(top_frames(env, options));
     let context = Context {
         options,
         env,
@@ -166,6 +167,7 @@ fn wire(
         agent_threads: Arc::default(),
         registered: Arc::new(RegisteredThreads::new(env)),
         stacks: stacks(env, options, &tables, &journal),
+        top_frames: top_frames.clone(),
         tables,
         journal,
         path: &path,
@@ -173,6 +175,7 @@ fn wire(
     let engines = Arc::new(Engines::new(&context));
     let checked = options.check_file && options.format == Format::Binary;
     let file = output.file.filter(|_| checked);
+    let verbose = options.verbose;
     Ok(Parts {
         env,
         virtual_threads: context.virtual_threads,
@@ -190,6 +193,9 @@ fn wire(
             may_exit: options.net_exit,
         }),
         closed: Box::new(move |is_whole| {
+            if verbose {
+                say_how_stacks_were_taken(&top_frames);
+            }
             if let Some(file) = &file
                 && is_whole
             {
@@ -213,6 +219,34 @@ fn stacks(
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded))
+}
+
+fn top_frames(env: Env, options: &Options) -> TopFrames {
+    let way = match options.stacks {
+        StackSource::Auto => StackWay::Walk,
+        StackSource::Verify => StackWay::CheckedWalk,
+        StackSource::Jvmti => StackWay::Vm,
+    };
+    TopFrames::new(env, way, || {
+        console::line(format_args!(
+            "a stack was taken wrongly, so the VM is asked for them from here on; stacks=jvmti does so from the beginning"
+        ));
+    })
+}
+
+fn say_how_stacks_were_taken(top_frames: &TopFrames) {
+    let Some(tally) = top_frames.tally().filter(|tally| tally.asked > 0) else {
+        return;
+    };
+    let TopFramesTally {
+        known,
+        asked,
+        checked,
+        differences,
+    } = tally;
+    console::line(format_args!(
+        "stacks: {known} known again, {asked} asked of the VM, {checked} checked, {differences} differed"
+    ));
 }
 
 fn now() -> Millis {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
 /// One option.
 pub(super) struct Row {
@@ -337,6 +337,22 @@ const ROWS: &[Row] = &[
                 "auto" => Dumper::Auto,
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "stacks",
+        values: "auto|jvmti|verify",
+        allowed: None,
+        default: "auto",
+        description: "how stacks are taken; verify: twice",
+        setter: Setter::Value(|settings, value| {
+            settings.options.stacks = match value {
+                "auto" => StackSource::Auto,
+                "jvmti" => StackSource::Jvmti,
+                "verify" => StackSource::Verify,
                 _ => return Err(Refusal::NotAllowed),
             };
             Ok(())
