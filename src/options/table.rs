@@ -344,10 +344,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "stacks",
-        values: "auto|jvmti|verify",
-        allowed: None,
+        values: "auto|jvmti",
+        allowed: Some("auto|jvmti|verify"),
         default: "auto",
-        description: "how stacks are taken; verify: twice",
+        description: "how the stacks of events are taken",
         setter: Setter::Value(|settings, value| {
             settings.options.stacks = match value {
                 "auto" => StackSource::Auto,
