@@ -80,7 +80,10 @@ fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
         let frames = &profile.traces[&row.trace].frames;
         let is_own = frames.first()?.starts_with("Alloc.");
         is_own.then(|| {
-            let key = (row.class.clone(), frames.clone());
+            // A lambda's class has a number in its name.
+            let is_named = |frame: &&String| !frame.contains("$$Lambda");
+            let frames = frames.iter().filter(is_named).cloned().collect();
+            let key = (row.class.clone(), frames);
             (key, (row.allocated, row.live))
         })
     });
