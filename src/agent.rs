@@ -175,7 +175,7 @@ fn wire(
     let engines = Arc::new(Engines::new(&context));
     let checked = options.check_file && options.format == Format::Binary;
     let file = output.file.filter(|_| checked);
-    let verbose = options.verbose;
+    let tells_stacks = options.details || options.stacks == StackSource::Verify;
     Ok(Parts {
         env,
         virtual_threads: context.virtual_threads,
@@ -193,7 +193,7 @@ fn wire(
             may_exit: options.net_exit,
         }),
         closed: Box::new(move |is_whole| {
-            if verbose {
+            if tells_stacks {
                 say_how_stacks_were_taken(&top_frames);
             }
             if let Some(file) = &file

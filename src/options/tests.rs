@@ -302,6 +302,15 @@ fn stacks_are_walked_over_unless_told_otherwise() {
 }
 
 #[test]
+fn details_are_told_to_who_asks() {
+    let told = ["heap=sites", "verbose=y", "verbose=n"].map(|text| {
+        let options = options(text);
+        (options.verbose, options.details)
+    });
+    assert_eq!(told, [(true, false), (true, true), (false, false)]);
+}
+
+#[test]
 fn switches_of_old_scripts_are_taken_and_named() {
     let options = options(
         "cpu=samples,debugflags=3,X=m,errorexit=y,pause=n,coredump=y,debug=n,msa=y,gc_okay=n",
