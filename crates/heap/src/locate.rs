@@ -102,6 +102,18 @@ impl Heap<'_> {
         })
     }
 
+    /// An array of a primitive type with its length: `byte[100]`.
+    pub(crate) fn array_type(&self, number: u32) -> Result<String, Error> {
+        let Some(HeapRecord::PrimitiveArray {
+            element, elements, ..
+        }) = self.record(number)?
+        else {
+            return self.label(number);
+        };
+        let length = elements.len() / element.size(8);
+        Ok(format!("{}[{length}]", element.java_name()))
+    }
+
     /// The name of a thread; `None` for other objects.
     pub(crate) fn thread_name(&self, number: u32) -> Result<Option<String>, Error> {
         if !self.is_a(number, "java.lang.Thread") {

@@ -30,7 +30,7 @@ pub enum Heaps {
     Summary(One),
     /// Count objects and bytes by class, loader, package or allocation site
     Histogram(Histogram),
-    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps
+    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps; what is there twice or empty
     Leaks(Leaks),
     /// List what retains most: objects, or groups of them
     Retained(Retained),
@@ -86,6 +86,17 @@ pub struct Leaks {
     /// Suspect what retains so many percent of the live heap
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
     threshold: f64,
+    /// Print so many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
+    #[arg(long, value_name = "ROWS", default_value_t = 5)]
+    waste: usize,
+}
+
+/// What `hprof heap leaks` answers.
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    leaks: hprof_heap::Leaks,
+    waste: hprof_heap::Waste,
 }
 
 /// `hprof heap retained`.
@@ -201,9 +212,14 @@ impl Heaps {
             Heaps::Histogram(arguments) => groups(&arguments.few, arguments.by.into(), false),
             Heaps::Leaks(arguments) => arguments.one.with_heap(|heap| {
                 let about = about(&arguments.one.file);
-                let leaks = heap.leaks(arguments.threshold / 100.0).map_err(about)?;
-                let reading = &arguments.one.reading;
-                reading.print(&leaks, |out| print::leaks(out, &leaks, heap.layout()))
+                let found = Found {
+                    leaks: heap.leaks(arguments.threshold / 100.0).map_err(&about)?,
+                    waste: heap.waste(arguments.waste).map_err(&about)?,
+                };
+                arguments.one.reading.print(&found, |out| {
+                    print::leaks(out, &found.leaks, heap.layout())?;
+                    print::waste(out, &found.waste, found.leaks.live_bytes)
+                })
             }),
             Heaps::Retained(arguments) => arguments.run(),
             Heaps::Paths(arguments) => arguments.run(),
