@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod browse;
 mod check;
 mod diff;
 mod export;
@@ -59,6 +60,7 @@ Examples:
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
+  hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -108,6 +110,7 @@ enum Command {
     Manual(shell::Manual),
     #[command(subcommand)]
     Heap(heap::Heaps),
+    Browse(browse::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -130,6 +133,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => arguments.run(),
         Command::Manual(arguments) => arguments.run(),
         Command::Heap(command) => command.run(),
+        Command::Browse(arguments) => browse::run(&arguments),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

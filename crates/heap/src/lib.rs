@@ -3,6 +3,7 @@
 //! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their ids;
 //! all tables are indexed by these numbers.
 
+mod areas;
 mod classes;
 mod diff;
 mod dominators;
@@ -29,6 +30,7 @@ mod show;
 mod summary;
 mod waste;
 
+pub use areas::Area;
 pub use diff::{Change, diff};
 pub use dump::Dump;
 pub use error::Error;
@@ -42,5 +44,5 @@ pub use paths::{Path, PathStep, Target};
 pub use progress::{Progress, Silent, Stage};
 pub use references::{Excluded, ExcludedError};
 pub use show::{Named, Shown};
-pub use summary::{FrameRow, ObjectRow, Summary, ThreadRow};
+pub use summary::{FrameRow, LocalRow, ObjectRow, Summary, ThreadRow};
 pub use waste::{Duplicate, Fill, Unfilled, Waste, Wasted};

@@ -24,9 +24,10 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
     }
     heap.leaks(0.01)?;
     heap.waste(5)?;
+    heap.areas(None, 50)?;
     heap.threads()?;
     for row in heap.largest(None, 5)? {
-        heap.show(row.id)?;
+        heap.show(row.id, 0)?;
         heap.paths(&Target::Object(row.id), 1)?;
     }
     Ok(())

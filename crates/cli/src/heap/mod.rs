@@ -1,6 +1,7 @@
 //! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
 
-mod options;
+pub mod options;
+pub mod pages;
 mod print;
 mod terminal;
 
@@ -152,6 +153,9 @@ pub struct Show {
     one: One,
     /// The object's id, as `0x7f00`
     id: ObjectId,
+    /// Print a hundred fields or elements from this one on; the first is 0
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    first: u64,
 }
 
 /// `hprof heap diff`.
@@ -239,7 +243,7 @@ impl Heaps {
             }
             Heaps::Show(arguments) => arguments.one.with_heap(|heap| {
                 let about = about(&arguments.one.file);
-                let shown = heap.show(arguments.id.0).map_err(about)?;
+                let shown = heap.show(arguments.id.0, arguments.first).map_err(about)?;
                 arguments
                     .one
                     .reading
@@ -285,7 +289,8 @@ fn with_dump<T>(
     then(&dump)
 }
 
-fn with_heap<T>(
+/// Reads the graph of a dump and hands it over.
+pub fn with_heap<T>(
     file: &Path,
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,

@@ -13,7 +13,7 @@ type Out<'a> = &'a mut dyn Write;
 const FRAMES: usize = 8;
 
 /// A number with commas.
-fn number(value: u64) -> String {
+pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -33,7 +33,8 @@ fn change((old, new): (u64, u64)) -> String {
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+/// A part of a whole in percent.
+pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
@@ -348,7 +349,7 @@ pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
     }
     let left_out = shown.length - shown.values.len() as u64;
     if left_out > 0 {
-        writeln!(out, "    ... {} more", number(left_out))?;
+        writeln!(out, "    ... {} more; see --first", number(left_out))?;
     }
     writeln!(out, "  referred to by:")?;
     for referrer in &shown.referrers {
@@ -373,7 +374,7 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
             };
             writeln!(out, "    at {place}")?;
             for local in &frame.locals {
-                writeln!(out, "        {local}")?;
+                writeln!(out, "        {}", local.object)?;
             }
         }
     }

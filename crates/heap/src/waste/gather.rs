@@ -147,6 +147,8 @@ struct Pass<'a> {
     roles: &'a [Role],
     live: &'a FixedBitSet,
     hasher: RandomState,
+    /// The last class and what its objects are.
+    last: (u64, Role),
     hashes: Filling<u64>,
     arrays: Filling<u32>,
     strings: Filling<u64>,
@@ -173,6 +175,7 @@ impl<'a> Pass<'a> {
             roles,
             live,
             hasher: RandomState::default(),
+            last: (0, Role::Other),
             hashes: Filling::new(arrays, memory)?,
             arrays: Filling::new(arrays, memory)?,
             strings: Filling::new(strings, memory)?,
@@ -185,24 +188,35 @@ impl<'a> Pass<'a> {
     #[inline]
     fn add(&mut self, record: &HeapRecord<'_>) {
         match *record {
-            HeapRecord::Instance { object, fields, .. } => {
-                let Some((number, role)) = self.find(object.0) else {
-                    return;
-                };
-                match role {
-                    Role::String { value, coder } => self.add_string(number, fields, value, coder),
-                    Role::Collection { elements } => {
+            HeapRecord::Instance {
+                object,
+                class,
+                fields,
+                ..
+            } => match self.role(class.0) {
+                Role::String { value, coder } => {
+                    if let Some(number) = self.find(object.0) {
+                        self.add_string(number, fields, value, coder);
+                    }
+                }
+                Role::Collection { elements } => {
+                    if let Some(number) = self.find(object.0) {
                         let array = self.reference(fields, elements);
                         let array = array.unwrap_or(collections::NO_ARRAY);
                         self.collections.push(pair(array, number));
                     }
-                    _ => {}
                 }
-            }
+                _ => {}
+            },
             HeapRecord::ObjectArray {
-                object, elements, ..
+                object,
+                class,
+                elements,
+                ..
             } => {
-                if let Some((number, Role::Elements)) = self.find(object.0) {
+                if let Role::Elements = self.role(class.0)
+                    && let Some(number) = self.find(object.0)
+                {
                     let size = self.heap.dump.id_size().bytes() as usize;
                     let all = elements.chunks_exact(size);
                     let length = all.len() as u32;
@@ -216,7 +230,7 @@ impl<'a> Pass<'a> {
                 elements,
                 ..
             } => {
-                if let Some((number, Role::Primitives)) = self.find(object.0) {
+                if let Some(number) = self.find(object.0) {
                     let hash = self.hasher.hash_one((element as u8, elements));
                     self.hashes.push(hash);
                     self.arrays.push(number);
@@ -226,12 +240,22 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// What objects of a class are; the next one is often of the same.
     #[inline]
-    fn find(&self, id: u64) -> Option<(u32, Role)> {
+    fn role(&mut self, class: u64) -> Role {
+        if self.last.0 != class {
+            let index = self.heap.classes.find(class);
+            let role = index.map_or(Role::Other, |index| self.roles[index as usize]);
+            self.last = (class, role);
+        }
+        self.last.1
+    }
+
+    /// The number of a live object.
+    #[inline]
+    fn find(&self, id: u64) -> Option<u32> {
         let number = self.heap.objects.ids.find(id)?;
-        let role = self.roles[self.heap.objects.class(number) as usize];
-        let matters = !matches!(role, Role::Other) && self.live.contains(number as usize);
-        matters.then_some((number, role))
+        self.live.contains(number as usize).then_some(number)
     }
 
     fn add_string(&mut self, number: u32, fields: &[u8], value: usize, coder: Option<usize>) {
