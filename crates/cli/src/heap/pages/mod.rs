@@ -28,38 +28,43 @@ pub enum Links<'a> {
 }
 
 impl Links<'_> {
-    /// Begins a link to an object, if it has a page.
-    fn open(self, out: &mut Html, id: Option<u64>) {
-        if let (Links::Under(path), Some(id)) = (self, id) {
-            out.markup("<a href=\"")
-                .text(&format!("{path}/object/0x{id:x}"))
-                .markup("\">");
-        }
-    }
-
-    fn close(self, out: &mut Html, id: Option<u64>) {
-        if let (Links::Under(_), Some(_)) = (self, id) {
-            out.markup("</a>");
+    /// A link to what has a page, and plain text elsewhere.
+    fn link(self, out: &mut Html, page: &str, content: impl FnOnce(&mut Html)) {
+        match self {
+            Links::None => content(out),
+            Links::Under(path) => {
+                let target = format!("{path}/{page}");
+                out.markup("<a href=\"").text(&target).markup("\">");
+                content(out);
+                out.markup("</a>");
+            }
         }
     }
 
     fn object(self, out: &mut Html, id: Option<u64>, label: &str) {
-        self.open(out, id);
-        out.text(label);
-        self.close(out, id);
+        match id {
+            Some(id) => self.link(out, &object_page(id), |out| {
+                out.text(label);
+            }),
+            None => {
+                out.text(label);
+            }
+        }
     }
 
     fn class(self, out: &mut Html, name: &str) {
-        let Links::Under(path) = self else {
+        self.link(out, &class_page(name), |out| {
             out.text(name);
-            return;
-        };
-        let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
-        out.markup("<a href=\"")
-            .text(&format!("{path}/class/{encoded}"))
-            .markup("\">");
-        out.text(name).markup("</a>");
+        });
     }
+}
+
+fn object_page(id: u64) -> String {
+    format!("object/0x{id:x}")
+}
+
+fn class_page(name: &str) -> String {
+    format!("class/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
 /// A stack, innermost frame first.

@@ -5,7 +5,7 @@ use hprof_heap::{Error, Heap, Named, Target};
 use super::html::Html;
 use super::overview::groups;
 use super::treemap::{tree, treemap};
-use super::{Links, figures, number, path, stack};
+use super::{Links, class_page, figures, number, object_page, path, stack};
 
 /// Boxes of an object's treemap.
 const AREAS: usize = 300;
@@ -36,8 +36,7 @@ pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<
     }
     out.markup("<h2>Holds</h2>\n");
     named(&mut out, &shown.values, links);
-    let address = format!("object/0x{id:x}");
-    turn(&mut out, &address, first, shown.length, links);
+    turn(&mut out, &object_page(id), first, shown.length, links);
     out.markup("<h2>Referred to by</h2>\n");
     named(&mut out, &shown.referrers, links);
     if !shown.stack.is_empty() {
@@ -109,8 +108,7 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
         out.markup("</td></tr>\n");
     }
     out.markup("</table>\n");
-    let encoded = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
-    turn(&mut out, &format!("class/{encoded}"), first, count, links);
+    turn(&mut out, &class_page(name), first, count, links);
     out.markup("<h2>Allocation sites</h2>\n");
     groups(&mut out, &sites, SITES, links);
     Ok(out)

@@ -3,7 +3,7 @@
 use hprof_heap::Area;
 
 use super::html::Html;
-use super::{Links, number, percent};
+use super::{Links, class_page, number, object_page, percent};
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 560.0;
@@ -51,9 +51,36 @@ fn draw(area: &Area, at: Rectangle, level: u32, whole: u64, links: Links<'_>, ou
     if at.width < SMALLEST || at.height < SMALLEST {
         return;
     }
-    // The outermost is the page's own object.
-    let link = area.id.filter(|_| level > 0);
-    links.open(out, link);
+    let draw_box = |out: &mut Html| self::draw_box(area, at, level, whole, out);
+    match page_of(area) {
+        // The outermost is the page's own object.
+        Some(page) if level > 0 => links.link(out, &page, draw_box),
+        _ => draw_box(out),
+    }
+    out.markup("\n");
+    let inside = Rectangle {
+        x: at.x + GAP,
+        y: at.y + HEAD,
+        width: at.width - 2.0 * GAP,
+        height: at.height - HEAD - GAP,
+    };
+    if inside.width > SMALLEST && inside.height > SMALLEST {
+        for (child, at) in lay_out(&area.below, area.retained, inside) {
+            draw(child, at, level + 1, whole, links, out);
+        }
+    }
+}
+
+/// The page of an object or of a class; `None` for all that is alive.
+fn page_of(area: &Area) -> Option<String> {
+    match area.id {
+        Some(id) => Some(object_page(id)),
+        None if area.below.is_empty() => Some(class_page(&area.label)),
+        None => None,
+    }
+}
+
+fn draw_box(area: &Area, at: Rectangle, level: u32, whole: u64, out: &mut Html) {
     let class = match (area.id, level) {
         (None, 1..) => "many",
         _ => ["l0", "l1", "l2", "l3", "l4", "l5"][level as usize % 6],
@@ -72,26 +99,11 @@ fn draw(area: &Area, at: Rectangle, level: u32, whole: u64, links: Links<'_>, ou
         .text(&title)
         .markup("</title></rect>");
     if at.width >= NAMED.0 && at.height >= NAMED.1 {
-        out.markup("<text x=\"")
-            .number(at.x + 3.0)
-            .markup("\" y=\"")
-            .number(at.y + 11.0);
+        out.markup("<text x=\"").number(at.x + 3.0);
+        out.markup("\" y=\"").number(at.y + 11.0);
         let letters = ((at.width - 6.0) / LETTER) as usize;
         let shown: String = title.chars().take(letters).collect();
         out.markup("\">").text(&shown).markup("</text>");
-    }
-    links.close(out, link);
-    out.markup("\n");
-    let inside = Rectangle {
-        x: at.x + GAP,
-        y: at.y + HEAD,
-        width: at.width - 2.0 * GAP,
-        height: at.height - HEAD - GAP,
-    };
-    if inside.width > SMALLEST && inside.height > SMALLEST {
-        for (child, at) in lay_out(&area.below, area.retained, inside) {
-            draw(child, at, level + 1, whole, links, out);
-        }
     }
 }
 
@@ -195,7 +207,14 @@ fn rows(area: &Area, whole: u64, level: u32, links: Links<'_>, out: &mut Html) {
     if area.objects > 1 {
         out.text(&format!("{} × ", number(area.objects)));
     }
-    links.object(out, area.id, &area.label);
+    match page_of(area) {
+        Some(page) => links.link(out, &page, |out| {
+            out.text(&area.label);
+        }),
+        None => {
+            out.text(&area.label);
+        }
+    }
     out.markup(close);
     if has_more {
         for child in area.below.iter().take(ROWS) {
