@@ -1,6 +1,6 @@
 //! From an object to its record, and what that says to people.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
@@ -22,7 +22,7 @@ pub(crate) struct Places {
     /// Whether that is so.
     pub(crate) ascending: bool,
     /// Otherwise the offset of each by number, looked for when it is first asked for.
-    pub(crate) all: OnceCell<Vec<u64>>,
+    pub(crate) all: OnceLock<Vec<u64>>,
 }
 
 impl Heap<'_> {
