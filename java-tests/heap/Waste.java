@@ -26,7 +26,8 @@ public class Waste {
     static final List<Object> full = new ArrayList<>();
 
     static String text() {
-        return new String("the same text of 32 characters!!".getBytes());
+        // A literal with this text would be one more.
+        return new StringBuilder("the same text of 32 characters!").append('!').toString();
     }
 
     static long[] numbers(long first) {
@@ -49,7 +50,7 @@ public class Waste {
         for (int i = 0; i < 3000; i++) strings.add(text());
         for (int i = 0; i < 2000; i++) arrays.add(numbers(77));
         for (int i = 0; i < 500; i++) arrays.add(numbers(1000 + i));
-        String first = new String("another text, that has 40 characters, ok".getBytes());
+        String first = new StringBuilder("another text, that has 40 characters, o").append('k').toString();
         // Its copies use the same array.
         for (int i = 0; i < 100; i++) shared.add(new String(first));
         first = null;

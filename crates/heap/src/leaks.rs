@@ -1,6 +1,7 @@
 //! Who keeps most of the heap, and who allocated it.
 
 use foldhash::{HashMap, HashSet};
+use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::Error;
@@ -121,7 +122,7 @@ impl Heap<'_> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
-        let mut found = self.suspects(&tree, least);
+        let mut found = self.suspects(&tree, least)?;
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
         let below: Vec<_> = found
             .iter()
@@ -183,7 +184,7 @@ impl Heap<'_> {
 
     /// Goes down from the roots as long as one object keeps enough alive. What then keeps much alive in many small parts is
     /// a suspect.
-    fn suspects(&self, tree: &Tree, least: u64) -> Vec<Found> {
+    fn suspects(&self, tree: &Tree, least: u64) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
@@ -194,7 +195,7 @@ impl Heap<'_> {
                 .sum();
             let own = self.dominators.retained(at) - children;
             if own >= least {
-                if self.holds_whatever_there_is(at) {
+                if self.holds_whatever_there_is(at)? {
                     found.extend(self.groups_below(tree, at, least));
                 } else {
                     found.push(Found {
@@ -206,7 +207,7 @@ impl Heap<'_> {
             }
             waiting.extend(large);
         }
-        found
+        Ok(found)
     }
 
     /// Follows the only large object below, to the last one; returns that and the large ones below it.
@@ -236,13 +237,22 @@ impl Heap<'_> {
         }
     }
 
-    /// Class loaders, threads and the roots together keep what has nothing else in common.
-    fn holds_whatever_there_is(&self, place: Place) -> bool {
-        if place == TOP {
-            return true;
+    /// Class loaders, with the lists of their classes, and the roots together keep what has nothing else in common.
+    fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
+        let is_loader = |place: Place| {
+            place != TOP && self.is_a(self.dominators.object(place), "java.lang.ClassLoader")
+        };
+        if place == TOP || is_loader(place) {
+            return Ok(true);
         }
-        let object = self.dominators.object(place);
-        self.is_a(object, "java.lang.ClassLoader")
+        let list = self.dominators.above(place);
+        if list == TOP || !is_loader(self.dominators.above(list)) {
+            return Ok(false);
+        }
+        let loader = self.dominators.object(self.dominators.above(list));
+        let classes = self.field(loader, "classes")?;
+        let list = ObjectId(self.objects.ids.id(self.dominators.object(list)));
+        Ok(classes == Some(Value::Object(list)))
     }
 
     /// Objects of one class, or of one stack that allocated several classes, that together keep enough alive. Each object is
