@@ -19,6 +19,7 @@ mod recv;
 mod report;
 mod shell;
 mod table;
+mod terminal;
 mod text;
 mod top;
 mod tree;

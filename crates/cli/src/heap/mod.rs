@@ -2,7 +2,6 @@
 
 mod options;
 mod print;
-mod terminal;
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +11,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::input;
+use crate::terminal::Terminal;
 use options::{ObjectId, Reading};
-use terminal::Terminal;
 
 /// Say what a heap dump keeps alive, who keeps it and who allocated it
 ///
