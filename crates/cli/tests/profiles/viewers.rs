@@ -123,7 +123,7 @@ fn speedscope_shows_what_is_exported() {
     let input = profile("alloc.hprof.gz");
     shown(&["export", "--to", "speedscope", "-o", path], &[&input]);
     let top = directory.join("top.json");
-    let arguments = ["top", "--json", "--value", "alloc-objects"];
+    let arguments = ["top", "--json", "--value", "alloc-objects", "--by", "line"];
     std::fs::write(&top, shown(&arguments, &[&input])).expect("the directory can be written");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/speedscope.mjs");
     let output = Command::new("node")
