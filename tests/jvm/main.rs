@@ -22,6 +22,7 @@ mod monitor;
 mod net;
 mod options;
 mod output_files;
+mod periods;
 mod profile;
 mod readers;
 mod real_programs;
