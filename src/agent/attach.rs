@@ -126,6 +126,22 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, R
     Err(refused)
 }
 
+/// `timeout=`: ends the profile, unless somebody has done so, which `is_running` tells.
+pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
+    let _commanding = COMMANDING.lock();
+    if !is_running() {
+        return;
+    }
+    match stop(jni) {
+        Ok(Told::Answer(text) | Told::Done(text)) => {
+            console::line(format_args!("time is up: {text}"));
+        }
+        // The program has ended just before.
+        Err(Refused::NotRunning) => {}
+        Err(refused) => console::line(format_args!("time is up: {refused}")),
+    }
+}
+
 fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
     let stopped = session::stop(jni).ok_or(Refused::NotRunning)?;
     return_free_memory();

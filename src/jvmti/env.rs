@@ -268,10 +268,19 @@ impl Env {
 
     /// Whether the thread has started and not ended; one that cannot be asked counts as ended.
     pub(super) fn is_alive(self, thread: Object<'_>) -> bool {
+        self.has_state(thread, sys::JVMTI_THREAD_STATE_ALIVE)
+    }
+
+    /// Whether the thread has started and ended; one that cannot be asked counts as not ended.
+    pub(super) fn has_ended(self, thread: Object<'_>) -> bool {
+        self.has_state(thread, sys::JVMTI_THREAD_STATE_TERMINATED)
+    }
+
+    fn has_state(self, thread: Object<'_>, wanted: u32) -> bool {
         let mut state = 0;
         // SAFETY: `state` is where the answer goes.
         let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
-        answer.is_ok() && state & sys::JVMTI_THREAD_STATE_ALIVE as sys::jint != 0
+        answer.is_ok() && state & wanted as sys::jint != 0
     }
 
     /// A method's name and signature.

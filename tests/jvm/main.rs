@@ -23,6 +23,7 @@ mod net;
 mod options;
 mod output_files;
 mod packages;
+mod periods;
 mod profile;
 mod readers;
 mod real_programs;

@@ -20,6 +20,7 @@ mod recv;
 mod report;
 mod shell;
 mod table;
+mod terminal;
 mod text;
 mod top;
 mod tree;

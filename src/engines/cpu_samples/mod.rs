@@ -9,7 +9,7 @@ mod report;
 
 use std::sync::Arc;
 
-use super::{Context, Engine, Report, Requirement, Totals};
+use super::{Context, Engine, Report, Requirement};
 use crate::jvmti::{Capability, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
@@ -113,9 +113,9 @@ impl Engine for CpuSamples {
     }
 
     fn report(&self, _jni: Jni<'_>, report: &Report<'_>) {
-        let samples = match report.totals {
-            Totals::Kept => self.counts.get(),
-            Totals::Reset => self.counts.take(),
+        let samples = match report.totals.start_anew() {
+            true => self.counts.take(),
+            false => self.counts.get(),
         };
         report::cpu_samples(report.journal, samples, self.cutoff);
     }
