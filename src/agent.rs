@@ -22,10 +22,10 @@ use crate::console;
 use crate::engines::{self, Context, Engines};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
+use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
 use crate::session::{self, Collector, NotBegun, Outlet, Parts, Status, Timeout};
-use crate::stacks::{Stacks, TraceShape};
+use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
 
 use output::OpenOutput;
 use periods::{Files, PeriodFiles};
@@ -212,6 +212,7 @@ fn wire(
         },
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
+    let top_frames = Arc::new(top_frames(env, options));
     let context = Context {
         options,
         env,
@@ -219,11 +220,13 @@ fn wire(
         agent_threads: Arc::default(),
         registered: Arc::new(RegisteredThreads::new(env)),
         stacks: stacks(env, options, &tables, &journal),
+        top_frames: top_frames.clone(),
         tables,
         journal,
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));
+    let verbose = options.verbose;
     Ok(Parts {
         env,
         virtual_threads: context.virtual_threads,
@@ -242,6 +245,11 @@ fn wire(
             after,
             stop: Arc::new(attach::time_is_up),
         }),
+        ended: Box::new(move || {
+            if verbose {
+                say_how_stacks_were_taken(&top_frames);
+            }
+        }),
     })
 }
 
@@ -259,6 +267,34 @@ fn stacks(
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded))
+}
+
+fn top_frames(env: Env, options: &Options) -> TopFrames {
+    let way = match options.stacks {
+        StackSource::Auto => StackWay::Walk,
+        StackSource::Verify => StackWay::CheckedWalk,
+        StackSource::Jvmti => StackWay::Vm,
+    };
+    TopFrames::new(env, way, || {
+        console::line(format_args!(
+            "a stack was taken wrongly, so the VM is asked for them from here on; stacks=jvmti does so from the beginning"
+        ));
+    })
+}
+
+fn say_how_stacks_were_taken(top_frames: &TopFrames) {
+    let Some(tally) = top_frames.tally().filter(|tally| tally.asked > 0) else {
+        return;
+    };
+    let TopFramesTally {
+        known,
+        asked,
+        checked,
+        differences,
+    } = tally;
+    console::line(format_args!(
+        "stacks: {known} known again, {asked} asked of the VM, {checked} checked, {differences} differed"
+    ));
 }
 
 fn now() -> Millis {

@@ -72,6 +72,13 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
 #[repr(transparent)]
 pub struct Method(sys::jmethodID);
 
+impl Method {
+    /// The id as a number.
+    pub(super) fn address(self) -> usize {
+        self.0.addr()
+    }
+}
+
 // SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
 unsafe impl Send for Method {}
 // SAFETY: as above.
@@ -301,6 +308,14 @@ impl Env {
             name: self.text(name),
             signature: self.text(signature),
         })
+    }
+
+    /// Whether the method's class was redefined since, and the method with it; one that cannot be asked is not.
+    pub fn is_obsolete(self, method: Method) -> bool {
+        let mut is_obsolete = false;
+        // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
+        let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
+        answer.is_ok() && is_obsolete
     }
 
     /// The class that declares the method.

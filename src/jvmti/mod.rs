@@ -51,7 +51,10 @@ pub use heap_walk::{
 pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
-pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags, characters};
+pub use hotspot::{
+    BoolFlag, BytesUntilSample, NumberFlag, StackWalker, VmDumper, VmFlags, WalkCache, Walked,
+    characters,
+};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};

@@ -60,6 +60,8 @@ pub struct Options {
     pub sample: Option<u32>,
     /// `dumper=`: how the heap is dumped.
     pub dumper: Dumper,
+    /// `stacks=`: how the stacks of allocations and of contended monitors are taken.
+    pub stacks: StackSource,
     /// `primfields=`: whether a heap dump has the values of primitive fields.
     pub primitive_fields: bool,
     /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
@@ -124,6 +126,7 @@ impl Default for Options {
             collect: true,
             sample: None,
             dumper: Dumper::Auto,
+            stacks: StackSource::Auto,
             primitive_fields: true,
             primitive_arrays: true,
             net: None,
@@ -205,6 +208,17 @@ pub enum Dumper {
     /// `dumper=vm`: the VM's own.
     Vm,
     /// `dumper=jvmti`: the walk over all references.
+    Jvmti,
+}
+
+/// `stacks=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackSource {
+    /// `stacks=auto`: the agent walks over stacks where it can, and checks one in a thousand.
+    Auto,
+    /// `stacks=verify`: as `auto`, and all are checked.
+    Verify,
+    /// `stacks=jvmti`: the VM is asked each time.
     Jvmti,
 }
 

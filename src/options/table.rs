@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::settings::Settings;
 use super::values::{ROTATE, TIME, bytes, patterns, rotate, switch, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
 /// One option.
 pub(super) struct Row {
@@ -374,6 +374,22 @@ const ROWS: &[Row] = &[
                 "auto" => Dumper::Auto,
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "stacks",
+        values: "auto|jvmti",
+        allowed: Some("auto|jvmti|verify"),
+        default: "auto",
+        description: "how the stacks of events are taken",
+        setter: Setter::Value(|settings, value| {
+            settings.options.stacks = match value {
+                "auto" => StackSource::Auto,
+                "jvmti" => StackSource::Jvmti,
+                "verify" => StackSource::Verify,
                 _ => return Err(Refusal::NotAllowed),
             };
             Ok(())

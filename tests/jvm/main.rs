@@ -30,6 +30,7 @@ mod real_programs;
 mod samples;
 mod sites;
 mod soak;
+mod stacks;
 mod threads;
 mod times;
 mod unloading;
