@@ -16,7 +16,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::{self, Context, Engines};
+use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
@@ -54,6 +54,9 @@ pub enum StartError {
         /// What the VM says.
         error: JvmtiError,
     },
+    /// The engine that the user asks for does not work here.
+    #[error(transparent)]
+    Engine(#[from] EngineRefused),
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
@@ -111,6 +114,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     request_capabilities(env, options)?;
+    let sample_way = SampleWay::choose(env, options)?;
 
     // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
     let output = output::open(options, path.as_deref())?;
@@ -121,7 +125,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
         output: output.name(options),
         since: Instant::now(),
     };
-    let parts = wire(env, options, output, status)?;
+    let parts = wire(env, options, sample_way, output, status)?;
     session::begin(own_env, parts).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),
@@ -142,12 +146,17 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
 fn wire(
     env: Env,
     options: &Options,
+    sample_way: Option<SampleWay>,
     output: OpenOutput,
     status: Status,
 ) -> Result<Parts, StartError> {
     let encoder: Box<dyn Encoder> = match options.format {
         Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-        Format::Text => Box::new(TextEncoder::of_run(head::facts(env, &status.options))),
+        Format::Text => Box::new(TextEncoder::of_run(head::facts(
+            env,
+            &status.options,
+            sample_way.as_ref(),
+        ))),
         Format::Binary => Box::new(BinaryEncoder::new()),
     };
     let path = output.path();
@@ -168,6 +177,7 @@ fn wire(
         stacks: stacks(env, options, &tables, &journal),
         tables,
         journal,
+        sample_way,
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));

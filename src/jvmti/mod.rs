@@ -11,6 +11,7 @@ mod agent_thread;
 mod callbacks;
 mod classes;
 mod clock;
+mod code_events;
 mod env;
 mod environments;
 mod error;
@@ -37,6 +38,7 @@ mod virtual_threads;
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
+pub use code_events::CompiledMethod;
 pub use env::{Capability, Env, Frame, Method};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -51,7 +53,10 @@ pub use heap_walk::{
 pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
-pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags, characters};
+pub use hotspot::{
+    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
+    StackSample, TimedThread, VmDumper, VmFlags, characters, current_tid,
+};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
