@@ -212,7 +212,9 @@ impl Sampler for AsyncSampler {
 
     fn fetch(&self, jni: Jni<'_>) {
         self.shared.fetch(jni);
-        self.shared.look_at_vm_threads();
+        if self.shared.threads.lock().running {
+            self.shared.look_at_vm_threads();
+        }
     }
 
     fn outcome(&self) -> String {
@@ -283,12 +285,12 @@ impl Shared {
         }
     }
 
-    /// No timer is there any more when this returns, and all samples are counted.
+    /// No timer is there any more when this returns, and all samples are counted. `by_tid` stays as it is: whoever is asked
+    /// for a report afterwards must not take the program's threads for the VM's.
     fn end(&self, jni: Jni<'_>) {
         let sampled = {
             let mut threads = self.threads.lock();
             threads.running = false;
-            threads.by_tid.clear();
             std::mem::take(&mut threads.sampled)
         };
         drop(sampled);

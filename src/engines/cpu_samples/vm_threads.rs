@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 use super::account::Account;
 use super::counts::SampleCounts;
 use crate::jvmti::ThreadCpuClock;
-use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
 /// How often they are looked at: what a thread uses between the last look and its end is not seen.
@@ -57,10 +56,15 @@ impl Kind {
         found.map_or(Self::Other, |&(_, kind)| kind)
     }
 
+    fn of_thread(task: i32) -> Self {
+        let name = fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default();
+        Self::of(&name)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Collector => "<GC>",
-            Self::Compiler => "<JIT compiler>",
+            Self::Compiler => "<JIT-compiler>",
             Self::Agent => "<HPROF>",
             Self::Other => "<VM>",
         }
@@ -74,7 +78,7 @@ pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>>);
 struct VmThread {
     clock: ThreadCpuClock,
     account: Account,
-    trace: TraceId,
+    kind: Kind,
 }
 
 impl VmThreads {
@@ -90,18 +94,19 @@ impl VmThreads {
         let there: HashSet<i32, FixedState> = tasks().filter(|task| !java.contains(task)).collect();
         threads.retain(|task, _| there.contains(task));
         for &task in &there {
-            let thread = threads.entry(task).or_insert_with(|| {
-                let name = fs::read_to_string(format!("/proc/self/task/{task}/comm"));
-                VmThread {
-                    clock: ThreadCpuClock::of_thread(task),
-                    account: Account::open(0, interval, interval / 2),
-                    trace: stacks.stand_in_trace(Kind::of(&name.unwrap_or_default()).name()),
-                }
+            let thread = threads.entry(task).or_insert_with(|| VmThread {
+                clock: ThreadCpuClock::of_thread(task),
+                account: Account::open(0, interval, interval / 2),
+                kind: Kind::Other,
             });
             let used = thread.clock.read().unwrap_or(0);
             let samples = thread.account.charge(used, interval);
             if samples > 0 {
-                counts.add(thread.trace, samples);
+                // A thread has the name of the one that made it until it names itself.
+                if thread.kind == Kind::Other {
+                    thread.kind = Kind::of_thread(task);
+                }
+                counts.add(stacks.stand_in_trace(thread.kind.name()), samples);
             }
         }
     }
