@@ -32,9 +32,9 @@ pub enum Event {
     MonitorWaited,
     /// [`super::Events::class_file`].
     ClassFile,
-    /// See [`Env::watch_method_ids`].
+    /// Nobody is told. AsyncGetCallTrace refuses unless it is on.
     ClassLoad,
-    /// As above.
+    /// Nobody is told: while it is on, the methods of classes get their ids as the classes are prepared.
     ClassPrepare,
     /// [`super::Events::method_compiled`]; needs [`super::Capability::CompiledMethods`].
     MethodCompiled,

@@ -4,33 +4,14 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use super::callbacks::Event;
 use super::env::{Buffer, Env, Method, jvmti};
 use super::error::JvmtiError;
-use super::events::receiver;
-use super::jni::{Jni, Object};
+use super::events::{CompiledMethod, receiver};
+use super::jni::{Callback, Jni, Object};
 use super::sys;
 
-/// A method that the VM has compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompiledMethod {
-    /// The method.
-    pub method: Method,
-    /// The address of its code.
-    pub start: usize,
-    /// The size of its code in bytes.
-    pub size: usize,
-}
-
 impl Env {
-    /// Has all methods of classes get their ids, those to come as they are prepared. Needs no capability.
-    pub fn watch_method_ids(self) -> Result<(), JvmtiError> {
-        // Unless somebody listens to it, AsyncGetCallTrace refuses.
-        self.enable(Event::ClassLoad)?;
-        self.enable(Event::ClassPrepare)
-    }
-
-    /// As [`Env::watch_method_ids`], for the classes that are there.
+    /// Has the methods of all classes that are there get their ids.
     pub fn make_method_ids(self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         for class in self.loaded_classes(jni)? {
             self.make_method_ids_of(class.object());
@@ -70,7 +51,7 @@ pub(super) unsafe extern "C" fn on_class_prepare(
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    let callback = super::jni::Callback;
+    let callback = Callback;
     // SAFETY: the VM's arguments, valid until the callback returns.
     let arguments = unsafe {
         (

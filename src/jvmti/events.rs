@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use super::code_events::CompiledMethod;
+use super::env::Method;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
@@ -92,6 +92,17 @@ pub struct ClassFile<'a> {
     pub loader: Option<Object<'a>>,
     /// Its bytes, which other agents may have changed.
     pub bytes: &'a [u8],
+}
+
+/// A method that the VM has compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompiledMethod {
+    /// The method.
+    pub method: Method,
+    /// The address of its code.
+    pub start: usize,
+    /// The size of its code in bytes.
+    pub size: usize,
 }
 
 /// From here on `receiver` gets the events; the first one is the one for good.

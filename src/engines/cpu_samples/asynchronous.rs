@@ -233,7 +233,8 @@ impl Shared {
 
     /// Has the VM make what is needed of code that it loads and compiles.
     fn watch_code(&self) -> Result<(), JvmtiError> {
-        self.env.watch_method_ids()?;
+        self.env.enable(Event::ClassLoad)?;
+        self.env.enable(Event::ClassPrepare)?;
         self.env.enable(Event::MethodCompiled)
     }
 

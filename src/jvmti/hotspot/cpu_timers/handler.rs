@@ -234,9 +234,9 @@ impl Walk<'_> {
             let reason = self.ask();
             match reason {
                 UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => {
-                    (self.from_last_java_frame(address, reason), 0)
+                    (self.begin_at_last_java_frame(address, reason), 0)
                 }
-                UNKNOWN_JAVA | NOT_WALKABLE_JAVA => self.from_caller(reason),
+                UNKNOWN_JAVA | NOT_WALKABLE_JAVA => self.begin_at_caller(reason),
                 count => (count, 0),
             }
         }
@@ -263,7 +263,7 @@ impl Walk<'_> {
     /// # Safety
     /// As for `run`; `thread` is the current thread in the VM's memory.
     #[inline(always)]
-    unsafe fn from_last_java_frame(&mut self, thread: usize, reason: i32) -> i32 {
+    unsafe fn begin_at_last_java_frame(&mut self, thread: usize, reason: i32) -> i32 {
         // SAFETY: AsyncGetCallTrace has found the thread alive, so it has these fields; the stack is only read within its
         // bounds.
         unsafe {
@@ -301,7 +301,7 @@ impl Walk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn from_caller(&mut self, reason: i32) -> (i32, usize) {
+    unsafe fn begin_at_caller(&mut self, reason: i32) -> (i32, usize) {
         // SAFETY: the handler's context; the stack is only read within its bounds.
         unsafe {
             let registers = Registers::of(self.context);
@@ -387,7 +387,10 @@ impl Walk<'_> {
         let mut frames = 0;
         while frames < NATIVE_FRAMES {
             let at = fp.wrapping_add(WORD);
-            if fp % WORD != 0 || !self.is_on_stack(fp, lowest) || !self.is_on_stack(at, lowest) {
+            if !fp.is_multiple_of(WORD)
+                || !self.is_on_stack(fp, lowest)
+                || !self.is_on_stack(at, lowest)
+            {
                 return None;
             }
             // SAFETY: both words are on the thread's stack.
@@ -410,7 +413,7 @@ impl Walk<'_> {
             self.record.stack_begin.load(Ordering::Relaxed),
             self.record.stack_end.load(Ordering::Relaxed),
         );
-        address % WORD == 0
+        address.is_multiple_of(WORD)
             && address >= begin
             && address >= lowest
             && address < end.wrapping_sub(WORD)
