@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::{self, Context, Engines};
+use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
@@ -58,6 +58,9 @@ pub enum StartError {
         /// What the VM says.
         error: JvmtiError,
     },
+    /// The engine that the user asks for does not work here.
+    #[error(transparent)]
+    Engine(#[from] EngineRefused),
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
@@ -115,6 +118,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     request_capabilities(env, options)?;
+    let sample_way = SampleWay::choose(env, options)?;
 
     // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
     let output = output::open(options, path.as_deref())?;
@@ -124,7 +128,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
         options: given.to_owned(),
         since: Instant::now(),
     };
-    let parts = wire(env, options, output, status)?;
+    let parts = wire(env, options, sample_way, output, status)?;
     session::begin(own_env, parts).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),
@@ -149,6 +153,7 @@ struct Outputs {
     options: Arc<Options>,
     /// The options as they were given.
     given: String,
+    sample_way: Option<SampleWay>,
     files: Files,
 }
 
@@ -157,7 +162,7 @@ impl Outputs {
     fn start(&self, output: OpenOutput, is_first: bool) -> Result<(Outlet, Writer), StartError> {
         let options = &self.options;
         let name = output.name(options);
-        let facts = || head::facts(self.env, &self.given, is_first);
+        let facts = || head::facts(self.env, &self.given, self.sample_way.as_ref(), is_first);
         let encoder: Box<dyn Encoder> = match options.format {
             Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
             Format::Text => Box::new(TextEncoder::of_run(facts())),
@@ -189,6 +194,7 @@ impl Outputs {
 fn wire(
     env: Env,
     options: &Options,
+    sample_way: Option<SampleWay>,
     output: OpenOutput,
     status: Status,
 ) -> Result<Parts, StartError> {
@@ -196,6 +202,7 @@ fn wire(
         env,
         options: Arc::new(options.clone()),
         given: status.options.clone(),
+        sample_way: sample_way.clone(),
         files: Arc::new(Mutex::new(PeriodFiles::new(options))),
     };
     let (path, file) = (output.path(), output.file.clone());
@@ -223,6 +230,7 @@ fn wire(
         top_frames: top_frames.clone(),
         tables,
         journal,
+        sample_way,
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));

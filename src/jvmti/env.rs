@@ -44,6 +44,8 @@ pub enum Capability {
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
+    /// For [`super::Event::MethodCompiled`] and [`Env::tell_of_compiled_methods`].
+    CompiledMethods,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
@@ -73,6 +75,11 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
 pub struct Method(sys::jmethodID);
 
 impl Method {
+    /// A method by its id in the VM.
+    pub(super) fn from_raw(id: sys::jmethodID) -> Self {
+        Self(id)
+    }
+
     /// The id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()
@@ -432,6 +439,9 @@ impl Env {
                     wanted.set_can_get_current_contended_monitor(1);
                 }
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
+                Capability::CompiledMethods => {
+                    wanted.set_can_generate_compiled_method_load_events(1);
+                }
             }
         }
         self.add_capabilities(&wanted)

@@ -40,6 +40,10 @@ pub struct Options {
     pub depth: Depth,
     /// `interval=`: the CPU time between two samples of a thread.
     pub interval: Duration,
+    /// `engine=`: how CPU samples are taken.
+    pub engine: SampleEngine,
+    /// `vmthreads=`: whether the VM's own threads have CPU samples.
+    pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
     /// `sort=`: what sites are ordered by.
@@ -116,6 +120,8 @@ impl Default for Options {
             force: true,
             depth: 4,
             interval: Duration::from_millis(10),
+            engine: SampleEngine::Auto,
+            vm_threads: false,
             cutoff: 0.0001,
             sort: Sort::Live,
             line_numbers: true,
@@ -231,6 +237,17 @@ pub enum Cpu {
     Times,
     /// `cpu=old`.
     Old,
+}
+
+/// `engine=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleEngine {
+    /// `engine=auto`: the asynchronous one where it works.
+    Auto,
+    /// `engine=async`: a timer on each thread's CPU clock.
+    Async,
+    /// `engine=jvmti`: what every VM has.
+    Jvmti,
 }
 
 /// `clock=`.

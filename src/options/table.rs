@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::settings::Settings;
 use super::values::{ROTATE, TIME, bytes, patterns, rotate, switch, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
+use super::{
+    Address, Clock, Cpu, Dumper, Format, Heap, OptionError, SampleEngine, Sort, StackSource,
+};
 
 /// One option.
 pub(super) struct Row {
@@ -169,6 +171,30 @@ const ROWS: &[Row] = &[
             }
             _ => Err(Refusal::NotAllowed),
         }),
+    },
+    Row {
+        name: "engine",
+        values: "auto|async|jvmti",
+        allowed: None,
+        default: "auto",
+        description: "how CPU samples are taken",
+        setter: Setter::Value(|settings, value| {
+            settings.options.engine = match value {
+                "auto" => SampleEngine::Auto,
+                "async" => SampleEngine::Async,
+                "jvmti" => SampleEngine::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "vmthreads",
+        values: "y|n",
+        allowed: None,
+        default: "n",
+        description: "CPU samples of the VM's own threads",
+        setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
     },
     Row {
         name: "cutoff",

@@ -6,12 +6,14 @@
 #[macro_use]
 mod cells;
 
+mod async_samples;
 mod attach;
 mod binary;
 mod collectors;
 mod dump;
 mod exits;
 mod failures;
+mod handler;
 mod harness;
 mod head;
 mod heap_graph;

@@ -41,7 +41,10 @@ public class ThingTest {
 
 #[test]
 fn surefires_vm_is_profiled() {
-    let Some((_, root)) = platforms().into_iter().find(|(name, _)| name == "x86_64-gnu") else {
+    let Some((_, root)) = platforms()
+        .into_iter()
+        .find(|(name, _)| name == "x86_64-gnu")
+    else {
         return;
     };
     if !has("mvn") {
@@ -56,15 +59,25 @@ fn surefires_vm_is_profiled() {
     write("pom.xml", POM);
     write("src/test/java/org/example/ThingTest.java", TEST);
     let library = run(Command::new(root.join("bin/hprof")).arg("agent-path"));
-    let option = format!("-agentpath:{library}=heap=sites,depth=2,cutoff=0,file=target/hprof-%p.txt");
+    let option =
+        format!("-agentpath:{library}=heap=sites,depth=2,cutoff=0,file=target/hprof-%p.txt");
     let mut mvn = Command::new("mvn");
-    mvn.current_dir(folder.path()).args(["-q", "-B", "-ntp", "test"]);
-    run(mvn.env("JAVA_HOME", compiler()).arg(format!("-DargLine={option}")));
+    mvn.current_dir(folder.path())
+        .args(["-q", "-B", "-ntp", "test"]);
+    run(mvn
+        .env("JAVA_HOME", compiler())
+        .arg(format!("-DargLine={option}")));
     let made: u64 = profiles(&folder.path().join("target"))
         .iter()
         .map(|profile| {
             let class = "org.example.ThingTest$Thing";
-            sites::count(profile, profile.one_sites(), class, "org.example.ThingTest.makes").allocated
+            sites::count(
+                profile,
+                profile.one_sites(),
+                class,
+                "org.example.ThingTest.makes",
+            )
+            .allocated
         })
         .sum();
     assert_eq!(made, 42);
@@ -73,7 +86,10 @@ fn surefires_vm_is_profiled() {
 fn profiles(folder: &Path) -> Vec<Profile> {
     let entries = fs::read_dir(folder).expect("the target");
     let files = entries.map(|entry| entry.expect("an entry").path());
-    let is_profile = |path: &std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hprof-"));
+    let is_profile = |path: &std::path::PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("hprof-"))
+    };
     files
         .filter(is_profile)
         .map(|path| Profile::parse(&fs::read_to_string(path).expect("a profile")))

@@ -9,7 +9,10 @@ use super::{has, platforms, run};
 
 #[test]
 fn a_process_of_musl_loads_the_library_and_runs_the_command() {
-    let Some((_, root)) = platforms().into_iter().find(|(name, _)| name == "x86_64-musl") else {
+    let Some((_, root)) = platforms()
+        .into_iter()
+        .find(|(name, _)| name == "x86_64-musl")
+    else {
         return;
     };
     if !has("musl-gcc") {
@@ -29,7 +32,10 @@ fn a_process_of_musl_loads_the_library_and_runs_the_command() {
     let refused = load("cpu=fast").output().expect("the program");
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(said, "hprof: option cpu=fast: must be samples|times|old|y\n");
+    assert_eq!(
+        said,
+        "hprof: option cpu=fast: must be samples|times|old|y\n"
+    );
     let library = run(Command::new(root.join("bin/hprof")).arg("agent-path"));
     assert_eq!(Path::new(&library), root.join("lib/libhprof.so"));
 }
