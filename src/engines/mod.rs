@@ -24,6 +24,7 @@ use crate::stacks::{Stacks, TopFrames};
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;
+pub use cpu_samples::{EngineRefused, SampleWay};
 use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
@@ -60,6 +61,8 @@ pub struct Context<'a> {
     pub top_frames: Arc<TopFrames>,
     /// For records that are written as things happen.
     pub journal: Arc<Journal>,
+    /// How CPU samples are taken.
+    pub sample_way: Option<SampleWay>,
     /// The path beside which temporary files may be put.
     pub path: &'a Path,
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn options(text: &str) -> Options {
     match parse(text, None) {
-        Ok(Request::Profile(options)) => options,
+        Ok(Request::Profile(options)) => *options,
         other => panic!("{text}: {other:?}"),
     }
 }
