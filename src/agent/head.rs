@@ -14,16 +14,18 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
-/// What is known when the profile begins; how long it took is known at its end. `options` are those that were given.
+/// What is known when an output begins; how long it took is known at its end. `options` are those that were given.
 pub(super) fn facts(
     env: Env,
     options: &str,
     sample_way: Option<&SampleWay>,
+    is_first: bool,
 ) -> Vec<(&'static str, String)> {
     let now = chrono::Local::now().format("%a %b %e %H:%M:%S %Y");
-    let begun = match env.is_loading() {
-        true => "Started",
-        false => "Attached",
+    let begun = match (is_first, env.is_loading()) {
+        (true, true) => "Started",
+        (true, false) => "Attached",
+        (false, _) => "Goes on",
     };
     let mut facts = vec![
         ("JDK", jdk(env)),

@@ -20,7 +20,7 @@ use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThre
 use crate::names::Tables;
 use crate::options::Options;
 use crate::output::Journal;
-use crate::stacks::Stacks;
+use crate::stacks::{Stacks, TopFrames};
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;
@@ -57,6 +57,8 @@ pub struct Context<'a> {
     pub tables: Arc<Tables>,
     /// Takes and names stacks.
     pub stacks: Arc<Stacks>,
+    /// Looks at stacks where that happens millions of times.
+    pub top_frames: Arc<TopFrames>,
     /// For records that are written as things happen.
     pub journal: Arc<Journal>,
     /// How CPU samples are taken.

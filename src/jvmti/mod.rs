@@ -54,7 +54,8 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
-    StackSample, TimedThread, VmDumper, VmFlags, characters, current_tid,
+    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, characters,
+    current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

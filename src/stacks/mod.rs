@@ -1,8 +1,9 @@
-//! A stack as the VM gives it, turned into a trace of the tables.
+//! A stack as the VM gives it, turned into a trace of the tables; `top_frames` is how hot paths look at stacks.
 //!
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
 mod buffer;
+mod top_frames;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
+pub use top_frames::{FramesMark, StackKey, StackTop, StackWay, TopFrames, TopFramesTally};
 
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]
@@ -30,24 +32,6 @@ pub struct TraceShape {
     pub line_numbers: bool,
     /// Whether threads keep their traces apart, `thread=`.
     pub threads: bool,
-}
-
-/// A way to look at the top of the current thread's stack.
-pub trait TopFrames: Send + Sync {
-    /// Fills `frames` from the innermost on; returns how many there are, 0 where the thread runs no Java.
-    fn top_frames(&self, frames: &mut [Frame]) -> usize;
-}
-
-/// Asks the VM.
-pub struct VmTopFrames(pub Env);
-
-impl TopFrames for VmTopFrames {
-    fn top_frames(&self, frames: &mut [Frame]) -> usize {
-        if frames.is_empty() {
-            return 0;
-        }
-        self.0.stack_trace(None, frames).unwrap_or(0)
-    }
 }
 
 /// Names frames, and knows which classes it has named.

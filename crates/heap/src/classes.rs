@@ -312,7 +312,8 @@ fn unknown(id: u64) -> String {
     format!("<class 0x{id:x} without a name>")
 }
 
-fn primitive(name: &str) -> Option<BasicType> {
+/// The primitive type of this name.
+pub(crate) fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
         .find(|&kind| kind.java_name() == name)

@@ -153,3 +153,89 @@ proptest! {
         assert_all(&model, Excluded::default(), Memory::limited(bytes));
     }
 }
+
+/// A linked list whose first element is a root.
+fn list(length: u64) -> Vec<u8> {
+    use hprof_format::{
+        BasicType, BinaryEncoder, ClassDump, Encoder, HeapRecord, Micros, Millis, ObjectId, Record,
+        Root, StringId, TraceSerial,
+    };
+    let node = |number: u64| ObjectId((number + 100) * 8);
+    let class = ObjectId(8);
+    let mut content = Vec::with_capacity(length as usize * 34);
+    HeapRecord::Class(ClassDump {
+        class,
+        fields: [(StringId(1), BasicType::Object)][..].into(),
+        ..ClassDump::default()
+    })
+    .write(&mut content);
+    HeapRecord::Root {
+        object: node(0),
+        root: Root::StickyClass,
+    }
+    .write(&mut content);
+    for number in 0..length {
+        let next = if number + 1 < length {
+            node(number + 1).0
+        } else {
+            0
+        };
+        HeapRecord::Instance {
+            object: node(number),
+            trace: TraceSerial(1),
+            class,
+            fields: &next.to_be_bytes(),
+        }
+        .write(&mut content);
+    }
+    let mut out = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut out);
+    let content = content.into();
+    encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut out);
+    encoder.record(Micros(0), &Record::HeapDumpEnd, &mut out);
+    out
+}
+
+/// Answers every question on a thread with a small stack: nothing may call itself once for each element.
+fn assert_list(length: u64) {
+    let ask = move || {
+        with_heap(
+            &list(length),
+            Excluded::default(),
+            Memory::unlimited(),
+            |heap| {
+                // Nodes of 16; the class object of 16 and its java.lang.Class are kept by every node.
+                let first = heap.largest(None, 1).expect("readable records").remove(0);
+                assert_eq!((first.id, first.retained), (800, length * 16 + 16));
+                let last = (length - 1 + 100) * 8;
+                let path = heap
+                    .paths(&Target::Object(last), 1)
+                    .expect("readable")
+                    .remove(0);
+                let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
+                assert_eq!(path.steps.len() as u64 + left_out, length);
+                assert!(path.steps.len() <= 100);
+                assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
+                let groups = heap.groups(By::Class, 1).expect("groups");
+                assert_eq!(groups[0].objects, length);
+                heap.areas(None, 1000).expect("readable");
+                heap.waste(10).expect("readable");
+            },
+        );
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(ask);
+    thread.expect("a thread").join().expect("the answers");
+}
+
+#[test]
+fn a_long_list_needs_no_deep_stack() {
+    assert_list(200_000);
+}
+
+/// `cargo test --release -p hprof-heap --test oracle ten_million -- --ignored`
+#[test]
+#[ignore = "needs 1.5 GB"]
+fn a_list_of_ten_million_needs_no_deep_stack() {
+    assert_list(10_000_000);
+}

@@ -14,7 +14,7 @@ mod vm_threads;
 
 use std::sync::Arc;
 
-use super::{Context, Engine, Report, Requirement, Totals};
+use super::{Context, Engine, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, CompiledMethod, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
@@ -176,9 +176,9 @@ impl Engine for CpuSamples {
                 self.sampler.lost()
             ));
         }
-        let samples = match report.totals {
-            Totals::Kept => self.counts.get(),
-            Totals::Reset => self.counts.take(),
+        let samples = match report.totals.start_anew() {
+            true => self.counts.take(),
+            false => self.counts.get(),
         };
         report::cpu_samples(report.journal, samples, self.cutoff);
     }

@@ -1,9 +1,12 @@
-//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its stacks as a signal handler sees them, its heap dumper.
+//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper, its
+//! stacks, for events and for signal handlers.
 
 mod bytes_until_sample;
 mod cpu_timers;
 mod flags;
 mod heap_dumper;
+mod stack_walk;
+mod vm_structs;
 
 pub use bytes_until_sample::BytesUntilSample;
 pub use cpu_timers::{
@@ -11,3 +14,4 @@ pub use cpu_timers::{
 };
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
+pub use stack_walk::{StackWalker, WalkCache, Walked};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
-use crate::jvmti::hotspot::flags::{Library, VmField};
+use crate::jvmti::hotspot::vm_structs::{Library, VmField};
 use crate::jvmti::jni::{Jni, Object, Vm};
 
 /// Offsets and addresses within the VM, from the tables that it exports for debuggers.
