@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hprof_heap::{By, Excluded, Heap, Memory, Target};
+use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Target, histogram};
 use model::{Model, Truth, model, with_heap};
 use proptest::prelude::*;
 
@@ -154,7 +154,10 @@ proptest! {
     }
 }
 
-/// A linked list whose first element is a root.
+/// Bytes of a list's element in the dump: tag, id, trace, class, length, one field.
+const NODE: usize = 1 + 8 + 4 + 8 + 4 + 8;
+
+/// A linked list whose first element is a root; the class stands last.
 fn list(length: u64) -> Vec<u8> {
     use hprof_format::{
         BasicType, BinaryEncoder, ClassDump, Encoder, HeapRecord, Micros, Millis, ObjectId, Record,
@@ -162,18 +165,7 @@ fn list(length: u64) -> Vec<u8> {
     };
     let node = |number: u64| ObjectId((number + 100) * 8);
     let class = ObjectId(8);
-    let mut content = Vec::with_capacity(length as usize * 34);
-    HeapRecord::Class(ClassDump {
-        class,
-        fields: [(StringId(1), BasicType::Object)][..].into(),
-        ..ClassDump::default()
-    })
-    .write(&mut content);
-    HeapRecord::Root {
-        object: node(0),
-        root: Root::StickyClass,
-    }
-    .write(&mut content);
+    let mut content = Vec::with_capacity(length as usize * NODE + 100);
     for number in 0..length {
         let next = if number + 1 < length {
             node(number + 1).0
@@ -188,11 +180,28 @@ fn list(length: u64) -> Vec<u8> {
         }
         .write(&mut content);
     }
+    let nodes = content.len();
+    assert_eq!(nodes, length as usize * NODE);
+    HeapRecord::Class(ClassDump {
+        class,
+        fields: [(StringId(1), BasicType::Object)][..].into(),
+        ..ClassDump::default()
+    })
+    .write(&mut content);
+    HeapRecord::Root {
+        object: node(0),
+        root: Root::StickyClass,
+    }
+    .write(&mut content);
     let mut out = Vec::new();
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut out);
-    let content = content.into();
-    encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut out);
+    // Segments of about a megabyte, of whole records, so that several cores have something to do.
+    let records = content.split_at(nodes).0.chunks(NODE * 30_000);
+    for content in records.chain([content.split_at(nodes).1]) {
+        let content = content.into();
+        encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut out);
+    }
     encoder.record(Micros(0), &Record::HeapDumpEnd, &mut out);
     out
 }
