@@ -206,32 +206,38 @@ fn list(length: u64) -> Vec<u8> {
     out
 }
 
+/// Nodes of 16 bytes, in every part of the file.
+fn assert_histogram(list: &[u8], length: u64) {
+    let dump = Dump::open(&model::file(list), None).expect("a dump");
+    let layout = Some("12,4,8".parse().expect("a layout"));
+    let counted = histogram(&dump, By::Class, layout, &Silent).expect("readable records");
+    let nodes = &counted.rows[0];
+    assert_eq!((nodes.objects, nodes.shallow), (length, length * 16));
+}
+
 /// Answers every question on a thread with a small stack: nothing may call itself once for each element.
 fn assert_list(length: u64) {
     let ask = move || {
-        with_heap(
-            &list(length),
-            Excluded::default(),
-            Memory::unlimited(),
-            |heap| {
-                // Nodes of 16; the class object of 16 and its java.lang.Class are kept by every node.
-                let first = heap.largest(None, 1).expect("readable records").remove(0);
-                assert_eq!((first.id, first.retained), (800, length * 16 + 16));
-                let last = (length - 1 + 100) * 8;
-                let path = heap
-                    .paths(&Target::Object(last), 1)
-                    .expect("readable")
-                    .remove(0);
-                let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
-                assert_eq!(path.steps.len() as u64 + left_out, length);
-                assert!(path.steps.len() <= 100);
-                assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
-                let groups = heap.groups(By::Class, 1).expect("groups");
-                assert_eq!(groups[0].objects, length);
-                heap.areas(None, 1000).expect("readable");
-                heap.waste(10).expect("readable");
-            },
-        );
+        let file = list(length);
+        assert_histogram(&file, length);
+        with_heap(&file, Excluded::default(), Memory::unlimited(), |heap| {
+            // Nodes of 16; the class object of 16 and its java.lang.Class are kept by every node.
+            let first = heap.largest(None, 1).expect("readable records").remove(0);
+            assert_eq!((first.id, first.retained), (800, length * 16 + 16));
+            let last = (length - 1 + 100) * 8;
+            let path = heap
+                .paths(&Target::Object(last), 1)
+                .expect("readable")
+                .remove(0);
+            let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
+            assert_eq!(path.steps.len() as u64 + left_out, length);
+            assert!(path.steps.len() <= 100);
+            assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
+            let groups = heap.groups(By::Class, 1).expect("groups");
+            assert_eq!(groups[0].objects, length);
+            heap.areas(None, 1000).expect("readable");
+            heap.waste(10).expect("readable");
+        });
     };
     let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(ask);
     thread.expect("a thread").join().expect("the answers");

@@ -193,6 +193,11 @@ struct Truth {
     lists: BTreeMap<(bool, Fill), (u64, u64)>,
 }
 
+/// Bytes and coder.
+type Text = (Vec<u8>, u8);
+/// Strings, and the arrays that they use.
+type SameText = (Vec<usize>, BTreeSet<usize>);
+
 fn size(kind: &Kind) -> u64 {
     let align = |size: usize| size.div_ceil(8) as u64 * 8;
     match kind {
@@ -209,8 +214,7 @@ fn truth(kinds: &[(Kind, bool)]) -> Truth {
     let live: BTreeSet<usize> = roots
         .flat_map(|place| std::iter::once(place).chain(led_to(kinds, place)))
         .collect();
-    // By text: strings, and the arrays that they use.
-    let mut strings: BTreeMap<(Vec<u8>, u8), (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
+    let mut strings: BTreeMap<Text, SameText> = BTreeMap::new();
     let mut in_strings = BTreeSet::new();
     let mut lists = BTreeMap::new();
     let mut seen = BTreeSet::new();
