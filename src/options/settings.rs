@@ -49,6 +49,16 @@ impl Settings {
                 file: file.clone(),
             });
         }
+        if let (Some(keep), None) = (self.options.keep, self.options.rotate) {
+            return Err(OptionError::Without {
+                name: "keep",
+                value: keep.to_string(),
+                other: "rotate",
+            });
+        }
+        if self.options.net.is_some() && self.options.keep.is_some() {
+            self.note("keep");
+        }
         if self.options.net.is_some() && self.options.check_file {
             self.note("logflags");
         }

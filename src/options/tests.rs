@@ -4,7 +4,7 @@ use super::*;
 
 fn options(text: &str) -> Options {
     match parse(text, None) {
-        Ok(Request::Profile(options)) => options,
+        Ok(Request::Profile(options)) => *options,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -232,6 +232,10 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
             "heap=dump,dumper=hotspot",
             "option dumper=hotspot: must be auto|vm|jvmti",
         ),
+        (
+            "heap=sites,stacks=fast",
+            "option stacks=fast: must be auto|jvmti|verify",
+        ),
         ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
         (
             "heap=sites,sample=0",
@@ -283,6 +287,18 @@ fn a_dump_has_everything_unless_told_otherwise() {
         (Some(Heap::All), Dumper::Jvmti)
     );
     assert!(!options.primitive_fields && !options.primitive_arrays);
+}
+
+#[test]
+fn stacks_are_walked_over_unless_told_otherwise() {
+    for (text, source) in [
+        ("heap=sites", StackSource::Auto),
+        ("heap=sites,stacks=auto", StackSource::Auto),
+        ("heap=sites,stacks=verify", StackSource::Verify),
+        ("monitor=y,stacks=jvmti", StackSource::Jvmti),
+    ] {
+        assert_eq!(options(text).stacks, source, "{text}");
+    }
 }
 
 #[test]

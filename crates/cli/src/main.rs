@@ -20,6 +20,7 @@ mod recv;
 mod report;
 mod shell;
 mod table;
+mod terminal;
 mod text;
 mod top;
 mod tree;
@@ -60,6 +61,8 @@ Examples:
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
+  java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
+  hprof doctor                    what would work here, and why not?
   hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
@@ -91,6 +94,8 @@ enum Command {
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    AgentPath(attach::AgentPath),
+    Doctor(attach::Doctor),
     List(attach::List),
     Attach(attach::Attach),
     /// Say whether a program is being profiled, since when, and into which file
@@ -124,6 +129,8 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::AgentPath(arguments) => arguments.run(),
+        Command::Doctor(arguments) => arguments.run(),
         Command::List(arguments) => arguments.run(),
         Command::Attach(arguments) => arguments.run(),
         Command::Status(arguments) => arguments.status(),

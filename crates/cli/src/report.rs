@@ -15,6 +15,7 @@ use crate::heap::pages::{self, Html, Links};
 use crate::input::{self, is_standard};
 use crate::output;
 use crate::profile::open;
+use crate::terminal::Watched;
 use data::Run;
 pub use data::Start;
 
@@ -152,8 +153,12 @@ fn write<'a>(
     by_thread: bool,
     start: Start,
 ) -> Result<(), Failure> {
+    let runs: Vec<Run> = match runs.len() > 1 {
+        true => runs.into_iter().map(Run::comparable).collect(),
+        false => runs,
+    };
     let file = output::create(path, inputs)?;
-    let mut out = BufWriter::with_capacity(1 << 16, file);
+    let mut out = BufWriter::with_capacity(1 << 16, Watched::writing(file, path));
     let written = page::write(&mut out, heaps.as_str(), |out| {
         data::write(&runs, by_thread, start, out)
     });

@@ -13,6 +13,9 @@ use hprof_heap::{Excluded, Fill, Memory, Waste};
 use model::with_heap;
 use proptest::prelude::*;
 
+/// The strings of one text, and their arrays.
+type Strings = (Vec<usize>, BTreeSet<usize>);
+
 const CLASSES: [&str; 6] = [
     "java/lang/Class",
     "java/lang/Object",
@@ -193,11 +196,6 @@ struct Truth {
     lists: BTreeMap<(bool, Fill), (u64, u64)>,
 }
 
-/// Bytes and coder.
-type Text = (Vec<u8>, u8);
-/// Strings, and the arrays that they use.
-type SameText = (Vec<usize>, BTreeSet<usize>);
-
 fn size(kind: &Kind) -> u64 {
     let align = |size: usize| size.div_ceil(8) as u64 * 8;
     match kind {
@@ -214,7 +212,8 @@ fn truth(kinds: &[(Kind, bool)]) -> Truth {
     let live: BTreeSet<usize> = roots
         .flat_map(|place| std::iter::once(place).chain(led_to(kinds, place)))
         .collect();
-    let mut strings: BTreeMap<Text, SameText> = BTreeMap::new();
+    // By text: strings, and the arrays that they use.
+    let mut strings: BTreeMap<(Vec<u8>, u8), Strings> = BTreeMap::new();
     let mut in_strings = BTreeSet::new();
     let mut lists = BTreeMap::new();
     let mut seen = BTreeSet::new();

@@ -3,7 +3,6 @@
 pub mod options;
 pub mod pages;
 mod print;
-mod terminal;
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +12,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::input;
+use crate::terminal::Terminal;
 use options::{ObjectId, Reading};
-use terminal::Terminal;
 
 /// Say what a heap dump keeps alive, who keeps it and who allocated it
 ///
