@@ -162,7 +162,16 @@ install_pprof() {
         go install github.com/google/pprof@v0.0.0-20260906184651-6331bc6350fe >&2
 }
 
-# Speedscope, with the schema of its files, and what checks a file by a schema.
+# async-profiler's converter, which reads collapsed stacks.
+converter_jar=jfr-converter-4.5.jar
+install_converter() {
+    [[ -f $tools/$converter_jar ]] && return
+    need_command mvn maven || return 1
+    note "fetching async-profiler's converter into $tools"
+    mvn -q -B -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+        -Dartifact=tools.profiler:jfr-converter:4.5:jar -DoutputDirectory="$tools" >&2 && [[ -f $tools/$converter_jar ]]
+}
+
 # A browser, and what drives it; the browser's own installer of browsers is not needed.
 install_browser() {
     need_command chromium chromium || return 1
@@ -172,6 +181,7 @@ install_browser() {
     npm install --prefix "$tools/playwright" --no-audit --no-fund --silent playwright-core@1.64.1 >&2
 }
 
+# Speedscope, with the schema of its files, and what checks a file by a schema.
 install_speedscope() {
     [[ -d $tools/speedscope/node_modules/speedscope && -d $tools/speedscope/node_modules/ajv ]] && return
     need_command node nodejs && need_command npm npm || return 1

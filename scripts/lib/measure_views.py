@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures how fast profiles are shown, added up and converted, from files that the system has in memory.
 
-    measure_views.py --rounds N --cli HPROF --folder DIRECTORY
+    measure_views.py --rounds N --cli HPROF --folder DIRECTORY [--converter JAR]
 
 Makes a binary profile of 10 M CPU samples in 1 M stacks of 16 to 31 frames, and 1,000 files of 1 MB with the same stacks in
-other orders and under other numbers. Prints, tab-separated: the large file's MB, seconds and peak MB of `hprof top`, the MB/s
-that `hprof export --to pprof` reads, seconds and peak MB of `hprof merge` of all small files, whose sum is compared, seconds
-of `hprof report` of the large file, and seconds until Chromium shows that page.
+other orders and under other numbers; totals and sums are compared. Prints, tab-separated, for each command: what it is, wall
+seconds, CPU seconds, peak MB, and MB/s of input by CPU time. The last row is how long Chromium takes to show the report.
+With the jar of async-profiler's converter, it and `hprof` make a flame graph of the same stacks.
 Medians of the rounds.
 """
 
@@ -72,14 +72,14 @@ def write(path: pathlib.Path, all_stacks: list, counts: list, first_trace: int, 
         file.write(record(0x0D, struct.pack(">II", sum(counts), len(rows)) + b"".join(rows)))
 
 
-def run(command: list) -> tuple[float, float]:
-    """Seconds and peak MB."""
+def run(command: list) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds and peak MB."""
     start = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{command[:3]} failed")
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def total(cli: str, file: pathlib.Path) -> int:
@@ -87,9 +87,10 @@ def total(cli: str, file: pathlib.Path) -> int:
     return json.loads(output.stdout)["total"]
 
 
-def medians(rounds: int, command: list) -> tuple[float, float]:
-    times = [run(command) for _ in range(rounds)]
-    return statistics.median(seconds for seconds, _ in times), statistics.median(peak for _, peak in times)
+def measure(what: str, rounds: int, megabytes: float, command: list) -> None:
+    runs = [run(command) for _ in range(rounds)]
+    wall, cpu, peak = (statistics.median(column) for column in zip(*runs))
+    print(f"{what}\t{wall:.3g}\t{cpu:.3g}\t{peak:.0f}\t{megabytes / cpu:.0f}", flush=True)
 
 
 def opening(page: pathlib.Path, rounds: int) -> str:
@@ -106,22 +107,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("rounds", "cli", "folder"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--converter")
     options = parser.parse_args()
-    rounds = int(options.rounds)
+    rounds, cli = int(options.rounds), options.cli
     folder = pathlib.Path(options.folder) / "views"
     folder.mkdir()
     large = folder / "large.hprof"
     write(large, stacks(STACKS), [SAMPLES // STACKS] * STACKS, 300_001, 500_000)
-    if total(options.cli, large) != SAMPLES:
+    if total(cli, large) != SAMPLES:
         raise SystemExit("hprof top: a wrong total")
     megabytes = large.stat().st_size / 1e6
-    top_seconds, top_peak = medians(rounds, [options.cli, "top", large])
-    pprof_seconds, _ = medians(rounds, [options.cli, "export", "--to", "pprof", "-o", folder / "x.pb.gz", large])
-    page = folder / "report.html"
-    report_seconds, _ = medians(rounds, [options.cli, "report", "-o", page, large])
-    open_seconds = opening(page, rounds)
-    page.unlink()
-    large.unlink()
+    measure("`top`", rounds, megabytes, [cli, "top", large])
+    for form in ("pprof", "collapsed", "speedscope", "firefox"):
+        command = [cli, "export", "--to", form, "-o", folder / form, large]
+        measure(f"`export --to {form}`", rounds, megabytes, command)
+    page = folder / "page.html"
+    measure("`flame -o x.html`", rounds, megabytes, [cli, "flame", "-o", page, large])
+    if options.converter:
+        stacks_file = folder / "large.collapsed"
+        (folder / "collapsed").rename(stacks_file)
+        size = stacks_file.stat().st_size / 1e6
+        command = ["java", "-jar", options.converter, stacks_file, page]
+        measure("async-profiler's converter, collapsed stacks to HTML", rounds, size, command)
+    measure("`report`", rounds, megabytes, [cli, "report", "-o", page, large])
+    seconds = opening(page, rounds)
+    shutil.rmtree(folder)
+    folder.mkdir()
     numbers = random.Random(2)
     few = list(stacks(SMALL_STACKS))
     files = []
@@ -131,14 +142,14 @@ def main() -> None:
         files.append(folder / f"{number}.hprof")
         write(files[-1], few, [number + 1] * SMALL_STACKS, 300_001 + number, 500_000 + 7 * number)
     inputs = [files[number % len(files)] for number in range(SMALL_FILES)]
+    megabytes = sum(file.stat().st_size for file in inputs) / 1e6
     merged = folder / "sum.hprof"
-    merge_seconds, merge_peak = medians(rounds, [options.cli, "merge", "-o", merged, *inputs])
+    measure("`merge` of 1,000 files", rounds, megabytes, [cli, "merge", "-o", merged, *inputs])
     expected = SMALL_FILES // len(files) * SMALL_STACKS * sum(range(1, len(files) + 1))
-    if total(options.cli, merged) != expected:
+    if total(cli, merged) != expected:
         raise SystemExit("hprof merge: a wrong sum")
     shutil.rmtree(folder)
-    figures = [megabytes, top_seconds, top_peak, megabytes / pprof_seconds, merge_seconds, merge_peak, report_seconds]
-    print("\t".join([*(f"{figure:.4g}" for figure in figures), open_seconds]))
+    print(f"Chromium shows the report\t{seconds}\t-\t-\t-")
 
 
 if __name__ == "__main__":

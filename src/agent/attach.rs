@@ -73,7 +73,7 @@ pub fn attach(vm: Vm, text: &str) -> bool {
         });
     match &outcome {
         _ if replied => {}
-        Ok(Told::Answer(text)) => console::line(format_args!("{text}")),
+        Ok(Told::Answer(text)) => console::lines(text),
         Ok(Told::Done(_)) => {}
         Err(refused) => console::line(format_args!("{refused}")),
     }
@@ -124,6 +124,22 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, R
     };
     session::stop(jni);
     Err(refused)
+}
+
+/// `timeout=`: ends the profile, unless somebody has done so, which `is_running` tells.
+pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
+    let _commanding = COMMANDING.lock();
+    if !is_running() {
+        return;
+    }
+    match stop(jni) {
+        Ok(Told::Answer(text) | Told::Done(text)) => {
+            console::line(format_args!("time is up: {text}"));
+        }
+        // The program has ended just before.
+        Err(Refused::NotRunning) => {}
+        Err(refused) => console::line(format_args!("time is up: {refused}")),
+    }
 }
 
 fn stop(jni: Jni<'_>) -> Result<Told, Refused> {

@@ -66,6 +66,9 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
     let path = path.unwrap_or(Path::new(&options.file));
     let sink = create(path, options.force)?;
     let file = sink.path().to_owned();
+    if options.rotate.is_some() && !sink.is_plain() {
+        return Err(cannot(&file, FileError::NotPlain));
+    }
     let is_compressed = options
         .compress
         .unwrap_or_else(|| file.extension().is_some_and(|suffix| suffix == "gz"));
@@ -93,7 +96,7 @@ fn create(path: &Path, force: bool) -> Result<FileSink, StartError> {
         Err(error) if error.is_in_use() || !force && error.exists_already() => error,
         Err(error) => return Err(cannot(path, error)),
     };
-    let other = options::with_pid(path, std::process::id());
+    let other = options::with_number(path, std::process::id());
     if force {
         let (path, other) = (path.display(), other.display());
         console::line(format_args!("{path}: {taken}; this one goes to {other}"));

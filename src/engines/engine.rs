@@ -48,7 +48,7 @@ pub struct Report<'a> {
     pub journal: &'a Journal,
     /// When it is made.
     pub moment: Moment,
-    /// What becomes of costs of the CPU and of monitors. Sites are for the whole run.
+    /// What becomes of costs of the CPU and of monitors. Sites are for all of the output.
     pub totals: Totals,
     /// Knows the threads that the records name.
     pub threads: &'a dyn ThreadSerials,
@@ -65,6 +65,15 @@ pub enum Totals {
     Kept,
     /// Counting starts anew.
     Reset,
+    /// As above, and of what was allocated too: the output ends here, and what comes goes to another.
+    Ended,
+}
+
+impl Totals {
+    /// Whether costs of the CPU and of monitors are counted anew.
+    pub fn start_anew(self) -> bool {
+        self != Totals::Kept
+    }
 }
 
 /// When a dump is made.

@@ -36,9 +36,12 @@ impl AgentThreads {
         };
         let thread = jni.new_thread(name).ok_or(out_of_memory)?;
         // Known before it runs: its ThreadStart event comes first.
-        self.threads
-            .lock()
-            .push(GlobalRef::new(jni, thread.object()).ok_or(out_of_memory)?);
+        let known = GlobalRef::new(jni, thread.object()).ok_or(out_of_memory)?;
+        {
+            let mut threads = self.threads.lock();
+            threads.retain(|own| !env.has_ended(own.object()));
+            threads.push(known);
+        }
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body);
         // SAFETY: `start` takes the box back, once: the VM calls it exactly when it answers success.
@@ -67,12 +70,19 @@ impl AgentThreads {
             .any(|own| jni.is_same(own.object(), thread))
     }
 
-    /// Whether all have ended, or do so within that time. A thread that is about to end still shows in thread lists.
-    pub fn have_ended_within(&self, env: Env, patience: Duration) -> bool {
+    /// Whether all have ended but the current one, or do so within that time. A thread that is about to end still shows in
+    /// thread lists.
+    pub fn have_ended_within(&self, env: Env, jni: Option<Jni<'_>>, patience: Duration) -> bool {
         let end = Instant::now() + patience;
+        let current = jni.and_then(|jni| Some((jni, env.current_thread(jni).ok()??)));
+        let is_current = |own: Object<'_>| {
+            let current = current.as_ref();
+            current.is_some_and(|(jni, current)| jni.is_same(current.object(), own))
+        };
         let is_alive = || {
             let threads = self.threads.lock();
-            threads.iter().any(|own| env.is_alive(own.object()))
+            let mut own = threads.iter().map(GlobalRef::object);
+            own.any(|own| env.is_alive(own) && !is_current(own))
         };
         while is_alive() {
             if Instant::now() >= end {

@@ -44,6 +44,8 @@ pub enum Capability {
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
+    /// For [`super::Event::MethodCompiled`] and [`Env::tell_of_compiled_methods`].
+    CompiledMethods,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
@@ -71,6 +73,18 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Method(sys::jmethodID);
+
+impl Method {
+    /// A method by its id in the VM.
+    pub(super) fn from_raw(id: sys::jmethodID) -> Self {
+        Self(id)
+    }
+
+    /// The id as a number.
+    pub(super) fn address(self) -> usize {
+        self.0.addr()
+    }
+}
 
 // SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
 unsafe impl Send for Method {}
@@ -268,10 +282,19 @@ impl Env {
 
     /// Whether the thread has started and not ended; one that cannot be asked counts as ended.
     pub(super) fn is_alive(self, thread: Object<'_>) -> bool {
+        self.has_state(thread, sys::JVMTI_THREAD_STATE_ALIVE)
+    }
+
+    /// Whether the thread has started and ended; one that cannot be asked counts as not ended.
+    pub(super) fn has_ended(self, thread: Object<'_>) -> bool {
+        self.has_state(thread, sys::JVMTI_THREAD_STATE_TERMINATED)
+    }
+
+    fn has_state(self, thread: Object<'_>, wanted: u32) -> bool {
         let mut state = 0;
         // SAFETY: `state` is where the answer goes.
         let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
-        answer.is_ok() && state & sys::JVMTI_THREAD_STATE_ALIVE as sys::jint != 0
+        answer.is_ok() && state & wanted as sys::jint != 0
     }
 
     /// A method's name and signature.
@@ -292,6 +315,14 @@ impl Env {
             name: self.text(name),
             signature: self.text(signature),
         })
+    }
+
+    /// Whether the method's class was redefined since, and the method with it; one that cannot be asked is not.
+    pub fn is_obsolete(self, method: Method) -> bool {
+        let mut is_obsolete = false;
+        // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
+        let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
+        answer.is_ok() && is_obsolete
     }
 
     /// The class that declares the method.
@@ -408,6 +439,9 @@ impl Env {
                     wanted.set_can_get_current_contended_monitor(1);
                 }
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
+                Capability::CompiledMethods => {
+                    wanted.set_can_generate_compiled_method_load_events(1);
+                }
             }
         }
         self.add_capabilities(&wanted)

@@ -76,8 +76,8 @@ impl Surroundings {
     }
 }
 
-/// The name for `force=n` where the file exists: `java.hprof.txt` becomes `java.hprof.4711.txt`.
-pub fn with_pid(path: &Path, pid: u32) -> PathBuf {
+/// Another name, for a file whose own is taken: `java.hprof.txt` becomes `java.hprof.4711.txt`.
+pub fn with_number(path: &Path, number: u32) -> PathBuf {
     let mut name = path.to_owned();
     let mut suffix = String::new();
     for known in ["gz", "txt"] {
@@ -87,7 +87,7 @@ pub fn with_pid(path: &Path, pid: u32) -> PathBuf {
         }
     }
     let mut name = name.into_os_string();
-    name.push(format!(".{pid}{suffix}"));
+    name.push(format!(".{number}{suffix}"));
     name.into()
 }
 
@@ -133,21 +133,21 @@ mod tests {
     }
 
     #[test]
-    fn the_pid_goes_before_the_suffix_of_a_text_file() {
+    fn the_number_goes_before_the_suffix_of_a_text_file() {
         assert_eq!(
-            with_pid(Path::new("d/java.hprof.txt"), 7),
+            with_number(Path::new("d/java.hprof.txt"), 7),
             Path::new("d/java.hprof.7.txt")
         );
         assert_eq!(
-            with_pid(Path::new("d.txt/java.hprof"), 7),
+            with_number(Path::new("d.txt/java.hprof"), 7),
             Path::new("d.txt/java.hprof.7")
         );
         assert_eq!(
-            with_pid(Path::new("java.hprof.txt.gz"), 7),
+            with_number(Path::new("java.hprof.txt.gz"), 7),
             Path::new("java.hprof.7.txt.gz")
         );
         assert_eq!(
-            with_pid(Path::new("a.hprof.gz"), 7),
+            with_number(Path::new("a.hprof.gz"), 7),
             Path::new("a.hprof.7.gz")
         );
     }

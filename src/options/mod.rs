@@ -1,19 +1,21 @@
 //! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
 //!
-//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in; `file_name` turns `file=`
-//! into a path; `command` takes apart what is asked of a VM that runs.
+//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in;
+//! `values` reads times and sizes; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
+//! runs.
 
 mod address;
 mod command;
 mod file_name;
 mod settings;
 mod table;
+mod values;
 
 use std::time::Duration;
 
 pub use address::Address;
 pub use command::{Command, Verb, command, none};
-pub use file_name::{Surroundings, with_pid};
+pub use file_name::{Surroundings, with_number};
 pub use table::help;
 
 /// `depth=`: CONTROL SETTINGS has 16 bits for it.
@@ -38,6 +40,10 @@ pub struct Options {
     pub depth: Depth,
     /// `interval=`: the CPU time between two samples of a thread.
     pub interval: Duration,
+    /// `engine=`: how CPU samples are taken.
+    pub engine: SampleEngine,
+    /// `vmthreads=`: whether the VM's own threads have CPU samples.
+    pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
     /// `sort=`: what sites are ordered by.
@@ -50,6 +56,8 @@ pub struct Options {
     pub dump_on_exit: bool,
     /// `verbose=`: whether stderr says what is dumped.
     pub verbose: bool,
+    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks were taken, too.
+    pub details: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
@@ -58,6 +66,8 @@ pub struct Options {
     pub sample: Option<u32>,
     /// `dumper=`: how the heap is dumped.
     pub dumper: Dumper,
+    /// `stacks=`: how the stacks of allocations and of contended monitors are taken.
+    pub stacks: StackSource,
     /// `primfields=`: whether a heap dump has the values of primitive fields.
     pub primitive_fields: bool,
     /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
@@ -74,6 +84,12 @@ pub struct Options {
     pub include: Vec<String>,
     /// `exclude=`: patterns of classes that it does not.
     pub exclude: Vec<String>,
+    /// `rotate=`: when the profile goes on in another file.
+    pub rotate: Option<Rotate>,
+    /// `keep=`: how many files of a profile there are at the most.
+    pub keep: Option<u32>,
+    /// `timeout=`: after which time the profile ends.
+    pub timeout: Option<Duration>,
     /// Options that were accepted and do nothing.
     pub without_effect: Vec<&'static str>,
 }
@@ -106,16 +122,20 @@ impl Default for Options {
             force: true,
             depth: 4,
             interval: Duration::from_millis(10),
+            engine: SampleEngine::Auto,
+            vm_threads: false,
             cutoff: 0.0001,
             sort: Sort::Live,
             line_numbers: true,
             threads: false,
             dump_on_exit: true,
             verbose: true,
+            details: false,
             check_file: false,
             collect: true,
             sample: None,
             dumper: Dumper::Auto,
+            stacks: StackSource::Auto,
             primitive_fields: true,
             primitive_arrays: true,
             net: None,
@@ -124,6 +144,9 @@ impl Default for Options {
             clock: Clock::Cpu,
             include: Vec::new(),
             exclude: Vec::new(),
+            rotate: None,
+            keep: None,
+            timeout: None,
             without_effect: Vec::new(),
         }
     }
@@ -197,6 +220,17 @@ pub enum Dumper {
     Jvmti,
 }
 
+/// `stacks=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackSource {
+    /// `stacks=auto`: the agent walks over stacks where it can, and checks one in a thousand.
+    Auto,
+    /// `stacks=verify`: as `auto`, and all are checked.
+    Verify,
+    /// `stacks=jvmti`: the VM is asked each time.
+    Jvmti,
+}
+
 /// `cpu=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
@@ -208,6 +242,17 @@ pub enum Cpu {
     Old,
 }
 
+/// `engine=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleEngine {
+    /// `engine=auto`: the asynchronous one where it works.
+    Auto,
+    /// `engine=async`: a timer on each thread's CPU clock.
+    Async,
+    /// `engine=jvmti`: what every VM has.
+    Jvmti,
+}
+
 /// `clock=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
@@ -215,6 +260,15 @@ pub enum Clock {
     Cpu,
     /// `clock=wall`.
     Wall,
+}
+
+/// `rotate=`: the length of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotate {
+    /// In time.
+    Every(Duration),
+    /// In bytes of records, before they are compressed.
+    Bytes(u64),
 }
 
 /// `format=`.
@@ -232,7 +286,7 @@ pub enum Request {
     /// Print the usage and end.
     Help,
     /// Measure.
-    Profile(Options),
+    Profile(Box<Options>),
 }
 
 /// An option that cannot be taken. One line, naming the option, its value and what is allowed.
@@ -289,6 +343,16 @@ pub enum OptionError {
         /// The file.
         file: String,
     },
+    /// An option that says something of another, which is missing.
+    #[error("option {name}={value}: needs {other}=")]
+    Without {
+        /// The option.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// The other option.
+        other: &'static str,
+    },
     /// `%{NAME}` in a file name, and no such variable.
     #[error("option file={file}: the environment has no variable {variable}")]
     NoVariable {
@@ -325,7 +389,9 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             .ok_or_else(|| OptionError::Unknown(option.to_owned()))?
             .apply(&mut settings, value)?;
     }
-    settings.finish().map(Request::Profile)
+    settings
+        .finish()
+        .map(|options| Request::Profile(Box::new(options)))
 }
 
 #[cfg(test)]

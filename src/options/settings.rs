@@ -1,6 +1,6 @@
 //! The options as they are read, one after the other.
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::{Cpu, Format, Heap, OptionError, Options, SampleEngine};
 
 /// What the rows fill in.
 #[derive(Default)]
@@ -36,6 +36,13 @@ impl Settings {
         if !matches!(self.options.cpu, Some(Cpu::Times | Cpu::Old)) {
             self.note_unused_classes();
         }
+        let samples = self.options.cpu == Some(Cpu::Samples);
+        if self.options.engine != SampleEngine::Auto && !samples {
+            self.note("engine");
+        }
+        if self.options.vm_threads && (!samples || self.options.engine == SampleEngine::Jvmti) {
+            self.note("vmthreads");
+        }
         if let Some(with) = self
             .options
             .text_only()
@@ -48,6 +55,16 @@ impl Settings {
                 net: net.to_string(),
                 file: file.clone(),
             });
+        }
+        if let (Some(keep), None) = (self.options.keep, self.options.rotate) {
+            return Err(OptionError::Without {
+                name: "keep",
+                value: keep.to_string(),
+                other: "rotate",
+            });
+        }
+        if self.options.net.is_some() && self.options.keep.is_some() {
+            self.note("keep");
         }
         if self.options.net.is_some() && self.options.check_file {
             self.note("logflags");

@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort};
+use super::values::{ROTATE, TIME, bytes, patterns, rotate, switch, time};
+use super::{
+    Address, Clock, Cpu, Dumper, Format, Heap, OptionError, SampleEngine, Sort, StackSource,
+};
 
 /// One option.
 pub(super) struct Row {
@@ -170,6 +173,30 @@ const ROWS: &[Row] = &[
         }),
     },
     Row {
+        name: "engine",
+        values: "auto|async|jvmti",
+        allowed: None,
+        default: "auto",
+        description: "how CPU samples are taken",
+        setter: Setter::Value(|settings, value| {
+            settings.options.engine = match value {
+                "auto" => SampleEngine::Auto,
+                "async" => SampleEngine::Async,
+                "jvmti" => SampleEngine::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "vmthreads",
+        values: "y|n",
+        allowed: None,
+        default: "n",
+        description: "CPU samples of the VM's own threads",
+        setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
+    },
+    Row {
         name: "cutoff",
         values: "<value>",
         allowed: Some("a number from 0 to 1"),
@@ -295,12 +322,51 @@ const ROWS: &[Row] = &[
         setter: Setter::Switch(|settings, on| settings.options.force = on),
     },
     Row {
+        name: "rotate",
+        values: "<time>|<size>",
+        allowed: Some(ROTATE),
+        default: "one file",
+        description: "begin another file so often",
+        setter: Setter::Value(|settings, value| {
+            settings.options.rotate = Some(rotate(value).ok_or(Refusal::NotAllowed)?);
+            Ok(())
+        }),
+    },
+    Row {
+        name: "keep",
+        values: "<files>",
+        allowed: Some("a whole number of files from 1 to 1000000"),
+        default: "all",
+        description: "with rotate=: remove older files",
+        setter: Setter::Value(|settings, value| match value.parse::<u32>() {
+            Ok(files @ 1..=1_000_000) => {
+                settings.options.keep = Some(files);
+                Ok(())
+            }
+            _ => Err(Refusal::NotAllowed),
+        }),
+    },
+    Row {
+        name: "timeout",
+        values: "<time>",
+        allowed: Some(TIME),
+        default: "none",
+        description: "end the profile, not the program",
+        setter: Setter::Value(|settings, value| {
+            settings.options.timeout = Some(time(value).ok_or(Refusal::NotAllowed)?);
+            Ok(())
+        }),
+    },
+    Row {
         name: "verbose",
         values: "y|n",
         allowed: None,
         default: "y",
         description: "say on stderr what is dumped",
-        setter: Setter::Switch(|settings, on| settings.options.verbose = on),
+        setter: Setter::Switch(|settings, on| {
+            settings.options.verbose = on;
+            settings.options.details = on;
+        }),
     },
     Row {
         name: "gc_okay",
@@ -337,6 +403,22 @@ const ROWS: &[Row] = &[
                 "auto" => Dumper::Auto,
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
+                _ => return Err(Refusal::NotAllowed),
+            };
+            Ok(())
+        }),
+    },
+    Row {
+        name: "stacks",
+        values: "auto|jvmti",
+        allowed: Some("auto|jvmti|verify"),
+        default: "auto",
+        description: "how the stacks of events are taken",
+        setter: Setter::Value(|settings, value| {
+            settings.options.stacks = match value {
+                "auto" => StackSource::Auto,
+                "jvmti" => StackSource::Jvmti,
+                "verify" => StackSource::Verify,
                 _ => return Err(Refusal::NotAllowed),
             };
             Ok(())
@@ -397,13 +479,17 @@ impl Row {
             });
         };
         let answer = match &self.setter {
-            Setter::Switch(set) => switch(value).map(|on| set(settings, on)),
+            Setter::Switch(set) => switch(value)
+                .map(|on| set(settings, on))
+                .ok_or(Refusal::NotAllowed),
             Setter::Value(set) => set(settings, value),
             Setter::WithoutEffect => {
                 settings.note(self.name);
                 Ok(())
             }
-            Setter::SwitchWithoutEffect => switch(value).map(|_| settings.note(self.name)),
+            Setter::SwitchWithoutEffect => switch(value)
+                .map(|_| settings.note(self.name))
+                .ok_or(Refusal::NotAllowed),
         };
         let value = value.to_owned();
         answer.map_err(|refusal| match refusal {
@@ -417,40 +503,6 @@ impl Row {
                 value,
             },
         })
-    }
-}
-
-/// `512k` as 524288.
-fn bytes(value: &str) -> Option<u32> {
-    let (digits, unit) = match value.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1 << 10),
-        None => match value.strip_suffix(['m', 'M']) {
-            Some(digits) => (digits, 1 << 20),
-            None => (value, 1),
-        },
-    };
-    let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
-    // The VM takes a number of 31 bits.
-    (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
-}
-
-/// Names as in Java source, with `*` for any characters. A `|` does as well as the `:`.
-fn patterns(value: &str) -> Option<Vec<String>> {
-    let patterns = value.split([':', '|']);
-    let is_name = |pattern: &str| {
-        !pattern.is_empty()
-            && !pattern.contains(|c: char| c.is_whitespace() || "/;[]()".contains(c))
-    };
-    patterns
-        .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
-        .collect()
-}
-
-fn switch(value: &str) -> Result<bool, Refusal> {
-    match value {
-        "y" => Ok(true),
-        "n" => Ok(false),
-        _ => Err(Refusal::NotAllowed),
     }
 }
 
@@ -491,6 +543,8 @@ Example: every call of the methods of two packages, counted and timed
   java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
+Example: a file for every ten minutes, the last day of them
+  java -agentpath:/path/to/libhprof.so=cpu=samples,rotate=10m,keep=144 Main
 Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
   java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
 ",

@@ -36,6 +36,11 @@ impl FileSink {
         }
     }
 
+    /// Whether it is a plain file that nobody else writes to.
+    pub fn is_plain(&self) -> bool {
+        self.written.is_some()
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
@@ -12,8 +11,9 @@ use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
     ObjectId as FormatObjectId, Record, StringId as FormatStringId,
 };
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 
+use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::serials;
 use super::{Records, Writer};
 use crate::names::Tables;
@@ -29,21 +29,22 @@ use crate::names::trace::TraceId;
 /// While a heap dump is written its records stand together: what happens meanwhile is held back, so that threads which
 /// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
 ///
-/// Lock order: `held`, then `written`, then the writer's records, then the tables' locks.
+/// It goes on in another output when it is told to: what was written stands there again before what names it.
+///
+/// Lock order: `held`, then `written`, then `writer`, then the writer's records, then the tables' locks.
 pub struct Journal {
     tables: Arc<Tables>,
-    writer: Writer,
+    settings: ControlSettings,
+    writer: RwLock<Arc<Writer>>,
     /// `None` unless a heap dump is being written.
     held: Mutex<Option<Vec<DeferredRecord>>>,
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
-    starting: Mutex<Starting>,
+    /// The innermost lock.
+    threads: Mutex<AnnouncedThreads>,
     written: Mutex<Written>,
 }
-
-/// Threads that have started and are not written yet. Its lock is the innermost.
-type Starting = HashMap<ThreadSerial, ThreadNames, FixedState>;
 
 /// Writes what happened.
 type DeferredRecord = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
@@ -60,17 +61,8 @@ pub struct ControlSettings {
     pub cpu_samples: bool,
     /// `depth=`.
     pub depth: u16,
-}
-
-/// What START THREAD says of a thread.
-#[derive(Default)]
-pub struct ThreadNames {
-    /// Its name.
-    pub name: String,
-    /// Its group's name.
-    pub group: String,
-    /// The name of the group above that one.
-    pub parent_group: String,
+    /// The threads that the next output will have to name.
+    pub kept_threads: KeptThreads,
 }
 
 #[derive(Default)]
@@ -92,28 +84,36 @@ impl Journal {
     pub fn start(tables: Arc<Tables>, writer: Writer, settings: ControlSettings) -> Self {
         let journal = Self {
             tables,
-            writer,
+            settings,
+            writer: RwLock::new(Arc::new(writer)),
             held: Mutex::new(None),
             released: Condvar::new(),
             segments: AtomicU64::new(0),
-            starting: Mutex::default(),
+            threads: Mutex::new(AnnouncedThreads::new(settings.kept_threads)),
             written: Mutex::default(),
         };
-        journal.entry(|entry| {
-            let allocations = u32::from(settings.allocations) * CONTROL_ALLOC_TRACES;
-            let samples = u32::from(settings.cpu_samples) * CONTROL_CPU_SAMPLING;
-            entry.records.write(&Record::ControlSettings {
-                flags: allocations | samples,
-                depth: settings.depth,
-            });
-            entry.trace(TraceId::EMPTY);
-        });
+        journal.entry(|entry| entry.head(settings));
         journal
+    }
+
+    /// Goes on in another output, after `note` in the one before, which is answered: it is to be closed. Nothing stands in
+    /// neither of them. Not within a heap dump.
+    pub fn turn(&self, writer: Writer, note: &str) -> Arc<Writer> {
+        let mut written = self.written.lock();
+        self.entry_of(&mut written, |entry| entry.note(note));
+        *written = Written::default();
+        let alive = self.threads.lock().begin_anew();
+        let before = std::mem::replace(&mut *self.writer.write(), Arc::new(writer));
+        self.entry_of(&mut written, |entry| {
+            entry.head(self.settings);
+            alive.into_iter().for_each(|serial| entry.thread(serial));
+        });
+        before
     }
 
     /// A thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
-        self.starting.lock().insert(serial, names);
+        self.threads.lock().started(serial, names);
         self.happened(move |entry| entry.thread(serial));
     }
 
@@ -121,9 +121,8 @@ impl Journal {
     pub fn thread_ended(&self, serial: ThreadSerial) {
         self.happened(move |entry| {
             entry.tables.threads.ended(serial);
-            entry.records.write(&Record::EndThread {
-                serial: serials::thread(serial),
-            })
+            entry.threads.lock().ended(serial);
+            entry.end_thread(serial);
         });
     }
 
@@ -160,8 +159,9 @@ impl Journal {
 
     /// Waits until everything so far is written; `false` if not all could be.
     pub fn drain(&self) -> bool {
-        self.writer.drain();
-        self.writer.is_sound()
+        let writer = self.writer();
+        writer.drain();
+        writer.is_sound()
     }
 
     /// Holds back what happens until the answer is dropped.
@@ -172,38 +172,56 @@ impl Journal {
 
     /// Writes records that stand together.
     pub fn entry<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
-        let mut written = self.written.lock();
-        let mut records = self.writer.records();
+        self.entry_of(&mut self.written.lock(), write)
+    }
+
+    fn entry_of<T>(&self, written: &mut Written, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
+        let writer = self.writer();
+        let mut records = writer.records();
         write(&mut Entry {
             tables: &self.tables,
-            starting: &self.starting,
-            written: &mut written,
+            threads: &self.threads,
+            written,
             records: &mut records,
         })
     }
 
-    /// Tells how long the profile took, in the file. A heap dump that never came to its end has the file to itself.
-    pub fn ended_after(&self, length: Duration) {
+    fn writer(&self) -> Arc<Writer> {
+        self.writer.read().clone()
+    }
+
+    /// Writes the last line of the file. A heap dump that never came to its end has the file to itself.
+    pub fn ended(&self, note: &str) {
         if self.held.lock().is_none() {
-            let note = format!("end of the profile, after {:.3} s", length.as_secs_f64());
-            self.entry(|entry| entry.note(&note));
+            self.entry(|entry| entry.note(note));
         }
     }
 
     /// The program is ending: nobody who takes the profile is waited for as long as before.
     pub fn hurry(&self) {
-        self.writer.hurry();
+        self.writer().hurry();
     }
 
     /// Sends what is in the buffer on its way to the file.
     pub fn flush(&self) {
-        self.writer.records().flush();
+        self.writer().records().flush();
+    }
+
+    /// Whether everything so far could be written.
+    pub fn is_sound(&self) -> bool {
+        self.writer().is_sound()
+    }
+
+    /// Bytes that the output has, before they are compressed.
+    pub fn bytes(&self) -> u64 {
+        self.writer().bytes()
     }
 
     /// Writes everything out and closes the file; `false` if some of it could not be written.
     pub fn close(&self) -> bool {
-        self.writer.close();
-        self.writer.is_sound()
+        let writer = self.writer();
+        writer.close();
+        writer.is_sound()
     }
 }
 
@@ -226,11 +244,22 @@ pub struct Entry<'a> {
     pub tables: &'a Tables,
     /// The encoder's side of the output.
     pub records: &'a mut Records,
-    starting: &'a Mutex<Starting>,
+    threads: &'a Mutex<AnnouncedThreads>,
     written: &'a mut Written,
 }
 
 impl Entry<'_> {
+    /// What every output starts with.
+    fn head(&mut self, settings: ControlSettings) {
+        let allocations = u32::from(settings.allocations) * CONTROL_ALLOC_TRACES;
+        let samples = u32::from(settings.cpu_samples) * CONTROL_CPU_SAMPLING;
+        self.records.write(&Record::ControlSettings {
+            flags: allocations | samples,
+            depth: settings.depth,
+        });
+        self.trace(TraceId::EMPTY);
+    }
+
     /// A trace, preceded by its thread and its frames.
     pub fn trace(&mut self, id: TraceId) {
         if !is_new(&mut self.written.traces, id.index()) {
@@ -331,16 +360,26 @@ impl Entry<'_> {
     /// A thread that has started, unless it is written already. Within a heap dump, which holds back its beginning, it stands
     /// before the first trace that names it.
     fn thread(&mut self, serial: ThreadSerial) {
-        let starting = self.starting.lock().remove(&serial);
-        if let Some(names) = starting {
-            let object = self.thread_started(serial, &names);
-            self.tables.threads.announced(serial, object);
+        let Some(thread) = self.threads.lock().take(serial) else {
+            return;
+        };
+        let object = thread.object.unwrap_or_else(|| self.tables.objects.add());
+        self.start_thread(serial, object, &thread.names);
+        match thread.has_ended {
+            true => self.end_thread(serial),
+            false => self.tables.threads.announced(serial, object),
         }
+        self.threads.lock().wrote(serial, thread, object);
     }
 
     /// A thread, preceded by its names. Answers the id of its object.
     pub fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) -> ObjectId {
         let object = self.tables.objects.add();
+        self.start_thread(serial, object, names);
+        object
+    }
+
+    fn start_thread(&mut self, serial: ThreadSerial, object: ObjectId, names: &ThreadNames) {
         let name = self.thread_name(&names.name);
         let group = self.interned(&names.group);
         let parent_group = self.interned(&names.parent_group);
@@ -352,7 +391,12 @@ impl Entry<'_> {
             group,
             parent_group,
         });
-        object
+    }
+
+    fn end_thread(&mut self, serial: ThreadSerial) {
+        self.records.write(&Record::EndThread {
+            serial: serials::thread(serial),
+        });
     }
 
     fn unloaded(&mut self, id: ClassId) {
@@ -444,6 +488,7 @@ pub(crate) mod tests {
             allocations: false,
             cpu_samples: false,
             depth: 4,
+            kept_threads: KeptThreads::Alive,
         };
         let journal = Journal::start(Arc::default(), writer, settings);
         write(&journal);

@@ -1,5 +1,6 @@
 //! The output: records in the order in which they must stand, encoded, and written by a thread of their own.
 
+mod announced;
 mod file;
 mod gzip;
 mod journal;
@@ -10,9 +11,10 @@ mod socket;
 mod traces;
 mod writer;
 
+pub use announced::{KeptThreads, ThreadNames};
 pub use file::FileSink;
 pub use gzip::GzipSink;
-pub use journal::{ControlSettings, Entry, Journal, ThreadNames};
+pub use journal::{ControlSettings, Entry, Journal};
 pub use open::FileError;
 pub use sink::Sink;
 pub use socket::SocketSink;

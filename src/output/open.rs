@@ -38,6 +38,9 @@ pub enum FileError {
     /// A disk, say.
     #[error("it is neither a file nor a pipe nor a terminal")]
     Kind,
+    /// A pipe, say, where one file is to follow the other.
+    #[error("it is no plain file, which rotate= needs")]
+    NotPlain,
     /// Its records would be lost.
     #[error("another profile is being written into it")]
     InUse,

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,7 @@ pub struct Writer {
     records: Arc<Mutex<Records>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     is_ending: Arc<AtomicBool>,
+    bytes: Arc<AtomicU64>,
 }
 
 /// Takes records, in the order in which they are to stand in the file.
@@ -71,6 +72,8 @@ impl Writer {
         let to_flush = records.clone();
         let is_ending = Arc::new(AtomicBool::new(false));
         let for_the_sink = is_ending.clone();
+        let bytes = Arc::new(AtomicU64::new(0));
+        let written = bytes.clone();
         let thread = thread::Builder::new()
             .name("HPROF writer".to_owned())
             .spawn(move || {
@@ -82,6 +85,7 @@ impl Writer {
                     failed,
                     to_flush,
                     is_ending: for_the_sink,
+                    written,
                 }
                 .run()
             })?;
@@ -89,6 +93,7 @@ impl Writer {
             records,
             thread: Mutex::new(Some(thread)),
             is_ending,
+            bytes,
         })
     }
 
@@ -124,6 +129,11 @@ impl Writer {
             records.flow.clone()
         };
         flow.wait_until_empty();
+    }
+
+    /// How much has been written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Whether everything so far could be written.
@@ -231,6 +241,7 @@ struct Drain {
     failed: Arc<AtomicBool>,
     to_flush: Arc<Mutex<Records>>,
     is_ending: Arc<AtomicBool>,
+    written: Arc<AtomicU64>,
 }
 
 impl Drop for Drain {
@@ -277,8 +288,12 @@ impl Drain {
         if piece.is_empty() || self.failed.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = self.sink.write(piece, &self.is_ending) {
-            self.fail(&error);
+        match self.sink.write(piece, &self.is_ending) {
+            Ok(()) => {
+                let length = piece.len() as u64;
+                self.written.fetch_add(length, Ordering::Relaxed);
+            }
+            Err(error) => self.fail(&error),
         }
     }
 

@@ -190,6 +190,7 @@ impl Session {
             cutoff: f64::from(cutoff),
             by_allocation: flags & COMMAND_SITES_BY_ALLOCATION != 0,
             incremental: flags & COMMAND_SITES_INCREMENTAL != 0,
+            is_last: false,
         };
         let Some(tracker) = &self.engines.allocations else {
             allocations::report_no_sites(&self.journal, request);

@@ -80,7 +80,7 @@ pub(super) fn begin(
     let new = VmHold { env, agent_threads };
     if let Err(error) = new.env.receive_events(receiver) {
         if let Some(closed) = GATE.close(PATIENCE) {
-            new.give_back(closed);
+            new.give_back(None, closed);
         }
         return Err(error.into());
     }
@@ -94,7 +94,7 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
     GATE.run(|session| {
         session.start(jni)?;
         session.begun(jni);
-        Ok(session.status.output.clone())
+        Ok(session.outlet.lock().name.clone())
     })
 }
 
@@ -102,13 +102,13 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
 pub fn request_dump() -> Option<String> {
     GATE.run(|session| {
         session.dump_request();
-        session.status.line(false)
+        session.status_line(false)
     })
 }
 
 /// What is going on, in one line; `None` where no session runs.
 pub fn status() -> Option<String> {
-    let status = GATE.run_always(|session| session.status.line(GATE.has_panicked()))?;
+    let status = GATE.run_always(|session| session.status_line(GATE.has_panicked()))?;
     status.ok()
 }
 
@@ -121,11 +121,11 @@ pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
         let session = closed.get();
         Stopped {
             is_whole: session.stop(jni),
-            output: session.status.output.clone(),
+            output: session.outlet.lock().name.clone(),
         }
     });
     if let Some(held) = held.take() {
-        held.give_back(closed);
+        held.give_back(Some(jni), closed);
     }
     Some(answer)
 }
@@ -159,11 +159,11 @@ fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
 }
 
 impl VmHold {
-    /// Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
+    /// `jni` is that of the current thread, which may be one of the agent. Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
     /// end in time.
-    fn give_back(self, closed: Closed<Session>) {
+    fn give_back(self, jni: Option<Jni<'_>>, closed: Closed<Session>) {
         let Self { env, agent_threads } = self;
-        let have_ended = agent_threads.have_ended_within(env.env(), PATIENCE);
+        let have_ended = agent_threads.have_ended_within(env.env(), jni, PATIENCE);
         drop(env);
         if !have_ended {
             std::mem::forget(closed);
@@ -181,6 +181,11 @@ impl Session {
             ));
         }
         self.begun(jni);
+    }
+
+    fn status_line(&self, panicked: bool) -> String {
+        let output = self.outlet.lock().name.clone();
+        self.status.line(&output, panicked)
     }
 
     /// From here on dumps are made when they are asked for.
@@ -214,9 +219,11 @@ impl Session {
         for engine in self.engines.iter().rev() {
             engine.start(jni)?;
         }
-        if let Some(listener) = &self.listener {
+        let listener = self.outlet.lock().listener.clone();
+        if let Some(listener) = listener {
             listener.start(&self.agent_threads, self.env, jni)?;
         }
+        self.start_clocks(jni)?;
         // Whoever looks sees that somebody is there, and no longer what the file held before.
         self.journal.flush();
         Ok(())
@@ -275,6 +282,7 @@ impl Session {
     /// not all could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {
         self.dump_thread.stop();
+        self.stop_clocks();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
         if is_sound {
@@ -295,12 +303,12 @@ impl Session {
 
     /// Closes the output; `false` if not all could be written.
     fn close(&self) -> bool {
-        self.journal.ended_after(self.status.since.elapsed());
+        self.journal.ended(&self.last_note());
         let is_whole = self.journal.close();
-        if let Some(listener) = &self.listener {
-            listener.finish();
-        }
-        (self.closed)(is_whole);
+        self.outlet.lock().finish(is_whole);
+        // That of the period before may still be on its way.
+        drop(self.closing.lock());
+        (self.ended)();
         is_whole
     }
 }

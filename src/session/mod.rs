@@ -2,11 +2,14 @@
 //!
 //! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
 //! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `collector` obeys who takes the profile over the network; `status` says what is going on.
+//! `outlet` is where they go, and `periods` has them go elsewhere after a while; `collector` obeys who takes the profile over
+//! the network; `status` says what is going on.
 
 mod collector;
 mod events;
 mod lifecycle;
+mod outlet;
+mod periods;
 mod reports;
 mod status;
 mod threads;
@@ -22,13 +25,14 @@ use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 
-use collector::Listener;
 use lifecycle::Beginning;
+use outlet::OpenOutlet;
 use threads::ThreadRegistry;
 
 pub use collector::Collector;
 pub use events::begin;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
+pub use outlet::{Outlet, PeriodLength, Rotation, Timeout};
 pub use status::Status;
 
 /// What a session is made of.
@@ -55,15 +59,19 @@ pub struct Parts {
     pub verbose: bool,
     /// What the user is told of the session.
     pub status: Status,
-    /// Who sends commands; `None` where the profile goes to a file.
-    pub collector: Option<Collector>,
-    /// Called once the output is closed; `true` if it could be written whole.
-    pub closed: Box<dyn Fn(bool) + Send + Sync>,
+    /// Where the journal's records go.
+    pub outlet: Outlet,
+    /// `rotate=`.
+    pub rotation: Option<Rotation>,
+    /// `timeout=`.
+    pub timeout: Option<Timeout>,
+    /// Called once all is written.
+    pub ended: Box<dyn Fn() + Send + Sync>,
 }
 
 /// One profile.
 ///
-/// Lock order: `dumping`, then what `output` locks. `ThreadRegistry::registering` is held while a thread is announced to the
+/// Lock order: `dumping`, then what `output` locks or `closing`. `outlet` is held alone, and for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
 /// journal and to the engines. `beginning` is held alone.
 pub struct Session {
     env: Env,
@@ -76,7 +84,14 @@ pub struct Session {
     dump_on_exit: bool,
     verbose: bool,
     status: Status,
-    closed: Box<dyn Fn(bool) + Send + Sync>,
+    outlet: Mutex<OpenOutlet>,
+    rotation: Option<Rotation>,
+    timeout: Option<Timeout>,
+    ended: Box<dyn Fn() + Send + Sync>,
+    /// Periods that have ended.
+    period: AtomicU32,
+    /// Held while the output of a period is closed.
+    closing: Mutex<()>,
     dumping: Mutex<()>,
     beginning: Mutex<Beginning>,
     begun: AtomicBool,
@@ -84,7 +99,11 @@ pub struct Session {
     dumps_asked: AtomicU32,
     /// Answers them.
     dump_thread: Worker,
-    listener: Option<Arc<Listener>>,
+    /// Ends periods.
+    period_thread: Worker,
+    /// Ends the session when its time is up.
+    timeout_thread: Worker,
+    timed_out: AtomicBool,
 }
 
 impl Session {
@@ -101,13 +120,20 @@ impl Session {
             dump_on_exit: parts.dump_on_exit,
             verbose: parts.verbose,
             status: parts.status,
-            closed: parts.closed,
+            outlet: Mutex::new(OpenOutlet::new(parts.outlet)),
+            rotation: parts.rotation,
+            timeout: parts.timeout,
+            ended: parts.ended,
+            period: AtomicU32::new(0),
+            closing: Mutex::new(()),
             dumping: Mutex::new(()),
             beginning: Mutex::default(),
             begun: AtomicBool::new(false),
             dumps_asked: AtomicU32::new(0),
             dump_thread: Worker::default(),
-            listener: parts.collector.map(Listener::new).map(Arc::new),
+            period_thread: Worker::default(),
+            timeout_thread: Worker::default(),
+            timed_out: AtomicBool::new(false),
         }
     }
 }

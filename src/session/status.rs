@@ -2,20 +2,18 @@
 
 use std::time::Instant;
 
-/// Where a profile goes, and what it is.
+/// What a profile is.
 pub struct Status {
     /// The options as they were given.
     pub options: String,
-    /// The output: the file, as an absolute path where that could be found out, or the collector.
-    pub output: String,
     /// When the profile began.
     pub since: Instant,
 }
 
 impl Status {
-    /// One line. `panicked` says that a fault of the agent put an end to the profile.
-    pub(super) fn line(&self, panicked: bool) -> String {
-        let (output, options) = (&self.output, &self.options);
+    /// One line. `output` is where the profile goes, `panicked` says that a fault of the agent put an end to the profile.
+    pub(super) fn line(&self, output: &str, panicked: bool) -> String {
+        let options = &self.options;
         if panicked {
             return format!("a fault of the agent ended the profile in {output} ({options})");
         }

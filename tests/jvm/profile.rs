@@ -134,7 +134,10 @@ impl Profile {
                 profile.times.push(times);
             } else if let Some(note) = line.strip_prefix("(not timed: ") {
                 not_timed.push(note.strip_suffix(')').expect("the end").to_owned());
-            } else if let Some(rest) = line.strip_prefix("(end of the profile, after ") {
+            } else if let Some((_, rest)) = line
+                .strip_prefix("(end of ")
+                .and_then(|rest| rest.split_once("the profile, after "))
+            {
                 let seconds = rest.strip_suffix(" s)").expect("seconds");
                 profile.length = Some(seconds.parse().expect("a number"));
             } else if line.starts_with('(') {

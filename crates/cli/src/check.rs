@@ -37,7 +37,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let source = input::open(&arguments.file)?;
+    let source = input::open_watched(&arguments.file)?;
     let checked = if arguments.strict {
         hprof_format::check(source)
     } else {

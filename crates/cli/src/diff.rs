@@ -102,8 +102,8 @@ struct Compared {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let base = open(&arguments.base, None)?;
-    let new = open(&arguments.new, None)?;
+    let base = open(&arguments.base, None)?.comparable();
+    let new = open(&arguments.new, None)?.comparable();
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
     let output = Output::open(None, &arguments.new)?;

@@ -83,7 +83,10 @@ fn page(arguments: &Arguments) -> Result<(), Failure> {
 
 fn svg(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let opened = arguments.choice.open()?;
+    let mut opened = arguments.choice.open()?;
+    if arguments.diff.is_some() {
+        opened = opened.comparable();
+    }
     let metric = opened.metric(file, arguments.value)?;
     let folding = Folding {
         inverted: arguments.inverted,
@@ -98,7 +101,7 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
                 .map(|(stack, value)| format!("{stack} {value}")),
         ),
         Some(base_path) => {
-            let base = open(base_path, None)?;
+            let base = open(base_path, None)?.comparable();
             base.metric(base_path, Some(metric))?;
             lines = both(folded(&base.profile, metric, folding), stacks);
             base.finish()?;

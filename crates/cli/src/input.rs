@@ -10,6 +10,7 @@ use std::path::Path;
 use hprof_format::{Source, decompressed, is_compressed};
 
 use crate::failure::Failure;
+use crate::terminal::Watched;
 use spool::Spool;
 
 /// Opens `path`, or the standard input where it is `-`; what is compressed comes out as it was before.
@@ -18,6 +19,17 @@ use spool::Spool;
 /// kept in a temporary file without a name as it is read.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
     let source = open_file(path).and_then(seekable);
+    source.map_err(|error| Failure::about(path, error))
+}
+
+/// The same; a terminal shows how far it has been read, so nothing else may be written there meanwhile.
+pub fn open_watched(path: &Path) -> Result<Box<dyn Source>, Failure> {
+    let watched = |file: File| {
+        let found = file.metadata()?;
+        let all = found.is_file().then_some(found.len());
+        seekable(Watched::reading(file, path, all))
+    };
+    let source = open_file(path).and_then(watched);
     source.map_err(|error| Failure::about(path, error))
 }
 
@@ -49,7 +61,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn seekable(mut file: File) -> io::Result<Box<dyn Source>> {
+fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {
     match file.stream_position() {
         Ok(_) => decompressed(file),
         // A pipe, or a device.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod browse;
 mod check;
 mod diff;
 mod export;
@@ -19,6 +20,7 @@ mod recv;
 mod report;
 mod shell;
 mod table;
+mod terminal;
 mod text;
 mod top;
 mod tree;
@@ -61,6 +63,7 @@ Examples:
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
   hprof doctor                    what would work here, and why not?
+  hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -112,6 +115,7 @@ enum Command {
     Manual(shell::Manual),
     #[command(subcommand)]
     Heap(heap::Heaps),
+    Browse(browse::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -136,6 +140,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => arguments.run(),
         Command::Manual(arguments) => arguments.run(),
         Command::Heap(command) => command.run(),
+        Command::Browse(arguments) => browse::run(&arguments),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

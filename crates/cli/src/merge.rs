@@ -1,6 +1,6 @@
 //! `hprof merge`: the sum of several profiles.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use hprof_profile::{Added, Form, Merger, WriteError, write};
@@ -8,6 +8,7 @@ use hprof_profile::{Added, Form, Merger, WriteError, write};
 use crate::failure::Failure;
 use crate::output;
 use crate::profile::open;
+use crate::terminal::{Terminal, Watched};
 
 /// Add profiles up, by stack, class and thread name
 ///
@@ -58,19 +59,15 @@ impl std::str::FromStr for Label {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut merger = Merger::default();
-    let show = io::stderr().is_terminal();
+    let terminal = Terminal::new();
     for (number, path) in (1..).zip(&arguments.files) {
-        if show {
-            let _ = write!(io::stderr(), "\r{number} of {}", arguments.files.len());
-        }
+        terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
         merger.add(&opened.profile, &arguments.added(path));
         // Half a file would make a wrong sum.
         opened.finish()?;
     }
-    if show {
-        let _ = writeln!(io::stderr());
-    }
+    terminal.clear();
     let sum = merger.finish();
     let failed = |error| match error {
         WriteError::Io(error) => Failure::writing(&arguments.output, &error),
@@ -81,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let inputs = arguments.files.iter().map(PathBuf::as_path);
     let file = output::create(&arguments.output, inputs)?;
-    let mut file = BufWriter::new(file);
+    let mut file = BufWriter::new(Watched::writing(file, &arguments.output));
     write(&sum, &mut file).map_err(failed)?;
     file.flush()
         .map_err(|error| Failure::writing(&arguments.output, &error))

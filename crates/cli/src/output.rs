@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::input;
 use crate::private;
+use crate::terminal::Watched;
 
 /// Creates a file for its owner's eyes alone; none of `inputs` may be lost by it.
 pub fn create<'a>(
@@ -41,7 +42,10 @@ impl Output {
     /// Creates the file.
     pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
         let (name, writer): (_, Box<dyn Write>) = match path {
-            Some(path) if !input::is_standard(path) => (path, Box::new(create(path, [input])?)),
+            Some(path) if !input::is_standard(path) => {
+                let file = create(path, [input])?;
+                (path, Box::new(Watched::writing(file, path)))
+            }
             _ => (Path::new("standard output"), Box::new(io::stdout().lock())),
         };
         Ok(Output {

@@ -35,7 +35,7 @@ impl Choice {
 pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
     let wanted = section.map_or(Wanted::Last, Wanted::Number);
     let about = |error| Failure::about(path, error);
-    let loaded = load(input::open(path)?, wanted).map_err(about)?;
+    let loaded = load(input::open_watched(path)?, wanted).map_err(about)?;
     Ok(Opened {
         profile: loaded.profile,
         fault: loaded.fault.map(about),
@@ -66,6 +66,14 @@ impl Opened {
                     format_args!("has no value `{wanted}`, only {names}"),
                 ))
             }
+        }
+    }
+
+    /// The same, to be compared with another run.
+    pub fn comparable(self) -> Opened {
+        Opened {
+            profile: self.profile.comparable(),
+            fault: self.fault,
         }
     }
 

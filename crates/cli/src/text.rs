@@ -1,6 +1,6 @@
 //! `hprof text`: the file as `format=a` would have written it.
 
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{Encoder, Item, ReadError, Reader, TextEncoder};
@@ -38,7 +38,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let source = input::open(&arguments.file)?;
+    let source = match arguments.output.is_none() && io::stdout().is_terminal() {
+        true => input::open(&arguments.file)?,
+        false => input::open_watched(&arguments.file)?,
+    };
     // A file that is no profile must not cost the user an older output: it is opened last.
     let reader = Reader::new(source).map_err(|error| Failure::about(&arguments.file, error))?;
     match &arguments.output {

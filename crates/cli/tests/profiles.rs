@@ -2,6 +2,9 @@
 //! `alloc.hprof.gz` is `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are
 //! `times/Calls.java`, `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
 
+#[path = "profiles/viewers.rs"]
+mod viewers;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -305,102 +308,4 @@ fn packagers_get_completions_and_manual_pages() {
     shown(&["manual"], &[&directory]);
     let page = fs::read_to_string(directory.join("hprof-top.1")).expect("it is written");
     assert!(page.contains("hprof\\-top"), "{page}");
-}
-
-/// Says that something is not tested, past libtest, which keeps what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
-
-/// A tool that other tests need too, from the environment or the path; a test without it says so.
-fn tool(variable: &str, command: &str) -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(variable) {
-        return Some(path.into());
-    }
-    let found = Command::new("sh")
-        .args(["-c", &format!("command -v {command}")])
-        .output()
-        .expect("a shell");
-    let path = text(&found.stdout).trim().to_owned();
-    if path.is_empty() {
-        skip(&format!(
-            "tests of {command}: ${variable} is not set and there is none"
-        ));
-        return None;
-    }
-    Some(path.into())
-}
-
-#[test]
-fn pprof_reads_what_is_exported() {
-    let Some(pprof) = tool("HPROF_PPROF", "pprof") else {
-        return;
-    };
-    let directory = directory("pprof");
-    let exported = directory.join("alloc.pb.gz");
-    let path = exported.to_str().expect("UTF-8");
-    shown(
-        &["export", "--to", "pprof", "-o", path],
-        &[&profile("alloc.hprof.gz")],
-    );
-    let output = Command::new(&pprof)
-        .args(["-top", "-sample_index=live-objects", "-nodefraction=0"])
-        .arg(r"-tagfocus=class=Alloc\$Kept")
-        .arg(&exported)
-        .env("PPROF_TMPDIR", &directory)
-        .output()
-        .expect("pprof starts");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let table = text(&output.stdout);
-    // 1000 from main, 10 from a thread, 60 by reflection.
-    assert!(
-        table.contains("Showing nodes accounting for 1070,"),
-        "{table}"
-    );
-    let row = table
-        .lines()
-        .find(|line| line.ends_with(" Alloc.keepObjects"));
-    let row: Vec<&str> = row.expect("it allocates").split_whitespace().collect();
-    assert_eq!((row[0], row[3]), ("1010", "1010"));
-}
-
-#[test]
-fn speedscope_accepts_what_is_exported() {
-    let (Some(node), Some(folder)) = (
-        tool("HPROF_NODE", "node"),
-        std::env::var_os("HPROF_SPEEDSCOPE"),
-    ) else {
-        skip(
-            "checking exported profiles by speedscope's schema: $HPROF_SPEEDSCOPE or node could not be had",
-        );
-        return;
-    };
-    let directory = directory("speedscope");
-    let exported = directory.join("alloc.speedscope.json");
-    let path = exported.to_str().expect("UTF-8");
-    shown(
-        &["export", "--to", "speedscope", "-o", path],
-        &[&profile("alloc.hprof.gz")],
-    );
-    let script = "\
-const fs = require('fs'), path = require('path');
-const [folder, file] = process.argv.slice(1);
-const Ajv = require(path.join(folder, 'node_modules/ajv'));
-const release = path.join(folder, 'node_modules/speedscope/dist/release');
-const schema = fs.readdirSync(release).find(name => name.startsWith('file-format-schema'));
-const check = new Ajv({strict: false}).compile(JSON.parse(fs.readFileSync(path.join(release, schema))));
-if (!check(JSON.parse(fs.readFileSync(file)))) throw new Error(JSON.stringify(check.errors));
-console.log('valid');";
-    let output = Command::new(node)
-        .args(["-e", script])
-        .arg(folder)
-        .arg(&exported)
-        .output()
-        .expect("node starts");
-    assert_eq!(
-        text(&output.stdout).trim(),
-        "valid",
-        "{}",
-        text(&output.stderr)
-    );
 }

@@ -33,8 +33,8 @@ impl Change {
     }
 }
 
-/// The costs of every group of two profiles, the base's scaled by `scale`, which is a numerator and a denominator; the
-/// largest change of the own cost first.
+/// The costs of every group of two profiles, which are [comparable](Profile::comparable), the base's scaled by `scale`,
+/// which is a numerator and a denominator; the largest change of the own cost first.
 #[must_use]
 pub fn changes(
     base: &Profile,

@@ -7,6 +7,7 @@
 
 pub mod export;
 
+mod comparable;
 mod diff;
 mod group;
 mod load;

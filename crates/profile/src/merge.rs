@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
+use crate::comparable::stable_class;
 use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
 
-/// Adds profiles up by stack and labels. The result does not depend on the order in which they come.
+/// Adds profiles up by stack and labels, as [comparable](Profile::comparable) ones. The result does not depend on the
+/// order in which they come.
 #[derive(Default)]
 pub struct Merger {
     profile: Profile,
@@ -113,9 +115,14 @@ impl Merger {
         self.profile.names.intern(other.names.text(name))
     }
 
+    fn class(&mut self, other: &Profile, class: Name) -> Name {
+        let class = stable_class(other.names.text(class));
+        self.profile.names.intern(&class)
+    }
+
     fn frame(&mut self, other: &Profile, frame: FrameId) -> FrameId {
         let mut frame = *other.frame(frame);
-        frame.class = self.name(other, frame.class);
+        frame.class = self.class(other, frame.class);
         frame.method = self.name(other, frame.method);
         frame.signature = frame.signature.map(|name| self.name(other, name));
         frame.source = frame.source.map(|name| self.name(other, name));
@@ -124,10 +131,11 @@ impl Merger {
 
     fn labels(&mut self, other: &Profile, labels: LabelsId, added: &Added) -> LabelsId {
         let labels = *other.labels(labels);
+        let class = labels.class.map(|class| self.class(other, class));
         let mut same = |name: Option<Name>| name.map(|name| self.name(other, name));
         let mut labels = Labels {
             thread: same(labels.thread),
-            class: same(labels.class),
+            class,
             host: same(labels.host),
             file: same(labels.file),
         };

@@ -87,6 +87,13 @@ impl Stacks {
         &self.frames[start..self.ends[index]]
     }
 
+    /// Puts other frames in the places of those that are there.
+    pub(crate) fn rename(&mut self, other: impl Fn(FrameId) -> FrameId) {
+        for frame in &mut self.frames {
+            *frame = other(*frame);
+        }
+    }
+
     /// How many stacks there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -140,6 +147,13 @@ impl Table {
         let keys = self.stacks.iter().zip(&self.labels);
         keys.zip(values)
             .map(|((&stack, &labels), values)| (stack, labels, values))
+    }
+
+    /// Puts other labels in the places of those that are there.
+    pub(crate) fn relabel(&mut self, other: impl Fn(LabelsId) -> LabelsId) {
+        for labels in &mut self.labels {
+            *labels = other(*labels);
+        }
     }
 
     /// How many samples there are.

@@ -253,6 +253,63 @@ fn sums_above_32_bits_stay_exact() {
     }
 }
 
+/// A run whose lambda has this name, called by the one before in a hidden class; half of what is allocated is lambdas.
+fn run_with_lambda(lambda: &str, hidden: &str) -> Profile {
+    let text = RUN
+        .replace("p.B.go(", &format!("p.Main{lambda}.go("))
+        .replace(
+            "p.q.C.end(",
+            &format!("java.lang.invoke.LambdaForm$MH{hidden}.end("),
+        )
+        .replace(" 300002 int[]", &format!(" 300002 p.Main{lambda}[]"));
+    read(text.as_bytes(), Wanted::Last)
+}
+
+#[test]
+fn lambdas_of_two_runs_are_the_same() {
+    let lambdas = [
+        "$$Lambda$14.0x00007f12a4000a08",
+        "$$Lambda$27.0x00007fe3c0c01200",
+    ];
+    let [base, new] = lambdas.map(|lambda| {
+        let hidden = lambda.rsplit_once('.').expect("an address").1;
+        run_with_lambda(lambda, &format!(".{hidden}"))
+    });
+    let (base, new) = (base.comparable(), new.comparable());
+    for metric in base.metrics() {
+        assert_eq!(base.total(metric), new.total(metric));
+        for by in By::ALL {
+            let changes = changes(&base, &new, metric, by, (1, 1));
+            let changed = changes
+                .iter()
+                .filter(|change| change.difference(|costs| costs.total) != 0);
+            assert_eq!(
+                changed.collect::<Vec<_>>(),
+                [] as [&Change; 0],
+                "{metric} by {by}"
+            );
+        }
+    }
+    let lambda = "p.Main$$Lambda.go";
+    assert_eq!(cost(&base, Metric::Cpu, By::Method, lambda), (0, 3));
+}
+
+#[test]
+fn lambdas_of_two_runs_add_up() {
+    let [one, two] = ["$$Lambda/0x00007f12a4000a08", "$$Lambda/0x00007fe3c0c01200"]
+        .map(|lambda| run_with_lambda(lambda, &lambda[8..]));
+    let sum = merged(&[&one, &two], None);
+    let of = |metric, by, name| cost(&sum, metric, by, name);
+    assert_eq!(of(Metric::Cpu, By::Method, "p.Main$$Lambda.go"), (0, 6));
+    assert_eq!(
+        of(Metric::LiveObjects, By::Type, "p.Main$$Lambda[]"),
+        (8, 8)
+    );
+    assert_eq!(sum.total(Metric::Cpu), 20);
+    let stacks = costs(&sum, Metric::Cpu, By::Trace);
+    assert_eq!(stacks.len(), 3, "{stacks:?}");
+}
+
 fn json_of(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Value {
     let mut text = Vec::new();
     write(&mut text).expect("memory takes all");

@@ -11,18 +11,17 @@ mod report;
 mod sample_weight;
 mod sites;
 mod thread_sites;
+mod unseen;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::gc::cannot_gc_at_vm_death;
 use super::worker::Worker;
-use super::{Context, Engine, Moment, Report, Requirement};
+use super::{Context, Engine, Moment, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
@@ -34,7 +33,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::options::{Options, Sort};
 use crate::output::Journal;
-use crate::stacks::{Stacks, TopFrames, VmTopFrames};
+use crate::stacks::{Stacks, TopFrames};
 
 use late_attach::LateStart;
 use live_objects::LiveObjects;
@@ -42,6 +41,7 @@ use report::HeapState;
 use sample_weight::SampleWeight;
 use sites::{Amount, Sites};
 use thread_sites::{SiteCache, ThreadSites};
+use unseen::Told;
 
 pub use report::SitesRequest;
 
@@ -61,6 +61,8 @@ pub struct AllocationTracker {
     settled_at_death: OnceLock<bool>,
     /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
     unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>>,
+    /// What outputs that have ended tell of such objects. Held alone.
+    told: Mutex<Told>,
 }
 
 /// What the options say of reports.
@@ -84,7 +86,7 @@ struct TrackerState {
     tables: Arc<Tables>,
     sites: Sites,
     stacks: Arc<Stacks>,
-    top_frames: Box<dyn TopFrames>,
+    top_frames: Arc<TopFrames>,
     sample_weight: SampleWeight,
     live: LiveObjects,
     /// `Some` where the VM was up before the tracker.
@@ -155,7 +157,7 @@ impl AllocationTracker {
             tables: context.tables.clone(),
             sites: Sites::default(),
             stacks: context.stacks.clone(),
-            top_frames: Box::new(VmTopFrames(env)),
+            top_frames: context.top_frames.clone(),
             sample_weight: SampleWeight::of(interval),
             live: LiveObjects::new(sweeper.clone()),
             late: (!env.is_loading()).then(LateStart::default),
@@ -176,6 +178,7 @@ impl AllocationTracker {
             },
             settled_at_death: OnceLock::new(),
             unseen_before_dump: Mutex::default(),
+            told: Mutex::default(),
         })
     }
 
@@ -297,6 +300,7 @@ impl AllocationTracker {
     ) {
         let before_dump = self.unseen_before_dump.lock().take();
         let unseen = before_dump.unwrap_or_else(|| self.look_for_unseen(jni));
+        let unseen = self.told.lock().new_of(unseen, request.is_last);
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
@@ -371,6 +375,7 @@ impl Engine for AllocationTracker {
         let TrackerState {
             env, sample_weight, ..
         } = *self.shared;
+        self.shared.top_frames.start(jni);
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,
@@ -415,6 +420,7 @@ impl Engine for AllocationTracker {
             cutoff: self.plan.cutoff,
             by_allocation: self.plan.by_allocation,
             incremental: false,
+            is_last: report.totals == Totals::Ended,
         };
         self.report_sites(jni, report.journal, request, collected);
     }
@@ -432,14 +438,6 @@ impl Engine for AllocationTracker {
             }
         }
     }
-}
-
-/// The VM fills gaps in the heap with these; nobody made them, and no program can see them.
-fn is_filler(class: &str) -> bool {
-    matches!(
-        class,
-        "jdk.internal.vm.FillerElement[]" | "jdk.internal.vm.FillerObject"
-    )
 }
 
 impl TrackerState {
@@ -462,39 +460,5 @@ impl TrackerState {
             let _ = self.env.force_garbage_collection();
         }
         self.live.sweep(jni, &self.sites, self.sample_weight);
-    }
-
-    /// What the heap holds beyond what is tracked.
-    fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
-        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
-        for (key, site) in self.sites.iter() {
-            let live = site.live();
-            let tracked = tracked.entry(key.class).or_default();
-            tracked.instances += live.instances;
-            tracked.bytes += live.bytes;
-        }
-        let classes = self.env.loaded_classes(jni)?;
-        let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
-        let counts = self.env.class_histogram(&objects)?;
-        let mut unseen = Vec::new();
-        for (&class, count) in objects
-            .iter()
-            .zip(&counts)
-            .filter(|(_, count)| count.instances > 0)
-        {
-            let id = self.stacks.class(jni, class)?;
-            if is_filler(self.tables.strings.get(self.tables.classes.get(id).name)) {
-                continue;
-            }
-            let tracked = tracked.get(&id).copied().unwrap_or_default();
-            let amount = Amount {
-                instances: count.instances.saturating_sub(tracked.instances),
-                bytes: count.bytes.saturating_sub(tracked.bytes),
-            };
-            if amount.instances > 0 {
-                unseen.push((id, amount));
-            }
-        }
-        Ok(unseen)
     }
 }

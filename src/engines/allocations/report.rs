@@ -22,6 +22,8 @@ pub struct SitesRequest {
     pub by_allocation: bool,
     /// Only what has changed since the last report.
     pub incremental: bool,
+    /// The output ends with this report.
+    pub is_last: bool,
 }
 
 /// What is known about the heap beyond the site table.
@@ -30,11 +32,22 @@ pub struct HeapState<'a> {
     /// Garbage was collected just before.
     pub collected: bool,
     /// What was made before the agent could see it, by class.
-    pub unseen: &'a [(ClassId, Amount)],
+    pub unseen: &'a [Unseen],
     /// Whether its rows come last.
     pub unseen_last: bool,
     /// A line about how the numbers came to be.
     pub note: Option<&'a str>,
+}
+
+/// Objects of a class that nobody saw being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// The class.
+    pub class: ClassId,
+    /// Those that are alive.
+    pub live: Amount,
+    /// Those of which no output tells that has ended.
+    pub new: Amount,
 }
 
 /// One site's numbers.
@@ -76,7 +89,7 @@ const UNSEEN_LAST: &str =
 /// Writes both records. Counting is not reset: sites are for the whole run.
 pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: HeapState<'_>) {
     journal.entry(|entry| {
-        let rows = rows(sites, request.incremental, state.unseen);
+        let rows = rows(sites, request, state.unseen);
         let is_last = |key: SiteKey| state.unseen_last && key.trace == TraceId::EMPTY;
         let Selection {
             total,
@@ -135,14 +148,18 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
     });
 }
 
-fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(SiteKey, SiteRow)> {
+fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey, SiteRow)> {
+    let incremental = request.incremental;
     let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();
         if has_changed || !incremental {
             let row = SiteRow {
                 live: site.live(),
-                allocated: site.allocated(),
+                allocated: match request.is_last {
+                    true => site.take_allocated(),
+                    false => site.allocated(),
+                },
             };
             // A site of which everything was forgotten says nothing any more.
             if row != SiteRow::default() {
@@ -151,15 +168,15 @@ fn rows(sites: &Sites, incremental: bool, unseen: &[(ClassId, Amount)]) -> Vec<(
         }
     }
     // Objects made where the stack had no frames share the trace with those that nobody saw.
-    for &(class, amount) in unseen.iter().filter(|_| !incremental) {
+    for unseen in unseen.iter().filter(|_| !incremental) {
         let row = rows
             .entry(SiteKey {
-                class,
+                class: unseen.class,
                 trace: TraceId::EMPTY,
             })
             .or_default();
-        row.live = row.live + amount;
-        row.allocated = row.allocated + amount;
+        row.live = row.live + unseen.live;
+        row.allocated = row.allocated + unseen.new;
     }
     rows.into_iter().collect()
 }
@@ -255,12 +272,8 @@ mod tests {
         (tables, sites, keys)
     }
 
-    fn chosen(
-        sites: &Sites,
-        request: SitesRequest,
-        unseen: &[(ClassId, Amount)],
-    ) -> (SiteRow, Vec<SiteKey>) {
-        let rows = rows(sites, request.incremental, unseen);
+    fn chosen(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> (SiteRow, Vec<SiteKey>) {
+        let rows = rows(sites, request, unseen);
         let Selection { total, rows, .. } = select(rows, request, |_| false);
         (total, rows.into_iter().map(|(key, _)| key).collect())
     }
@@ -309,7 +322,7 @@ mod tests {
             cutoff: 0.1,
             ..Default::default()
         };
-        let rows = rows(&sites, false, &[]);
+        let rows = rows(&sites, SitesRequest::default(), &[]);
         let left_out = select(rows.clone(), request, |_| false).left_out;
         let note = "left out below the cutoff of 0.1: 2 rows of 32 live and 160 allocated bytes";
         assert_eq!(left_out.note(0.1).as_deref(), Some(note));
@@ -325,7 +338,7 @@ mod tests {
             ..Default::default()
         };
         let is_last = |key: SiteKey| [keys[1], keys[3], keys[4]].contains(&key);
-        let rows = rows(&sites, false, &[]);
+        let rows = rows(&sites, SitesRequest::default(), &[]);
         let selected = select(rows, request, is_last).rows;
         let selected: Vec<SiteKey> = selected.into_iter().map(|(key, _)| key).collect();
         assert_eq!(selected, [keys[2], keys[1], keys[3]]);
@@ -342,22 +355,15 @@ mod tests {
                 })
                 .id(),
         );
-        let unseen = [
-            (
-                keys[0].class,
-                Amount {
-                    instances: 1,
-                    bytes: 16,
-                },
-            ),
-            (
-                other,
-                Amount {
-                    instances: 9,
-                    bytes: 900,
-                },
-            ),
-        ];
+        let unseen = |class, instances, bytes| {
+            let amount = Amount { instances, bytes };
+            Unseen {
+                class,
+                live: amount,
+                new: amount,
+            }
+        };
+        let unseen = [unseen(keys[0].class, 1, 16), unseen(other, 9, 900)];
         let (total, rows) = chosen(&sites, SitesRequest::default(), &unseen);
         assert_eq!(
             total.live,

@@ -26,6 +26,8 @@ pub struct Site {
     dead: SiteTally,
     /// What of `dead` was forgotten by [`Site::forget_dead`].
     forgotten: SiteTally,
+    /// What of `allocated` an output has that has ended.
+    told: SiteTally,
     /// Objects made and dead, added, at the last [`Site::take_change`].
     known: AtomicU64,
 }
@@ -75,6 +77,13 @@ impl Weight {
         Self {
             instances: Self::ONE,
             bytes,
+        }
+    }
+
+    fn most(self, other: Self) -> Self {
+        Self {
+            instances: self.instances.max(other.instances),
+            bytes: self.bytes.max(other.bytes),
         }
     }
 
@@ -132,11 +141,25 @@ impl Site {
         self.forgotten.set(self.dead.get());
     }
 
-    /// All that was made here.
+    /// All that was made here since the output began.
     pub fn allocated(&self) -> Amount {
         // Read in this order nothing is forgotten that was not made.
-        let forgotten = self.forgotten.get();
-        amount(self.allocated.get().less(forgotten))
+        let before = self.before();
+        difference(self.allocated.get(), before)
+    }
+
+    /// As [`Site::allocated`], at the end of the output: what is made from here on is for the next one. What outputs have of a
+    /// site adds up to what was made there.
+    pub fn take_allocated(&self) -> Amount {
+        let before = self.before();
+        let now = self.allocated.get();
+        self.told.set(now);
+        difference(now, before)
+    }
+
+    /// What was made and does not count any more.
+    fn before(&self) -> Weight {
+        self.forgotten.get().most(self.told.get())
     }
 
     /// What is not known to be dead.
@@ -144,6 +167,15 @@ impl Site {
         // Read in this order nothing is dead that was not made.
         let dead = self.dead.get();
         amount(self.allocated.get().less(dead))
+    }
+}
+
+/// Rounded before, so that differences add up.
+fn difference(now: Weight, before: Weight) -> Amount {
+    let (now, before) = (amount(now), amount(before));
+    Amount {
+        instances: now.instances.saturating_sub(before.instances),
+        bytes: now.bytes.saturating_sub(before.bytes),
     }
 }
 
@@ -249,6 +281,35 @@ mod tests {
             bytes: 16,
         };
         assert_eq!((site.allocated(), site.live()), (left, left));
+    }
+
+    #[test]
+    fn what_outputs_have_adds_up_to_what_was_made() {
+        let site = Site::default();
+        let mut told = Amount::default();
+        for round in 0..10 {
+            for _ in 0..round {
+                site.add_allocated(Weight {
+                    instances: Weight::ONE * 13 / 10,
+                    bytes: 24,
+                });
+            }
+            site.add_dead(Weight::exact(24));
+            assert_eq!(site.allocated(), site.allocated());
+            told = told + site.take_allocated();
+            assert_eq!(site.allocated(), Amount::default());
+        }
+        // 45 of 1.3 objects each.
+        let made = Amount {
+            instances: 58,
+            bytes: 45 * 24,
+        };
+        assert_eq!(told, made);
+        assert_eq!(
+            site.live().bytes,
+            35 * 24,
+            "what is alive is so for every output"
+        );
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Ledger {
                 costs.push(TraceCost { trace, cost });
             }
         }
-        if totals == Totals::Reset {
+        if totals.start_anew() {
             books.reported = now;
         }
         costs

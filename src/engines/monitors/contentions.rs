@@ -81,9 +81,9 @@ impl Contentions {
 
     /// What has been added since it was reset; places where there was nothing are left out.
     pub fn costs(&self, totals: Totals) -> Vec<(ContentionKey, Contended)> {
-        let read = |counter: &AtomicU64| match totals {
-            Totals::Kept => counter.load(Ordering::Relaxed),
-            Totals::Reset => counter.swap(0, Ordering::Relaxed),
+        let read = |counter: &AtomicU64| match totals.start_anew() {
+            true => counter.swap(0, Ordering::Relaxed),
+            false => counter.load(Ordering::Relaxed),
         };
         let costs = self.0.iter().map(|(_, entry)| {
             let contended = Contended {

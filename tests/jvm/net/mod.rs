@@ -18,12 +18,12 @@ use parking_lot::Mutex;
 use crate::harness::{Finished, Jvm, Program, Running};
 
 /// A collector that waits for its agent.
-struct Waiting {
+pub(super) struct Waiting {
     listener: TcpListener,
 }
 
 impl Waiting {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::at("127.0.0.1:0").expect("a free port")
     }
 
@@ -31,7 +31,7 @@ impl Waiting {
         TcpListener::bind(address).map(|listener| Self { listener })
     }
 
-    fn option(&self) -> String {
+    pub(super) fn option(&self) -> String {
         format!("net={}", self.listener.local_addr().expect("an address"))
     }
 
@@ -47,14 +47,14 @@ impl Waiting {
 }
 
 /// A collector that reads all it gets and can send commands.
-struct Collector {
+pub(super) struct Collector {
     stream: TcpStream,
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
 impl Collector {
-    fn accept(waiting: &Waiting) -> Self {
+    pub(super) fn accept(waiting: &Waiting) -> Self {
         let stream = waiting.accept();
         let bytes = Arc::<Mutex<Vec<u8>>>::default();
         let (end, ended) = channel();
@@ -104,7 +104,7 @@ impl Collector {
     }
 
     /// Waits for the end of the connection; returns all bytes.
-    fn end(self) -> Vec<u8> {
+    pub(super) fn end(self) -> Vec<u8> {
         let patience = Duration::from_secs(300);
         self.ended.recv_timeout(patience).expect("the agent ends");
         std::mem::take(&mut self.bytes.lock())
@@ -112,7 +112,7 @@ impl Collector {
 }
 
 /// The whole records at the start of the bytes.
-fn records(bytes: &[u8]) -> Vec<Record<'static>> {
+pub(super) fn records(bytes: &[u8]) -> Vec<Record<'static>> {
     let Ok(mut reader) = Reader::new(bytes) else {
         return Vec::new();
     };
@@ -126,7 +126,7 @@ fn records(bytes: &[u8]) -> Vec<Record<'static>> {
 }
 
 /// The records by their names.
-struct Names<'a>(&'a [Record<'static>]);
+pub(super) struct Names<'a>(pub(super) &'a [Record<'static>]);
 
 impl Names<'_> {
     fn string(&self, id: hprof_format::StringId) -> String {
@@ -174,7 +174,7 @@ impl Names<'_> {
     }
 
     /// The rows of a class.
-    fn sites<'s>(&self, sites: &'s [AllocSite], class: &str) -> Vec<&'s AllocSite> {
+    pub(super) fn sites<'s>(&self, sites: &'s [AllocSite], class: &str) -> Vec<&'s AllocSite> {
         let wanted = |site: &&AllocSite| self.class(site.class) == class;
         sites.iter().filter(wanted).collect()
     }

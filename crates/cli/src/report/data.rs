@@ -23,6 +23,16 @@ pub struct Run {
     pub fault: Option<String>,
 }
 
+impl Run {
+    /// The same, to be compared with the others of a page.
+    pub fn comparable(self) -> Run {
+        Run {
+            profile: self.profile.comparable(),
+            ..self
+        }
+    }
+}
+
 /// How the page begins.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Start {
@@ -70,10 +80,7 @@ const LARGEST: u64 = 1 << 53;
 
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
 pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer {
-        compared: runs.len() > 1,
-        ..Writer::default()
-    };
+    let mut writer = Writer::default();
     let places: Vec<Places> = runs
         .iter()
         .map(|run| writer.place(&run.profile, by_thread))
@@ -115,21 +122,6 @@ fn about(run: &Run) -> About {
     }
 }
 
-/// The name of a class that does not have the same one in any two runs, up to what differs: the number of a lambda and the
-/// address of a hidden class, `Main$$Lambda$14.0x00007f12a4000a08`.
-fn without_address(class: &str) -> &str {
-    let name = match class.rsplit_once(['.', '/']) {
-        Some((name, address)) if address.starts_with("0x") => name,
-        _ => class,
-    };
-    match name.rsplit_once('$') {
-        Some((lambda, number)) if lambda.ends_with("$$Lambda") && number.parse::<u64>().is_ok() => {
-            lambda
-        }
-        _ => name,
-    }
-}
-
 /// Where the rows of each table of a profile stand: stack, thread + 1, type + 1.
 struct Places {
     of_tables: Vec<Vec<[u32; 3]>>,
@@ -138,8 +130,6 @@ struct Places {
 /// Collects what is written.
 #[derive(Default)]
 struct Writer {
-    /// Several runs are in the page.
-    compared: bool,
     strings: Vec<String>,
     string_of: HashMap<String, u32>,
     frames: Vec<[u32; 5]>,
@@ -162,10 +152,6 @@ impl Writer {
 
     fn frame(&mut self, profile: &Profile, frame: &Frame) -> u32 {
         let text = |name| profile.names.text(name);
-        let class = match self.compared {
-            true => without_address(text(frame.class)),
-            false => text(frame.class),
-        };
         let kind = match frame.kind {
             FrameKind::Java => 0,
             FrameKind::Compiled => 1,
@@ -173,7 +159,7 @@ impl Writer {
             FrameKind::Marker => 3,
         };
         let frame = [
-            self.string(class),
+            self.string(text(frame.class)),
             self.string(text(frame.method)),
             frame
                 .source
@@ -294,25 +280,6 @@ impl Writer {
         for place in 0..width {
             let bytes = numbers().map(|number| (number >> (8 * place)) as u8);
             self.bytes.extend(bytes);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes_of_lambdas_are_the_same_in_every_run() {
-        for (name, kept) in [
-            ("a.Main$$Lambda$14.0x00007f12a4000a08", "a.Main$$Lambda"),
-            ("a.Main$$Lambda/0x00007f12a4000a08", "a.Main$$Lambda"),
-            ("a.Main$$Lambda$14", "a.Main$$Lambda"),
-            ("a.Main$14", "a.Main$14"),
-            ("a.Main", "a.Main"),
-            ("x0x1", "x0x1"),
-        ] {
-            assert_eq!(without_address(name), kept);
         }
     }
 }

@@ -5,12 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const { chromium } = createRequire(`${process.env.HPROF_PLAYWRIGHT}/`)('playwright-core');
-const SWITCHES = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
+import { launch } from './browser.mjs';
 
 const faults = [];
 
@@ -210,7 +207,7 @@ async function walkTo(page, name) {
 }
 
 const [name, file, ...rest] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: process.env.HPROF_BROWSER, args: SWITCHES });
+const browser = await launch('--disable-gpu');
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);

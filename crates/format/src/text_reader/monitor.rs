@@ -68,6 +68,10 @@ pub(super) fn dump<R: Read>(lines: &mut Lines<R>) -> Result<MonitorRecord<'stati
                 monitors.push(monitor_state(rest));
                 Some(())
             }
+            // The VM's own monitors, which agents before JDK 5 told too.
+            Some(("RAW", rest)) => rest
+                .strip_prefix("MONITOR ")
+                .map(|rest| monitors.push(monitor_state(rest))),
             _ => monitors
                 .last_mut()
                 .and_then(|monitor| detail(line.trim_start(), monitor)),
@@ -107,7 +111,8 @@ fn thread_state(text: &str) -> Option<ThreadState> {
             "CW" => ThreadStatus::Waiting,
             "ZO" => ThreadStatus::Ended,
             "NS" => ThreadStatus::NotStarted,
-            "UN" => ThreadStatus::Unknown,
+            // Agents before JDK 5 left out what they had no word for.
+            "UN" | "" => ThreadStatus::Unknown,
             _ => return None,
         },
         suspended,
@@ -169,7 +174,7 @@ pub(super) fn times<R: Read>(
         let line = lines.text();
         let row = row::ranked(line).ok_or_else(|| lines.unexpected(ROW_FORM))?;
         printed.push((row.own, row.accumulated));
-        let class = row.name.strip_suffix(" (Java)").unwrap_or(row.name);
+        let class = class(row.name);
         rows.push(ContendedTime {
             nanos: 0,
             count: row.count,
@@ -183,6 +188,18 @@ pub(super) fn times<R: Read>(
     }
     let rows = rows.into();
     Ok((time, MonitorRecord::Time { total, rows }))
+}
+
+/// The class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.
+fn class(monitor: &str) -> &str {
+    if let Some(own) = monitor.strip_suffix(" (Raw)") {
+        return own.rsplit_once('(').map_or(own, |(name, _)| name);
+    }
+    let class = monitor.strip_suffix(" (Java)").unwrap_or(monitor);
+    match class.rsplit_once('@') {
+        Some((name, address)) if u64::from_str_radix(address, 16).is_ok() => name,
+        _ => class,
+    }
 }
 
 #[cfg(test)]

@@ -51,5 +51,10 @@ pub(super) fn ranked(line: &str) -> Option<Ranked<'_>> {
 /// The number and the date in a section's first line: `CPU SAMPLES BEGIN (total = 282) Fri Nov 20 10:39:23 2026`.
 pub(super) fn total<'a>(line: &'a str, begin: &str, end: &str) -> Option<(u64, &'a str)> {
     let (total, date) = line.strip_prefix(begin)?.split_once(end)?;
-    Some((total.parse().ok()?, date.trim_start()))
+    let total = match total.parse::<i32>() {
+        // The original printed the lowest 32 bits with a sign.
+        Ok(wrapped) => u64::from(wrapped as u32),
+        Err(_) => total.parse().ok()?,
+    };
+    Some((total, date.trim_start()))
 }

@@ -65,10 +65,12 @@ fn frame(text: &str, names: &mut Names) -> Option<FrameId> {
     let (class, method) = method.rsplit_once('.')?;
     let (source_file, line) = match place.rsplit_once(':') {
         Some((source_file, line)) => (source_file, self::line(line)?),
-        None => ("", Line::Unknown),
+        // Android's agent writes frames as Java does.
+        None if place == "Native Method" => ("", Line::Native),
+        None => (place, Line::Unknown),
     };
     let source_file = match source_file {
-        "<Unknown Source>" | "<Unknown>" => "",
+        "<Unknown Source>" | "<Unknown>" | "Unknown Source" => "",
         _ => source_file,
     };
     let place = Place {

@@ -184,6 +184,78 @@ SITES END
     assert!(again.ends_with(" 1 byte[]\nSITES END\n"), "{again}");
 }
 
+#[test]
+fn monitors_of_agents_before_jdk_5_are_read() {
+    let text = "\
+JAVA PROFILE 1.0.1, created Mon Feb  4 08:12:06 2002
+--------
+TRACE 3:
+\tQueue.take(Queue.java:14)
+WAIT: MONITOR Queue@6f14b0, timeout=0, thread 4
+MONITOR DUMP BEGIN
+    THREAD 4, trace 3, status: CW
+    THREAD 5, trace 3, status: S|intr|
+    MONITOR Queue@6f14b0
+\towner: thread 5, entry count: 1
+\twaiting to enter: thread 4, thread 6
+    RAW MONITOR \"hprof\"(0x80a1c)
+\towner: thread 4, entry count: 1
+    RAW MONITOR \"heap lock\"(0x80b2c) unowned
+\twaiting to be notified: thread 6
+MONITOR DUMP END
+MONITOR TIME BEGIN (total = 40 ms) Mon Feb  4 08:12:07 2002
+rank   self  accum   count trace monitor
+   1 75.00% 75.00%       3     3 Queue@6f14b0 (Java)
+   2 25.00% 100.00%       1     3 \"heap lock\"(80b2c) (Raw)
+MONITOR TIME END
+";
+    let again = printed_again(text.as_bytes()).expect("old agents wrote this");
+    assert!(again.contains(" status: S|intr|UN\n"), "{again}");
+    assert!(again.contains("    MONITOR \"heap lock\"(0x80b2c) unowned\n"));
+    assert!(again.contains("       3     3 Queue (Java)\n"), "{again}");
+    assert!(again.contains("       1     3 \"heap lock\" (Java)\n"));
+}
+
+#[test]
+fn frames_of_android_are_read() {
+    let text = "\
+JAVA PROFILE 1.0.1, created Thu Mar 10 10:20:30 2016
+--------
+TRACE 200001: (thread=200001)
+\tjava.lang.Object.wait(Native Method)
+\ta.b.run(SourceFile)
+\ta.c.run(Unknown Source)
+\ta.D.run(D.java:7)
+CPU SAMPLES BEGIN (total = 1) Thu Mar 10 10:20:31 2016
+rank   self  accum   count trace method
+   1 100.00% 100.00%       1 200001 java.lang.Object.wait
+CPU SAMPLES END
+";
+    let again = printed_again(text.as_bytes()).expect("Android wrote this");
+    for frame in [
+        "\tjava.lang.Object.wait(<Unknown Source>:Unknown line)\n",
+        "\ta.b.run(SourceFile:Unknown line)\n",
+        "\ta.c.run(<Unknown Source>:Unknown line)\n",
+        "\ta.D.run(D.java:7)\n",
+    ] {
+        assert!(again.contains(frame), "{frame}: {again}");
+    }
+}
+
+#[test]
+fn a_total_that_was_printed_with_a_sign_is_what_it_was() {
+    let text = EVERYTHING.replacen(
+        "TIME (ms) BEGIN (total = 30)",
+        "TIME (ms) BEGIN (total = -2)",
+        1,
+    );
+    let again = printed_again(text.as_bytes()).expect("the original wrote this");
+    assert!(
+        again.contains("CPU TIME (ms) BEGIN (total = 4294967294)"),
+        "{again}"
+    );
+}
+
 /// Numbers that look random and are always the same.
 struct Numbers(u64);
 

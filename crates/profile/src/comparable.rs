@@ -1,0 +1,116 @@
+//! Names that are the same in every run.
+
+use std::borrow::Cow;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+use crate::{FrameId, LabelsId, Name, Names, Profile};
+
+/// A class under a name that it has in every run: without the number of a lambda and the address of a hidden class, as in
+/// `Main$$Lambda$14.0x00007f12a4000a08`.
+pub(crate) fn stable_class(class: &str) -> Cow<'_, str> {
+    let element = class.trim_end_matches("[]");
+    let stable = without_number(without_address(element));
+    if stable.len() == element.len() {
+        return Cow::Borrowed(class);
+    }
+    Cow::Owned(format!("{stable}{}", &class[element.len()..]))
+}
+
+fn without_address(class: &str) -> &str {
+    match class.rsplit_once(['.', '/']) {
+        Some((name, address)) if address.starts_with("0x") => name,
+        _ => class,
+    }
+}
+
+fn without_number(class: &str) -> &str {
+    match class.rsplit_once('$') {
+        Some((lambda, number)) if lambda.ends_with("$$Lambda") && number.parse::<u64>().is_ok() => {
+            lambda
+        }
+        _ => class,
+    }
+}
+
+impl Profile {
+    /// The profile as it can be compared with those of other runs: lambdas and hidden classes have names without what
+    /// differs from run to run, so that several may have become one.
+    #[must_use]
+    pub fn comparable(mut self) -> Profile {
+        let count = self.names.iter().len() as u32;
+        let stable: Vec<Option<Name>> = (0..count)
+            .map(|name| self.names.stable(Name(name)))
+            .collect();
+        if stable.iter().all(Option::is_none) {
+            return self;
+        }
+        let renamed = |name: Name| stable[name.index()].unwrap_or(name);
+        let (frames, frame_of) = again(&self.frames, |mut frame| {
+            frame.class = renamed(frame.class);
+            frame
+        });
+        let (labels, labels_of) = again(&self.labels, |mut labels| {
+            labels.class = labels.class.map(renamed);
+            labels
+        });
+        self.frames = frames;
+        self.labels = labels;
+        self.stacks
+            .rename(|frame| FrameId(frame_of[frame.0 as usize]));
+        for table in &mut self.tables {
+            table.relabel(|labels| LabelsId(labels_of[labels.0 as usize]));
+        }
+        self
+    }
+}
+
+impl Names {
+    /// The name that a class has in every run, where it is another.
+    fn stable(&mut self, class: Name) -> Option<Name> {
+        let stable = match stable_class(self.text(class)) {
+            Cow::Borrowed(_) => return None,
+            Cow::Owned(stable) => stable,
+        };
+        Some(self.intern(&stable))
+    }
+}
+
+/// What is changed, each once, and where each has its place now.
+fn again<T: Copy + Eq + std::hash::Hash>(
+    all: &IndexSet<T, RandomState>,
+    change: impl Fn(T) -> T,
+) -> (IndexSet<T, RandomState>, Vec<u32>) {
+    let mut changed = IndexSet::with_capacity_and_hasher(all.len(), RandomState::default());
+    let places = all
+        .iter()
+        .map(|&one| changed.insert_full(change(one)).0 as u32);
+    let places = places.collect();
+    (changed, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_lambdas_are_the_same_in_every_run() {
+        for (name, kept) in [
+            ("a.Main$$Lambda$14.0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda/0x00007f12a4000a08", "a.Main$$Lambda"),
+            ("a.Main$$Lambda$14", "a.Main$$Lambda"),
+            (
+                "a.Main$$Lambda.0x00007f12a4000a08[][]",
+                "a.Main$$Lambda[][]",
+            ),
+            ("a.LambdaForm$MH.0x00007f12a4000a08", "a.LambdaForm$MH"),
+            ("a.Main$14", "a.Main$14"),
+            ("a.Main", "a.Main"),
+            ("int[]", "int[]"),
+            ("x0x1", "x0x1"),
+        ] {
+            assert_eq!(stable_class(name), kept);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Objects that are in the heap and were made before the agent could see it.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::TrackerState;
+use super::report::Unseen;
+use super::sites::Amount;
+use crate::jvmti::{Jni, JvmtiError, Object};
+use crate::names::class::ClassId;
+
+/// What outputs that have ended tell of such objects, as of things that were allocated.
+#[derive(Default)]
+pub(super) struct Told(HashMap<ClassId, Amount, FixedState>);
+
+impl Told {
+    /// What of them is new; with `is_last` the output that tells of them ends.
+    pub(super) fn new_of(&mut self, seen: Vec<(ClassId, Amount)>, is_last: bool) -> Vec<Unseen> {
+        let unseen = seen.into_iter().map(|(class, live)| {
+            let told = self.0.get(&class).copied().unwrap_or_default();
+            let new = Amount {
+                instances: live.instances.saturating_sub(told.instances),
+                bytes: live.bytes.saturating_sub(told.bytes),
+            };
+            if is_last {
+                self.0.insert(class, told + new);
+            }
+            Unseen { class, live, new }
+        });
+        unseen.collect()
+    }
+}
+
+/// The VM fills gaps in the heap with these; nobody made them, and no program can see them.
+fn is_filler(class: &str) -> bool {
+    matches!(
+        class,
+        "jdk.internal.vm.FillerElement[]" | "jdk.internal.vm.FillerObject"
+    )
+}
+
+impl TrackerState {
+    /// What the heap holds beyond what is tracked.
+    pub(super) fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        for (key, site) in self.sites.iter() {
+            let live = site.live();
+            let tracked = tracked.entry(key.class).or_default();
+            tracked.instances += live.instances;
+            tracked.bytes += live.bytes;
+        }
+        let classes = self.env.loaded_classes(jni)?;
+        let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
+        let counts = self.env.class_histogram(&objects)?;
+        let mut unseen = Vec::new();
+        for (&class, count) in objects
+            .iter()
+            .zip(&counts)
+            .filter(|(_, count)| count.instances > 0)
+        {
+            let id = self.stacks.class(jni, class)?;
+            if is_filler(self.tables.strings.get(self.tables.classes.get(id).name)) {
+                continue;
+            }
+            let tracked = tracked.get(&id).copied().unwrap_or_default();
+            let amount = Amount {
+                instances: count.instances.saturating_sub(tracked.instances),
+                bytes: count.bytes.saturating_sub(tracked.bytes),
+            };
+            if amount.instances > 0 {
+                unseen.push((id, amount));
+            }
+        }
+        Ok(unseen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Tables;
+    use crate::names::loader::LoaderId;
+    use crate::names::object::ObjectId;
+
+    #[test]
+    fn what_was_there_before_is_new_once() {
+        let tables = Tables::default();
+        let name = tables.strings.intern("C");
+        let class = tables.classes.intern(LoaderId::BOOT, name, || ObjectId(1));
+        let class = class.id();
+        let amount = |instances| Amount {
+            instances,
+            bytes: 16 * instances,
+        };
+        let mut told = Told::default();
+        let mut new_of = |live, is_last| {
+            let unseen = told.new_of(vec![(class, amount(live))], is_last);
+            assert_eq!(unseen[0].live, amount(live));
+            unseen[0].new
+        };
+        assert_eq!(new_of(9, false), amount(9));
+        assert_eq!(new_of(7, true), amount(7));
+        assert_eq!(new_of(5, false), amount(0));
+        assert_eq!(new_of(8, true), amount(1));
+        assert_eq!(new_of(8, true), amount(0));
+    }
+}

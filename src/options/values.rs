@@ -1,0 +1,103 @@
+//! Values of options, read from text.
+
+use std::time::Duration;
+
+use super::Rotate;
+
+/// What `rotate=` takes.
+pub(super) const ROTATE: &str =
+    "a time like 500ms, 30s, 10m or 2h, or a size like 512kb, 64mb or 2gb";
+/// What `timeout=` takes.
+pub(super) const TIME: &str = "a time like 500ms, 30s, 10m or 2h";
+/// The longest time that is taken: a century, so that it can be added to any moment.
+const LONGEST: u64 = 100 * 365 * 24 * 3_600_000;
+
+/// `512k` as 524288.
+pub(super) fn bytes(value: &str) -> Option<u32> {
+    let (digits, unit) = match value.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1 << 10),
+        None => match value.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1 << 20),
+            None => (value, 1),
+        },
+    };
+    let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
+    // The VM takes a number of 31 bits.
+    (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
+}
+
+/// Names as in Java source, with `*` for any characters. A `|` does as well as the `:`.
+pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
+    let patterns = value.split([':', '|']);
+    let is_name = |pattern: &str| {
+        !pattern.is_empty()
+            && !pattern.contains(|c: char| c.is_whitespace() || "/;[]()".contains(c))
+    };
+    patterns
+        .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
+        .collect()
+}
+
+/// `y` or `n`.
+pub(super) fn switch(value: &str) -> Option<bool> {
+    match value {
+        "y" => Some(true),
+        "n" => Some(false),
+        _ => None,
+    }
+}
+
+/// `10m` as 600 seconds.
+pub(super) fn time(value: &str) -> Option<Duration> {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let millis = whole(value, &units)?;
+    (1..=LONGEST)
+        .contains(&millis)
+        .then(|| Duration::from_millis(millis))
+}
+
+/// How long or how large a period is.
+pub(super) fn rotate(value: &str) -> Option<Rotate> {
+    let units = [("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30)];
+    let size = whole(&value.to_ascii_lowercase(), &units).filter(|&size| size > 0);
+    size.map(Rotate::Bytes)
+        .or_else(|| time(value).map(Rotate::Every))
+}
+
+/// A whole number with one of these units behind it.
+fn whole(value: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let end = value.find(|letter: char| !letter.is_ascii_digit())?;
+    let (digits, unit) = value.split_at(end);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    digits.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_is_a_time_or_a_size() {
+        let every = |millis| Some(Rotate::Every(Duration::from_millis(millis)));
+        for (value, expected) in [
+            ("500ms", every(500)),
+            ("30s", every(30_000)),
+            ("10m", every(600_000)),
+            ("2h", every(7_200_000)),
+            ("512kb", Some(Rotate::Bytes(512 << 10))),
+            ("64MB", Some(Rotate::Bytes(64 << 20))),
+            ("2gb", Some(Rotate::Bytes(2 << 30))),
+            ("0s", None),
+            ("0mb", None),
+            ("64", None),
+            ("m", None),
+            ("-1s", None),
+            ("1.5h", None),
+            ("10M", None),
+            ("99999999999h", None),
+            ("18446744073709551615gb", None),
+        ] {
+            assert_eq!(rotate(value), expected, "{value}");
+        }
+    }
+}

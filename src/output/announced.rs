@@ -1,0 +1,158 @@
+//! Threads whose beginnings are to be written, or have been.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::names::object::ObjectId;
+use crate::names::thread::ThreadSerial;
+
+/// What START THREAD says of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadNames {
+    /// Its name.
+    pub name: String,
+    /// Its group's name.
+    pub group: String,
+    /// The name of the group above that one.
+    pub parent_group: String,
+}
+
+/// For which threads the names are kept once they are written, because another output follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptThreads {
+    /// None: there is one output.
+    None,
+    /// Those that are alive.
+    Alive,
+    /// All: traces name them for ever.
+    All,
+}
+
+/// A thread whose beginning is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Announcement {
+    pub(super) names: ThreadNames,
+    /// The id of its object, where it has one.
+    pub(super) object: Option<ObjectId>,
+    pub(super) has_ended: bool,
+}
+
+/// The threads of a session as outputs know them.
+pub(super) struct AnnouncedThreads {
+    keeps: KeptThreads,
+    /// They have started and are not written yet.
+    ahead: Map<Announcement>,
+    /// They are in the output.
+    written: Map<Announcement>,
+}
+
+type Map<V> = HashMap<ThreadSerial, V, FixedState>;
+
+impl AnnouncedThreads {
+    pub(super) fn new(keeps: KeptThreads) -> Self {
+        Self {
+            keeps,
+            ahead: HashMap::default(),
+            written: HashMap::default(),
+        }
+    }
+
+    /// A thread has started.
+    pub(super) fn started(&mut self, serial: ThreadSerial, names: ThreadNames) {
+        let announcement = Announcement {
+            names,
+            object: None,
+            has_ended: false,
+        };
+        self.ahead.insert(serial, announcement);
+    }
+
+    /// What is to be written of a thread, once.
+    pub(super) fn take(&mut self, serial: ThreadSerial) -> Option<Announcement> {
+        self.ahead.remove(&serial)
+    }
+
+    /// It has been written, and its object has this id.
+    pub(super) fn wrote(
+        &mut self,
+        serial: ThreadSerial,
+        announcement: Announcement,
+        object: ObjectId,
+    ) {
+        if self.keeps != KeptThreads::None {
+            let object = Some(object);
+            let announcement = Announcement {
+                object,
+                ..announcement
+            };
+            self.written.insert(serial, announcement);
+        }
+    }
+
+    /// A thread has ended, and the output says so.
+    pub(super) fn ended(&mut self, serial: ThreadSerial) {
+        match self.keeps {
+            KeptThreads::None => {}
+            KeptThreads::Alive => drop(self.written.remove(&serial)),
+            KeptThreads::All => {
+                if let Some(thread) = self.written.get_mut(&serial) {
+                    thread.has_ended = true;
+                }
+            }
+        }
+    }
+
+    /// Another output begins, which has nothing of what was written. Answers the threads that are alive, in the order in
+    /// which they started.
+    pub(super) fn begin_anew(&mut self) -> Vec<ThreadSerial> {
+        self.ahead.extend(self.written.drain());
+        let alive = self.ahead.iter().filter(|(_, thread)| !thread.has_ended);
+        let mut alive: Vec<ThreadSerial> = alive.map(|(&serial, _)| serial).collect();
+        alive.sort_unstable();
+        alive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(keeps: KeptThreads) -> AnnouncedThreads {
+        let mut threads = AnnouncedThreads::new(keeps);
+        for serial in [1, 2, 3] {
+            let serial = ThreadSerial(serial);
+            threads.started(serial, ThreadNames::default());
+            let announcement = threads.take(serial).expect("it has started");
+            assert_eq!(threads.take(serial), None, "once");
+            threads.wrote(serial, announcement, ObjectId(u64::from(serial.0) + 10));
+        }
+        threads.ended(ThreadSerial(2));
+        threads
+    }
+
+    #[test]
+    fn another_output_has_the_threads_that_are_alive() {
+        let mut threads = threads(KeptThreads::Alive);
+        assert_eq!(threads.begin_anew(), [1, 3].map(ThreadSerial));
+        let third = threads.take(ThreadSerial(3)).expect("it is alive");
+        assert_eq!(third.object, Some(ObjectId(13)));
+        assert_eq!(threads.take(ThreadSerial(2)), None);
+    }
+
+    #[test]
+    fn threads_that_traces_name_are_known_for_ever() {
+        let mut threads = threads(KeptThreads::All);
+        for _ in 0..2 {
+            assert_eq!(threads.begin_anew(), [1, 3].map(ThreadSerial));
+            let second = threads.take(ThreadSerial(2)).expect("it is kept");
+            assert!(second.has_ended);
+            threads.wrote(ThreadSerial(2), second, ObjectId(12));
+        }
+    }
+
+    #[test]
+    fn one_output_keeps_no_names() {
+        let mut threads = threads(KeptThreads::None);
+        assert_eq!(threads.begin_anew(), []);
+    }
+}

@@ -1,0 +1,37 @@
+//! Periods that go to a collector.
+
+use hprof_format::Record;
+
+use super::{end, steady, told};
+use crate::harness::Jvm;
+use crate::net::{Collector, Names, Waiting};
+
+on_every_jvm!(each_period_has_a_connection_of_its_own);
+
+fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
+    let waiting = Waiting::new();
+    let options = format!(
+        "heap=sites,cutoff=0,format=b,rotate=50ms,{}",
+        waiting.option()
+    );
+    let run = steady(jvm, &options).start();
+    let mut collectors: Vec<Collector> = (0..8).map(|_| Collector::accept(&waiting)).collect();
+    // From here on nobody waits for another: the period that has begun goes on to the end.
+    drop(waiting);
+    let run = end(run);
+    let mut items = 0;
+    for collector in collectors.drain(..) {
+        let bytes = collector.end();
+        let records = crate::net::records(&bytes);
+        let names = Names(&records);
+        let sites = records.iter().filter_map(|record| match record {
+            Record::AllocSites { sites, .. } => Some(sites),
+            _ => None,
+        });
+        let sites: Vec<_> = sites.collect();
+        assert_eq!(sites.len(), 1, "{}: a dump for each", jvm.feature);
+        let rows = names.sites(sites[0], "Steady$Item");
+        items += rows.iter().map(|row| row.allocated_instances).sum::<u64>();
+    }
+    assert_eq!(items, told(&run, "items"), "{}", jvm.feature);
+}

@@ -1,0 +1,30 @@
+//! A profile that ends by itself.
+
+use super::{Sums, end, steady};
+use crate::harness::Jvm;
+use crate::profile::Profile;
+
+on_every_jvm!(time_ends_the_profile_and_not_the_program);
+
+fn time_ends_the_profile_and_not_the_program(jvm: &Jvm) {
+    let options = "heap=sites,cpu=times,include=Steady*,cutoff=0,timeout=300ms,file=x.txt";
+    let run = steady(jvm, options).start();
+    run.wait_for_stderr("hprof: time is up: stopped; the profile is in");
+    // What has ended gives way to another.
+    run.hprof_well("attach", &["heap=sites,cutoff=0,file=y.txt,verbose=n"]);
+    let run = end(run);
+    let first = Profile::parse(&run.read("x.txt"));
+    let sums = Sums::of(&[first]);
+    let all = Sums::told_by(&run);
+    assert!(
+        sums.items > 0 && sums.calls > 0,
+        "{}: {sums:?}",
+        jvm.feature
+    );
+    assert!(
+        sums.items <= all.items && sums.calls <= all.calls,
+        "{sums:?} of {all:?}"
+    );
+    let second = Profile::parse(&run.read("y.txt"));
+    assert_eq!(Sums::of(&[second]).kept, all.kept, "{}", jvm.feature);
+}
