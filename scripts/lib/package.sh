@@ -27,7 +27,7 @@ install_package_tools() {
     need_command cc gcc libc6-dev || die "a C linker is needed to build"
     need_cargo
     install_zig || die "zig and cargo-zigbuild could not be installed"
-    objcopy=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/llvm-objcopy
+    objcopy=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin/llvm-objcopy
     [[ -x $objcopy ]] || rustup component add llvm-tools >&2 || die "Rust's component llvm-tools could not be added"
 }
 
