@@ -153,6 +153,7 @@ struct Outputs {
     options: Arc<Options>,
     /// The options as they were given.
     given: String,
+    /// How CPU samples are taken.
     sample_way: Option<SampleWay>,
     files: Files,
 }
