@@ -12,10 +12,10 @@ import java.util.Map;
  *   arrays       2,000 times the same long[50] of 16 + 400: 1,999 * 416 = 831,584; made in Waste.numbers. 500 more
  *                long[50] differ from one another
  *   shared       100 strings of one array of 16 + 40: all but one waste 99 * 24 = 2,376
- *   empty        1,000 HashMap of 48 that never had an entry: 48,000; and 700 ArrayList of 24 with an array of
+ *   empty        1,000 Nothing of 48 that never had an entry: 48,000; and 700 Room of 24 with an array of
  *                16 + 400 that nothing is in: 700 * 440 = 308,000
- *   sparse       600 ArrayList with an array of 200 references that 3 objects are in: 600 * 197 * 4 = 472,800
- *   full         300 ArrayList with 100 of 100: waste nothing
+ *   sparse       600 Room with an array of 200 references that 3 objects are in: 600 * 197 * 4 = 472,800
+ *   full         300 Room with 100 of 100: waste nothing
  */
 public class Waste {
     static final List<String> strings = new ArrayList<>();
@@ -36,12 +36,19 @@ public class Waste {
         return numbers;
     }
 
+    // The VM has such collections too.
+    static class Nothing extends HashMap<String, String> { }
+
+    static class Room extends ArrayList<Object> {
+        Room(int room) { super(room); }
+    }
+
     static Map<String, String> nothing() {
-        return new HashMap<>();
+        return new Nothing();
     }
 
     static List<Object> list(int room, int used) {
-        List<Object> list = new ArrayList<>(room);
+        List<Object> list = new Room(room);
         for (int i = 0; i < used; i++) list.add(Waste.class);
         return list;
     }

@@ -56,6 +56,8 @@ pub struct Options {
     pub dump_on_exit: bool,
     /// `verbose=`: whether stderr says what is dumped.
     pub verbose: bool,
+    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks were taken, too.
+    pub details: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
@@ -128,6 +130,7 @@ impl Default for Options {
             threads: false,
             dump_on_exit: true,
             verbose: true,
+            details: false,
             check_file: false,
             collect: true,
             sample: None,
@@ -283,7 +286,7 @@ pub enum Request {
     /// Print the usage and end.
     Help,
     /// Measure.
-    Profile(Options),
+    Profile(Box<Options>),
 }
 
 /// An option that cannot be taken. One line, naming the option, its value and what is allowed.
@@ -386,7 +389,9 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             .ok_or_else(|| OptionError::Unknown(option.to_owned()))?
             .apply(&mut settings, value)?;
     }
-    settings.finish().map(Request::Profile)
+    settings
+        .finish()
+        .map(|options| Request::Profile(Box::new(options)))
 }
 
 #[cfg(test)]

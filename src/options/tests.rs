@@ -4,7 +4,7 @@ use super::*;
 
 fn options(text: &str) -> Options {
     match parse(text, None) {
-        Ok(Request::Profile(options)) => options,
+        Ok(Request::Profile(options)) => *options,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -323,6 +323,15 @@ fn stacks_are_walked_over_unless_told_otherwise() {
     ] {
         assert_eq!(options(text).stacks, source, "{text}");
     }
+}
+
+#[test]
+fn details_are_told_to_who_asks() {
+    let told = ["heap=sites", "verbose=y", "verbose=n"].map(|text| {
+        let options = options(text);
+        (options.verbose, options.details)
+    });
+    assert_eq!(told, [(true, false), (true, true), (false, false)]);
 }
 
 #[test]

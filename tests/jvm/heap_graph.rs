@@ -308,15 +308,15 @@ fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
         ),
         ("2,376 bytes: 100 times \"another text, that has", ""),
         (
-            "48,000 bytes: 1,000 empty java.util.HashMap",
+            "48,000 bytes: 1,000 empty Waste$Nothing",
             "at Waste.nothing(Waste.java:",
         ),
         (
-            "308,000 bytes: 700 empty java.util.ArrayList",
+            "308,000 bytes: 700 empty Waste$Room",
             "at Waste.list(Waste.java:",
         ),
         (
-            "472,800 bytes: 600 sparse java.util.ArrayList",
+            "472,800 bytes: 600 sparse Waste$Room",
             "at Waste.list(Waste.java:",
         ),
     ];
@@ -339,6 +339,54 @@ fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
             answer.contains(row),
             "jmap {}: no {row} in\n{answer}",
             jvm.feature
+        );
+    }
+}
+
+on_every_jvm!(what_a_parked_virtual_thread_holds_is_kept_by_its_stack);
+
+fn what_a_parked_virtual_thread_holds_is_kept_by_its_stack(jvm: &Jvm) {
+    // The VM's own dumper of JDK 21 leaves out the stacks of parked virtual threads.
+    let options = match jvm.feature {
+        ..21 => return,
+        21 => &[",dumper=jvmti"][..],
+        _ => &["", ",dumper=jvmti"],
+    };
+    for options in options {
+        let run = agent(jvm, options, "VirtualLeak21", "");
+        let suspect = first_suspect(&run.path("x.hprof"));
+        let context = format!("{}{options}: {suspect}", jvm.feature);
+        assert!(suspect.contains("java.util.ArrayList @ "), "{context}");
+        let (_, allocated) = suspect.split_once("  allocated by:\n").expect("stacks");
+        assert!(allocated.contains(" bytes in 40,000 byte[]\n"), "{context}");
+        assert!(
+            allocated.contains("at VirtualLeak21.allocate("),
+            "{context}"
+        );
+    }
+}
+
+on_every_jdk!(a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it);
+
+fn a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it(jvm: &Jvm) {
+    if jvm.feature < 17 {
+        return;
+    }
+    for options in ["", ",dumper=jvmti"] {
+        let agent_options = format!("heap=dump,format=b,depth=8,file=x.hprof{options}");
+        let run = Program::java(jvm, &agent_options, &["-XX:+UseZGC", "-Xmx256m"])
+            .program("heap", "Leak")
+            .arg("cache")
+            .start();
+        run.wait_for_output("ready");
+        run.send("QUIT");
+        run.wait_until(|| run.stderr().contains(" done.\n"));
+        let suspect = first_suspect(&run.path("x.hprof"));
+        let context = format!("{}{options}", jvm.feature);
+        assert_holder(&suspect, "static field Leak$Cache.entries", &context);
+        assert!(
+            suspect.contains("at Leak.allocate(Leak.java:"),
+            "{context}: {suspect}"
         );
     }
 }

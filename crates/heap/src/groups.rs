@@ -127,7 +127,7 @@ impl Heap<'_> {
     /// [`MOST_PASSES`].
     fn make_exact(&self, grouping: &Grouping, tallies: &mut [Tally]) -> Result<(), Error> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passes = cores.min(MOST_PASSES).max(1);
+        let passes = cores.clamp(1, MOST_PASSES);
         let part = tallies.len().div_ceil(passes).max(1);
         let run = |tallies: &mut [Tally]| {
             for tally in tallies {

@@ -13,6 +13,9 @@ use hprof_heap::{Excluded, Fill, Memory, Waste};
 use model::with_heap;
 use proptest::prelude::*;
 
+/// The strings of one text, and their arrays.
+type Strings = (Vec<usize>, BTreeSet<usize>);
+
 const CLASSES: [&str; 6] = [
     "java/lang/Class",
     "java/lang/Object",
@@ -210,7 +213,7 @@ fn truth(kinds: &[(Kind, bool)]) -> Truth {
         .flat_map(|place| std::iter::once(place).chain(led_to(kinds, place)))
         .collect();
     // By text: strings, and the arrays that they use.
-    let mut strings: BTreeMap<(Vec<u8>, u8), (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
+    let mut strings: BTreeMap<(Vec<u8>, u8), Strings> = BTreeMap::new();
     let mut in_strings = BTreeSet::new();
     let mut lists = BTreeMap::new();
     let mut seen = BTreeSet::new();

@@ -1,5 +1,5 @@
 //! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper, its
-//! stacks, for events and for signal handlers.
+//! stacks as a walk or a signal handler sees them.
 
 mod bytes_until_sample;
 mod cpu_timers;

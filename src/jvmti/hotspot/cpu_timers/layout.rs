@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
-use crate::jvmti::hotspot::vm_structs::{Library, VmField};
+use crate::jvmti::hotspot::vm_structs::{Library, VmStructs};
 use crate::jvmti::jni::{Jni, Object, Vm};
 
 /// Offsets and addresses within the VM, from the tables that it exports for debuggers.
@@ -51,14 +51,14 @@ impl VmLayout {
     }
 
     fn with(vm: Vm, get_call_trace: AsyncGetCallTrace) -> Option<Self> {
+        let structs = VmStructs::find(vm)?;
         let offset = |types: &[&CStr], name| {
-            let mut fields = types
+            types
                 .iter()
-                .filter_map(|type_name| VmField::find(vm, type_name, name));
-            fields.next().map(|field| field.offset)
+                .find_map(|type_name| structs.offset(type_name, name))
         };
         let bound = |name| {
-            let field = VmField::find(vm, c"CodeCache", name)?.not_null()?;
+            let field = structs.field(c"CodeCache", name)?.not_null()?;
             Some(field.cast::<usize>())
         };
         let (low, high) = (bound(c"_low_bound")?, bound(c"_high_bound")?);
