@@ -153,6 +153,7 @@ struct Outputs {
     options: Arc<Options>,
     /// The options as they were given.
     given: String,
+    /// How CPU samples are taken.
     sample_way: Option<SampleWay>,
     files: Files,
 }
@@ -234,7 +235,7 @@ fn wire(
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));
-    let verbose = options.verbose;
+    let tells_stacks = options.details || options.stacks == StackSource::Verify;
     Ok(Parts {
         env,
         virtual_threads: context.virtual_threads,
@@ -254,7 +255,7 @@ fn wire(
             stop: Arc::new(attach::time_is_up),
         }),
         ended: Box::new(move || {
-            if verbose {
+            if tells_stacks {
                 say_how_stacks_were_taken(&top_frames);
             }
         }),

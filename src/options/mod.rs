@@ -56,6 +56,8 @@ pub struct Options {
     pub dump_on_exit: bool,
     /// `verbose=`: whether stderr says what is dumped.
     pub verbose: bool,
+    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks were taken, too.
+    pub details: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
@@ -128,6 +130,7 @@ impl Default for Options {
             threads: false,
             dump_on_exit: true,
             verbose: true,
+            details: false,
             check_file: false,
             collect: true,
             sample: None,

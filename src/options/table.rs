@@ -363,7 +363,10 @@ const ROWS: &[Row] = &[
         allowed: None,
         default: "y",
         description: "say on stderr what is dumped",
-        setter: Setter::Switch(|settings, on| settings.options.verbose = on),
+        setter: Setter::Switch(|settings, on| {
+            settings.options.verbose = on;
+            settings.options.details = on;
+        }),
     },
     Row {
         name: "gc_okay",

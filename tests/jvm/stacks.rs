@@ -95,7 +95,7 @@ on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites);
 /// The sites of a program that makes the same objects each time, whatever takes the stacks.
 fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     let sites = |stacks: &str| {
-        let options = format!("heap=sites,cutoff=0,depth=8,stacks={stacks},file=x.txt");
+        let options = format!("heap=sites,cutoff=0,depth=8,verbose=y,stacks={stacks},file=x.txt");
         let run = Program::java(jvm, &options, &[]).program("sites", "Alloc");
         let run = run.run_well();
         (own_sites(&Profile::parse(&run.read("x.txt"))), run)

@@ -13,7 +13,7 @@ fn findings(run: &Running, subject: &str) -> Vec<String> {
 on_every_jvm!(nothing_stands_against_a_program_that_can_be_attached_to);
 
 fn nothing_stands_against_a_program_that_can_be_attached_to(jvm: &Jvm) {
-    let run = steps(jvm, &["-XX:+EnableDynamicAgentLoading"], &["make:10"]);
+    let run = steps(jvm, &["-XX:+EnableDynamicAgentLoading"], &[]);
     let (content, text) = run.hprof("doctor", &[]);
     assert!(content, "{text}");
     assert!(
@@ -40,7 +40,7 @@ fn what_stands_against_attaching_is_named(jvm: &Jvm) {
             "the program refuses agents",
         ),
     ] {
-        let run = steps(jvm, &[option], &["make:10"]);
+        let run = steps(jvm, &[option], &[]);
         let (content, text) = run.hprof("doctor", &[]);
         assert!(!content, "{option}: {text}");
         let against = findings(&run, "attach");
@@ -53,7 +53,7 @@ fn what_stands_against_attaching_is_named(jvm: &Jvm) {
 on_every_jvm!(the_warning_of_newer_vms_is_announced);
 
 fn the_warning_of_newer_vms_is_announced(jvm: &Jvm) {
-    let run = steps(jvm, &[], &["make:10"]);
+    let run = steps(jvm, &[], &[]);
     let notes = findings(&run, "attach");
     let is_announced = notes
         .iter()

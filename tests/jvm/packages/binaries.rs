@@ -37,16 +37,25 @@ fn needed(file: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The dynamic symbols: name, and whether the file defines it.
-fn symbols(file: &Path) -> Vec<(String, bool)> {
+/// A dynamic symbol.
+struct Symbol {
+    name: String,
+    is_defined: bool,
+    /// Nothing is amiss where nobody defines it.
+    is_weak: bool,
+}
+
+/// Those of a file: number, value, size, type, binding, visibility, section, name.
+fn symbols(file: &Path) -> Vec<Symbol> {
     let table = readelf("--dyn-syms", file);
     let rows = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.filter(|row| row.len() >= 8 && row[0].ends_with(':') && row[0] != "Num:")
-        .map(|row| {
-            let name = row[7].split('@').next().unwrap_or_default();
-            (name.to_owned(), row[6] != "UND")
+        .map(|row| Symbol {
+            name: row[7].split('@').next().unwrap_or_default().to_owned(),
+            is_defined: row[6] != "UND",
+            is_weak: row[4] == "WEAK",
         })
         .collect()
 }
@@ -101,7 +110,7 @@ fn musl_has_every_symbol_that_is_needed() {
     }
     let has: BTreeSet<String> = symbols(loader)
         .into_iter()
-        .filter_map(|(name, is_defined)| is_defined.then_some(name))
+        .filter_map(|symbol| symbol.is_defined.then_some(symbol.name))
         .collect();
     assert!(has.contains("dlopen"), "{}: {has:?}", loader.display());
     each_file(|platform, file| {
@@ -117,8 +126,9 @@ fn musl_has_every_symbol_that_is_needed() {
         );
         let unknown: Vec<_> = symbols(file)
             .into_iter()
-            .filter(|(name, is_defined)| !is_defined && !name.is_empty() && !has.contains(name))
-            .map(|(name, _)| name)
+            .filter(|symbol| !symbol.is_defined && !symbol.is_weak)
+            .map(|symbol| symbol.name)
+            .filter(|name| !has.contains(name))
             .collect();
         assert!(unknown.is_empty(), "{}: {unknown:?}", file.display());
     });
@@ -130,10 +140,8 @@ fn the_library_shows_what_the_vm_calls_and_nothing_else() {
         if !file.ends_with("libhprof.so") {
             return;
         }
-        let shown = symbols(file)
-            .into_iter()
-            .filter(|(_, is_defined)| *is_defined);
-        for (name, _) in shown {
+        for symbol in symbols(file).into_iter().filter(|symbol| symbol.is_defined) {
+            let name = symbol.name;
             let is_the_vms = name.starts_with("Agent_On") || name.starts_with("Java_");
             assert!(is_the_vms, "{}: {name}", file.display());
         }

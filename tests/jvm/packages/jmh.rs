@@ -29,8 +29,13 @@ impl Scores {
     fn of(jvm: &Jvm, class_path: &str, folder: &Path, options: &str, arguments: &[&str]) -> Self {
         let results = folder.join("results.csv");
         let mut java = Command::new(jvm.home.join("bin/java"));
-        java.current_dir(folder)
-            .args(["-cp", class_path, "org.openjdk.jmh.Main"]);
+        java.current_dir(folder).args([
+            "-Djmh.ignoreLock=true",
+            "-cp",
+            class_path,
+            "org.openjdk.jmh.Main",
+        ]);
+        // Its own lock would keep the tests of other JVMs out; nothing is timed here.
         java.arg("-prof")
             .arg(format!("io.hprof.jmh.HprofProfiler:dir=profiles;{options}"));
         java.args(["-rf", "csv", "-rff"])
