@@ -74,7 +74,8 @@ impl Sums {
                 let items = count(profile, sites, "Steady$Item", "Steady$Loop.make");
                 sums.items += items.allocated;
                 sums.kept = items.live;
-                sums.short += count(profile, sites, "Steady$Short", "").allocated;
+                sums.short +=
+                    count(profile, sites, "Steady$Short", "Steady.lambda$main$0").allocated;
             }
             for times in &profile.times {
                 let rows = times.rows.iter();
