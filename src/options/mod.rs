@@ -252,7 +252,7 @@ pub enum Request {
     /// Print the usage and end.
     Help,
     /// Measure.
-    Profile(Options),
+    Profile(Box<Options>),
 }
 
 /// An option that cannot be taken. One line, naming the option, its value and what is allowed.
@@ -355,7 +355,7 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             .ok_or_else(|| OptionError::Unknown(option.to_owned()))?
             .apply(&mut settings, value)?;
     }
-    settings.finish().map(Request::Profile)
+    settings.finish().map(Box::new).map(Request::Profile)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ mod tests {
             threads.started(serial, ThreadNames::default());
             let announcement = threads.take(serial).expect("it has started");
             assert_eq!(threads.take(serial), None, "once");
-            threads.wrote(serial, announcement, ObjectId(serial.0 + 10));
+            threads.wrote(serial, announcement, ObjectId(u64::from(serial.0) + 10));
         }
         threads.ended(ThreadSerial(2));
         threads
