@@ -19,13 +19,13 @@ use parking_lot::Mutex;
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::{self, Context, Engines};
+use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request};
+use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
 use crate::session::{self, Collector, NotBegun, Outlet, Parts, Status, Timeout};
-use crate::stacks::{Stacks, TraceShape};
+use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
 
 use output::OpenOutput;
 use periods::{Files, PeriodFiles};
@@ -58,6 +58,9 @@ pub enum StartError {
         /// What the VM says.
         error: JvmtiError,
     },
+    /// The engine that the user asks for does not work here.
+    #[error(transparent)]
+    Engine(#[from] EngineRefused),
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
@@ -115,6 +118,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     request_capabilities(env, options)?;
+    let sample_way = SampleWay::choose(env, options)?;
 
     // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
     let output = output::open(options, path.as_deref())?;
@@ -124,7 +128,7 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
         options: given.to_owned(),
         since: Instant::now(),
     };
-    let parts = wire(env, options, output, status)?;
+    let parts = wire(env, options, sample_way, output, status)?;
     session::begin(own_env, parts).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),
@@ -149,6 +153,8 @@ struct Outputs {
     options: Arc<Options>,
     /// The options as they were given.
     given: String,
+    /// How CPU samples are taken.
+    sample_way: Option<SampleWay>,
     files: Files,
 }
 
@@ -157,7 +163,7 @@ impl Outputs {
     fn start(&self, output: OpenOutput, is_first: bool) -> Result<(Outlet, Writer), StartError> {
         let options = &self.options;
         let name = output.name(options);
-        let facts = || head::facts(self.env, &self.given, is_first);
+        let facts = || head::facts(self.env, &self.given, self.sample_way.as_ref(), is_first);
         let encoder: Box<dyn Encoder> = match options.format {
             Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
             Format::Text => Box::new(TextEncoder::of_run(facts())),
@@ -189,6 +195,7 @@ impl Outputs {
 fn wire(
     env: Env,
     options: &Options,
+    sample_way: Option<SampleWay>,
     output: OpenOutput,
     status: Status,
 ) -> Result<Parts, StartError> {
@@ -196,6 +203,7 @@ fn wire(
         env,
         options: Arc::new(options.clone()),
         given: status.options.clone(),
+        sample_way: sample_way.clone(),
         files: Arc::new(Mutex::new(PeriodFiles::new(options))),
     };
     let (path, file) = (output.path(), output.file.clone());
@@ -212,6 +220,7 @@ fn wire(
         },
     };
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
+    let top_frames = Arc::new(top_frames(env, options));
     let context = Context {
         options,
         env,
@@ -219,11 +228,14 @@ fn wire(
         agent_threads: Arc::default(),
         registered: Arc::new(RegisteredThreads::new(env)),
         stacks: stacks(env, options, &tables, &journal),
+        top_frames: top_frames.clone(),
         tables,
         journal,
+        sample_way,
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));
+    let tells_stacks = options.details || options.stacks == StackSource::Verify;
     Ok(Parts {
         env,
         virtual_threads: context.virtual_threads,
@@ -242,6 +254,11 @@ fn wire(
             after,
             stop: Arc::new(attach::time_is_up),
         }),
+        ended: Box::new(move || {
+            if tells_stacks {
+                say_how_stacks_were_taken(&top_frames);
+            }
+        }),
     })
 }
 
@@ -259,6 +276,34 @@ fn stacks(
     let journal = journal.clone();
     let class_unloaded = Box::new(move |class| journal.class_unloaded(class));
     Arc::new(Stacks::new(env, tables.clone(), shape, class_unloaded))
+}
+
+fn top_frames(env: Env, options: &Options) -> TopFrames {
+    let way = match options.stacks {
+        StackSource::Auto => StackWay::Walk,
+        StackSource::Verify => StackWay::CheckedWalk,
+        StackSource::Jvmti => StackWay::Vm,
+    };
+    TopFrames::new(env, way, || {
+        console::line(format_args!(
+            "a stack was taken wrongly, so the VM is asked for them from here on; stacks=jvmti does so from the beginning"
+        ));
+    })
+}
+
+fn say_how_stacks_were_taken(top_frames: &TopFrames) {
+    let Some(tally) = top_frames.tally().filter(|tally| tally.asked > 0) else {
+        return;
+    };
+    let TopFramesTally {
+        known,
+        asked,
+        checked,
+        differences,
+    } = tally;
+    console::line(format_args!(
+        "stacks: {known} known again, {asked} asked of the VM, {checked} checked, {differences} differed"
+    ));
 }
 
 fn now() -> Millis {

@@ -27,6 +27,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use agent::Started;
+use jni::errors::LogErrorAndDefault;
+use jni::objects::{JClass, JString};
+use jni::{Env, EnvUnowned};
 use jvmti::{JNI_ERR, JNI_OK, JavaVM, Vm};
 
 /// The VM starts with the agent: reads the options and gets ready. An answer other than `JNI_OK` ends the VM.
@@ -78,6 +81,25 @@ pub unsafe extern "system" fn Agent_OnAttach(
         // The user has been told; of a panic by its hook.
         Ok(false) | Err(_) => JNI_ERR,
     }
+}
+
+/// A Java program has a command for the agent that it loaded itself: `io.hprof.Agent` of the jar. The same commands as
+/// [`Agent_OnAttach`]'s; `true` when it was carried out.
+#[allow(unsafe_code)] // The name is Java's contract.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_hprof_Agent_command<'frame>(
+    mut env: EnvUnowned<'frame>,
+    _class: JClass<'frame>,
+    command: JString<'frame>,
+) -> bool {
+    let carry_out = |env: &mut Env<'frame>| -> jni::errors::Result<bool> {
+        let text = command.try_to_string(env)?;
+        // SAFETY: the VM of the environment that it handed to this call.
+        let vm = unsafe { Vm::from_raw(env.get_java_vm()?.get_raw()) };
+        Ok(vm.is_some_and(|vm| agent::attach(vm, &text)))
+    };
+    // The user has been told why not; of a panic by its hook.
+    env.with_env(carry_out).resolve::<LogErrorAndDefault>()
 }
 
 /// The VM's string, whatever its encoding.

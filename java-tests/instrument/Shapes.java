@@ -24,7 +24,7 @@
  *     Shapes.lambda$run$0            7  7  0
  *     Greeter.greet, help            8  8  0   an interface's own code
  *
- * The constructors that fail in `super(...)` or `this(...)`, 4 and 3, call neither `exit` nor `unwind`. In `run` they
+ * The constructors that fail in `super(...)` or `this(...)`, 4 and 3, call neither `methodExit` nor `exceptionExit`. In `run` they
  * are caught, so what is on top of the shadow stack is of no running method until `run` leaves, or a method of the
  * same name.
  */

@@ -4,7 +4,7 @@ public class Tracker {
     static final long[] entered = new long[MOST];
     static final long[] returned = new long[MOST];
     static final long[] unwound = new long[MOST];
-    /** Calls of `exit` and `unwind` for a method that is not running. */
+    /** Calls of `methodExit` and `exceptionExit` for a method that is not running. */
     static long strays;
     /** Activations that called neither, found when a caller further up called one of them. */
     static long healed;
@@ -12,17 +12,17 @@ public class Tracker {
     static final int[] running = new int[1_000_000];
     static int depth;
 
-    public static void enter(int method) {
+    public static void methodEntry(int method) {
         entered[method]++;
         running[depth++] = method;
     }
 
-    public static void exit(int method) {
+    public static void methodExit(int method) {
         returned[method]++;
         leave(method);
     }
 
-    public static void unwind(int method) {
+    public static void exceptionExit(int method) {
         unwound[method]++;
         leave(method);
     }

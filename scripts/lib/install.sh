@@ -188,3 +188,13 @@ install_speedscope() {
     note "installing speedscope 1.25.0 into $tools"
     npm install --prefix "$tools/speedscope" --no-audit --no-fund --silent speedscope@1.25.0 ajv@8.20.0 >&2
 }
+
+# JMH with its samples, all jars in one folder.
+install_jmh() {
+    [[ -e $tools/jmh/jmh-samples-1.37.jar ]] && return
+    need_command mvn maven || return 1
+    note "fetching JMH into $tools/jmh"
+    mvn -q -B -ntp -Dstyle.color=never -f scripts/lib/jmh.xml \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$tools/jmh" >&2
+}

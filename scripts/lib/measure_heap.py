@@ -4,7 +4,8 @@
     measure_heap.py --rounds N --home JDK --cli HPROF --objects N --classes DIRECTORY [--analyzer COMMAND] [--slurp COMMAND]
 
 The dump is the VM's own, of a program with so many objects. Prints one line for each command, tab-separated: its name, seconds of
-CPU, and peak MB of resident memory; medians of the rounds. The mapped file is part of a peak.
+CPU, peak MB of resident memory, bytes an object beside the file (of hprof, which maps it), and how many times as much CPU another
+tool takes as the command of hprof that does the same; medians of the rounds. The mapped file is part of a peak.
 """
 
 import argparse
@@ -15,6 +16,9 @@ import subprocess
 import tempfile
 
 from measure_read import dump
+
+# Which command of hprof does what another tool does.
+RIVALS = {"hprof-analyzer": "hprof heap leaks", "hprof-slurp": "hprof heap histogram"}
 
 
 def run(command: list[str]) -> tuple[float, float]:
@@ -49,9 +53,16 @@ def main() -> None:
         for _ in range(int(options.rounds)):
             for name, command in commands.items():
                 rounds[name].append(run(command))
+        size = os.path.getsize(file) / 2**20
         for name, figures in rounds.items():
             seconds, peak = (statistics.median(column) for column in zip(*figures))
-            print(f"{name}\t{seconds:.3g}\t{peak:.4g}")
+            own = RIVALS.get(name)
+            each = "" if own else f"{(peak - size) * 2**20 / int(options.objects):.1f}"
+            ratio = ""
+            if own:
+                ratios = [theirs[0] / ours[0] for theirs, ours in zip(figures, rounds[own])]
+                ratio = f"{statistics.median(ratios):.2f}"
+            print(f"{name}\t{seconds:.3g}\t{peak:.4g}\t{each}\t{ratio}")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ pub fn attach(vm: Vm, text: &str) -> bool {
         });
     match &outcome {
         _ if replied => {}
-        Ok(Told::Answer(text)) => console::line(format_args!("{text}")),
+        Ok(Told::Answer(text)) => console::lines(text),
         Ok(Told::Done(_)) => {}
         Err(refused) => console::line(format_args!("{refused}")),
     }

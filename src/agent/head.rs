@@ -1,5 +1,6 @@
 //! What the head of a text profile says of the run.
 
+use crate::engines::SampleWay;
 use crate::jvmti::{BoolFlag, Env};
 
 /// The collectors of HotSpot by the flags that choose them.
@@ -14,20 +15,27 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
 ];
 
 /// What is known when an output begins; how long it took is known at its end. `options` are those that were given.
-pub(super) fn facts(env: Env, options: &str, is_first: bool) -> Vec<(&'static str, String)> {
+pub(super) fn facts(
+    env: Env,
+    options: &str,
+    sample_way: Option<&SampleWay>,
+    is_first: bool,
+) -> Vec<(&'static str, String)> {
     let now = chrono::Local::now().format("%a %b %e %H:%M:%S %Y");
     let begun = match (is_first, env.is_loading()) {
         (true, true) => "Started",
         (true, false) => "Attached",
         (false, _) => "Goes on",
     };
-    vec![
+    let mut facts = vec![
         ("JDK", jdk(env)),
         ("Collector", collector(env).to_owned()),
         ("Options", options.to_owned()),
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
-    ]
+    ];
+    facts.extend(sample_way.map(|way| ("Samples", way.to_string())));
+    facts
 }
 
 /// `17.0.15+6 (OpenJDK 64-Bit Server VM, Eclipse Adoptium)`.

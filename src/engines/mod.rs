@@ -20,10 +20,11 @@ use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThre
 use crate::names::Tables;
 use crate::options::Options;
 use crate::output::Journal;
-use crate::stacks::Stacks;
+use crate::stacks::{Stacks, TopFrames};
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;
+pub use cpu_samples::{EngineRefused, SampleWay};
 use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
@@ -56,8 +57,12 @@ pub struct Context<'a> {
     pub tables: Arc<Tables>,
     /// Takes and names stacks.
     pub stacks: Arc<Stacks>,
+    /// Looks at stacks where that happens millions of times.
+    pub top_frames: Arc<TopFrames>,
     /// For records that are written as things happen.
     pub journal: Arc<Journal>,
+    /// How CPU samples are taken.
+    pub sample_way: Option<SampleWay>,
     /// The path beside which temporary files may be put.
     pub path: &'a Path,
 }

@@ -1,6 +1,7 @@
 //! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
 use super::classes::on_class_file_load_hook;
+use super::code_events;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
@@ -31,6 +32,12 @@ pub enum Event {
     MonitorWaited,
     /// [`super::Events::class_file`].
     ClassFile,
+    /// Nobody is told. AsyncGetCallTrace refuses unless it is on.
+    ClassLoad,
+    /// Nobody is told: while it is on, the methods of classes get their ids as the classes are prepared.
+    ClassPrepare,
+    /// [`super::Events::method_compiled`]; needs [`super::Capability::CompiledMethods`].
+    MethodCompiled,
 }
 
 /// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
@@ -50,6 +57,9 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
         MonitorWaited: Some(monitor_callbacks::on_monitor_waited),
         DataDumpRequest: Some(on_data_dump_request),
         ClassFileLoadHook: Some(on_class_file_load_hook),
+        ClassLoad: Some(code_events::on_class_load),
+        ClassPrepare: Some(code_events::on_class_prepare),
+        CompiledMethodLoad: Some(code_events::on_compiled_method_load),
         ..Default::default()
     };
     // SAFETY: the VM copies the structure; its functions live as long as the library.
@@ -106,6 +116,9 @@ impl Event {
             Event::MonitorWait => sys::JVMTI_EVENT_MONITOR_WAIT,
             Event::MonitorWaited => sys::JVMTI_EVENT_MONITOR_WAITED,
             Event::ClassFile => sys::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+            Event::ClassLoad => sys::JVMTI_EVENT_CLASS_LOAD,
+            Event::ClassPrepare => sys::JVMTI_EVENT_CLASS_PREPARE,
+            Event::MethodCompiled => sys::JVMTI_EVENT_COMPILED_METHOD_LOAD,
         }
     }
 }

@@ -113,6 +113,18 @@ impl ThreadCpuClock {
         (status == 0).then_some(Self(clock))
     }
 
+    /// That of a thread of this process by the system's number of it, as Linux makes the numbers of these clocks.
+    pub fn of_thread(tid: libc::pid_t) -> Self {
+        const OF_ONE_THREAD: libc::clockid_t = 4;
+        const TIME_ON_A_CPU: libc::clockid_t = 2;
+        Self(!tid << 3 | OF_ONE_THREAD | TIME_ON_A_CPU)
+    }
+
+    /// What the system calls it.
+    pub(super) fn number(self) -> libc::clockid_t {
+        self.0
+    }
+
     /// The thread's CPU time in nanoseconds; `None` when it has ended.
     pub fn read(self) -> Option<u64> {
         read(self.0)

@@ -44,6 +44,8 @@ pub enum Capability {
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
+    /// For [`super::Event::MethodCompiled`] and [`Env::tell_of_compiled_methods`].
+    CompiledMethods,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
@@ -71,6 +73,18 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Method(sys::jmethodID);
+
+impl Method {
+    /// A method by its id in the VM.
+    pub(super) fn from_raw(id: sys::jmethodID) -> Self {
+        Self(id)
+    }
+
+    /// The id as a number.
+    pub(super) fn address(self) -> usize {
+        self.0.addr()
+    }
+}
 
 // SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
 unsafe impl Send for Method {}
@@ -303,6 +317,14 @@ impl Env {
         })
     }
 
+    /// Whether the method's class was redefined since, and the method with it; one that cannot be asked is not.
+    pub fn is_obsolete(self, method: Method) -> bool {
+        let mut is_obsolete = false;
+        // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
+        let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
+        answer.is_ok() && is_obsolete
+    }
+
     /// The class that declares the method.
     pub fn method_class<'a>(
         self,
@@ -417,6 +439,9 @@ impl Env {
                     wanted.set_can_get_current_contended_monitor(1);
                 }
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
+                Capability::CompiledMethods => {
+                    wanted.set_can_generate_compiled_method_load_events(1);
+                }
             }
         }
         self.add_capabilities(&wanted)

@@ -67,7 +67,8 @@ impl Env {
         self.session
     }
 
-    /// The second environment, which has tags, thread storage and capabilities of its own; no events come from it. `None` where the VM
+    /// The second environment, which has tags, thread storage and capabilities of its own; the only event that comes from it is
+    /// that of the class with the hooks. `None` where the VM
     /// gives no more.
     pub fn aside(self) -> Option<Self> {
         let session = self.session;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use super::env::Method;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
@@ -41,6 +42,9 @@ pub trait Events: Sync {
 
     /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
+
+    /// A method has been compiled; called on any thread.
+    fn method_compiled(&self, compiled: CompiledMethod);
 
     /// The current thread has begun to carry a virtual thread.
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
@@ -88,6 +92,17 @@ pub struct ClassFile<'a> {
     pub loader: Option<Object<'a>>,
     /// Its bytes, which other agents may have changed.
     pub bytes: &'a [u8],
+}
+
+/// A method that the VM has compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompiledMethod {
+    /// The method.
+    pub method: Method,
+    /// The address of its code.
+    pub start: usize,
+    /// The size of its code in bytes.
+    pub size: usize,
 }
 
 /// From here on `receiver` gets the events; the first one is the one for good.

@@ -4,27 +4,31 @@
 //! through a pointer, and a guard against panics that costs nothing while there is none, because the unwinder finds it in
 //! its tables.
 //!
-//! The VM finds them by their names, as it finds every native method; RegisterNatives on a class of `java.lang` would have it
-//! print a warning.
+//! The VM finds them by their names, as it finds every native method, in a library that it was started with. In one that is
+//! being attached it does not look yet: there they are registered. From JDK 17 on RegisterNatives prints a warning, on the
+//! program's stdout, when the class belongs to a named module of the boot loader and the call comes from no method of that
+//! loader. So it is made in the ClassPrepare event, which comes while `Class.forName` links the class.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::OnceLock;
 
+use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Jni, LocalRef, Object, jni};
+use super::jni::{Callback, Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// The class that has the hooks, as a class file names it. It stands in `java.lang` because every class, of whatever module
 /// and loader, sees that package.
-pub const HOOK_CLASS: &[u8] = b"java/lang/HprofTracker";
-/// The hook for entries, `static native void entered(int)`.
-pub const HOOK_METHOD_ENTRY: &[u8] = b"entered";
+pub const HOOK_CLASS: &[u8] = HOOK_CLASS_NAME.to_bytes();
+const HOOK_CLASS_NAME: &CStr = c"java/lang/HprofTracker";
+/// The hook for entries, `static native void methodEntry(int)`.
+pub const HOOK_METHOD_ENTRY: &[u8] = b"methodEntry";
 /// The hook for exits.
-pub const HOOK_METHOD_EXIT: &[u8] = b"left";
+pub const HOOK_METHOD_EXIT: &[u8] = b"methodExit";
 /// The hook for exits by exception.
-pub const HOOK_EXCEPTION_EXIT: &[u8] = b"unwound";
+pub const HOOK_EXCEPTION_EXIT: &[u8] = b"exceptionExit";
 
 static HOOKS: OnceLock<CallHooks> = OnceLock::new();
 
@@ -41,7 +45,7 @@ pub struct CallHooks {
 }
 
 #[unsafe(no_mangle)]
-extern "system" fn Java_java_lang_HprofTracker_entered(
+extern "system" fn Java_java_lang_HprofTracker_methodEntry(
     _: *mut sys::JNIEnv,
     _: sys::jclass,
     method: i32,
@@ -55,7 +59,7 @@ extern "system" fn Java_java_lang_HprofTracker_entered(
 }
 
 #[unsafe(no_mangle)]
-extern "system" fn Java_java_lang_HprofTracker_left(
+extern "system" fn Java_java_lang_HprofTracker_methodExit(
     _: *mut sys::JNIEnv,
     _: sys::jclass,
     method: i32,
@@ -67,12 +71,12 @@ extern "system" fn Java_java_lang_HprofTracker_left(
 }
 
 #[unsafe(no_mangle)]
-extern "system" fn Java_java_lang_HprofTracker_unwound(
+extern "system" fn Java_java_lang_HprofTracker_exceptionExit(
     env: *mut sys::JNIEnv,
     class: sys::jclass,
     method: i32,
 ) {
-    Java_java_lang_HprofTracker_left(env, class, method);
+    Java_java_lang_HprofTracker_methodExit(env, class, method);
 }
 
 #[cold]
@@ -82,21 +86,84 @@ fn give_up(hooks: &CallHooks) {
 
 /// Defines the class with the hooks, whose file is `bytes`, in the boot loader, and has it call `hooks`. These stay for good:
 /// others are not taken later.
-pub fn define_hooks(jni: Jni<'_>, bytes: &[u8], hooks: CallHooks) -> Result<(), JvmtiError> {
+pub fn define_hooks(
+    env: Env,
+    jni: Jni<'_>,
+    bytes: &[u8],
+    hooks: CallHooks,
+) -> Result<(), JvmtiError> {
     let failed = |function| JvmtiError {
         function,
         code: sys::JVMTI_ERROR_INTERNAL,
     };
     HOOKS.get_or_init(|| hooks);
     // A second start in one VM: the class is there from the first.
-    let class = match jni.find_class(c"java/lang/HprofTracker") {
+    let class = match jni.find_class(HOOK_CLASS_NAME) {
         Some(class) => class,
-        None => define(jni, bytes).ok_or(failed("DefineClass"))?,
+        None => {
+            let class = define(jni, bytes).ok_or(failed("DefineClass"))?;
+            // A VM that refuses the event prints its warning below.
+            let _ = register_when_prepared(env, jni);
+            class
+        }
     };
     if works(jni, class.object()) || register(jni, class.object()) {
         return Ok(());
     }
     Err(failed("RegisterNatives"))
+}
+
+/// Has the class linked by a method of the boot loader, and the functions registered meanwhile.
+fn register_when_prepared(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
+    let Some(env) = env.aside() else {
+        return Ok(());
+    };
+    let callbacks = sys::jvmtiEventCallbacks {
+        ClassPrepare: Some(on_class_prepare),
+        ..Default::default()
+    };
+    let length = size_of_val(&callbacks) as sys::jint;
+    // SAFETY: the VM copies the structure; its function lives as long as the library.
+    unsafe { jvmti!(env, SetEventCallbacks, &callbacks, length)? };
+    let Some(thread) = env.current_thread(jni)? else {
+        return Ok(());
+    };
+    let switch = |mode| {
+        // SAFETY: `thread` holds a reference to a thread that runs: this one.
+        unsafe {
+            jvmti!(
+                env,
+                SetEventNotificationMode,
+                mode,
+                sys::JVMTI_EVENT_CLASS_PREPARE,
+                thread.object().raw
+            )
+        }
+    };
+    switch(sys::JVMTI_ENABLE)?;
+    jni.initialize_class("java.lang.HprofTracker");
+    switch(sys::JVMTI_DISABLE)
+}
+
+/// ClassPrepare, on the thread that is in [`register_when_prepared`].
+unsafe extern "C" fn on_class_prepare(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    _: sys::jthread,
+    class: sys::jclass,
+) {
+    let callback = Callback;
+    // SAFETY: the VM's arguments, valid until the callback returns.
+    let arguments = unsafe {
+        (
+            Jni::from_raw(jni, &callback),
+            Object::from_raw(class, &callback),
+        )
+    };
+    if let (Some(jni), Some(class)) = arguments {
+        // A class that was linked on the way has no such methods: the VM refuses, and changes nothing.
+        register(jni, class);
+    }
 }
 
 fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
@@ -106,7 +173,7 @@ fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
         jni!(
             jni,
             DefineClass,
-            c"java/lang/HprofTracker".as_ptr(),
+            HOOK_CLASS_NAME.as_ptr(),
             ptr::null_mut(),
             bytes.as_ptr().cast(),
             length
@@ -121,47 +188,52 @@ fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
 /// Whether the VM finds the functions. It looks for them in agents too, but not in one that is just being attached.
 fn works(jni: Jni<'_>, class: Object<'_>) -> bool {
     let arguments = [sys::jvalue { i: -1 }];
-    [c"entered", c"left", c"unwound"].iter().all(|name| {
-        // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int, which
-        // `arguments` holds, and is called when it was found.
-        unsafe {
-            let method = jni!(
-                jni,
-                GetStaticMethodID,
-                class.raw,
-                name.as_ptr(),
-                c"(I)V".as_ptr()
-            );
-            if jni.clear_exception() || method.is_null() {
-                return false;
+    [c"methodEntry", c"methodExit", c"exceptionExit"]
+        .iter()
+        .all(|name| {
+            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int, which
+            // `arguments` holds, and is called when it was found.
+            unsafe {
+                let method = jni!(
+                    jni,
+                    GetStaticMethodID,
+                    class.raw,
+                    name.as_ptr(),
+                    c"(I)V".as_ptr()
+                );
+                if jni.clear_exception() || method.is_null() {
+                    return false;
+                }
+                jni!(
+                    jni,
+                    CallStaticVoidMethodA,
+                    class.raw,
+                    method,
+                    arguments.as_ptr()
+                );
             }
-            jni!(
-                jni,
-                CallStaticVoidMethodA,
-                class.raw,
-                method,
-                arguments.as_ptr()
-            );
-        }
-        !jni.clear_exception()
-    })
+            !jni.clear_exception()
+        })
 }
 
 fn register(jni: Jni<'_>, class: Object<'_>) -> bool {
-    let method = |name: &'static std::ffi::CStr, function: *mut c_void| sys::JNINativeMethod {
+    let method = |name: &'static CStr, function: *mut c_void| sys::JNINativeMethod {
         name: name.as_ptr().cast_mut(),
         signature: c"(I)V".as_ptr().cast_mut(),
         fnPtr: function,
     };
     let methods = [
         method(
-            c"entered",
-            Java_java_lang_HprofTracker_entered as *mut c_void,
+            c"methodEntry",
+            Java_java_lang_HprofTracker_methodEntry as *mut c_void,
         ),
-        method(c"left", Java_java_lang_HprofTracker_left as *mut c_void),
         method(
-            c"unwound",
-            Java_java_lang_HprofTracker_unwound as *mut c_void,
+            c"methodExit",
+            Java_java_lang_HprofTracker_methodExit as *mut c_void,
+        ),
+        method(
+            c"exceptionExit",
+            Java_java_lang_HprofTracker_exceptionExit as *mut c_void,
         ),
     ];
     // SAFETY: the VM does not write to the names; the functions have the parameters of static native methods that take

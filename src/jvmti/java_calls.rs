@@ -55,6 +55,27 @@ impl<'a> Jni<'a> {
         linked.is_some()
     }
 
+    /// Has a class of the boot loader initialized by `Class.forName`. Answers whether the VM did it.
+    pub(super) fn initialize_class(self, name: &str) -> bool {
+        let initialized = self.call(|env| {
+            let name = env.new_string(name)?;
+            let class = env.call_static_method(
+                jni_str!("java/lang/Class"),
+                jni_str!("forName"),
+                jni_sig!("(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;"),
+                &[
+                    JValue::Object(&name),
+                    JValue::Bool(true),
+                    JValue::Object(&JObject::null()),
+                ],
+            )?;
+            env.delete_local_ref(class.into_object()?);
+            env.delete_local_ref(name);
+            Ok(())
+        });
+        initialized.is_some()
+    }
+
     /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
     pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
         let address = self.call(|env| {

@@ -11,6 +11,7 @@ mod agent_thread;
 mod callbacks;
 mod classes;
 mod clock;
+mod code_events;
 mod env;
 mod environments;
 mod error;
@@ -40,7 +41,7 @@ pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, 
 pub use env::{Capability, Env, Frame, Method};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
-pub use events::{Allocation, ClassFile, Events, GcPause};
+pub use events::{Allocation, ClassFile, CompiledMethod, Events, GcPause};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
@@ -51,7 +52,11 @@ pub use heap_walk::{
 pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
-pub use hotspot::{BoolFlag, BytesUntilSample, NumberFlag, VmDumper, VmFlags, characters};
+pub use hotspot::{
+    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
+    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, characters,
+    current_tid,
+};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};

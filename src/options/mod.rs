@@ -1,12 +1,13 @@
 //! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
 //!
 //! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in;
-//! `values` reads times and sizes; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
+//! `values` reads times and sizes; `help` is the usage text; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
 //! runs.
 
 mod address;
 mod command;
 mod file_name;
+mod help;
 mod settings;
 mod table;
 mod values;
@@ -16,7 +17,7 @@ use std::time::Duration;
 pub use address::Address;
 pub use command::{Command, Verb, command, none};
 pub use file_name::{Surroundings, with_number};
-pub use table::help;
+pub use help::help;
 
 /// `depth=`: CONTROL SETTINGS has 16 bits for it.
 pub type Depth = u16;
@@ -40,6 +41,10 @@ pub struct Options {
     pub depth: Depth,
     /// `interval=`: the CPU time between two samples of a thread.
     pub interval: Duration,
+    /// `engine=`: how CPU samples are taken.
+    pub engine: SampleEngine,
+    /// `vmthreads=`: whether the VM's own threads have CPU samples.
+    pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
     /// `sort=`: what sites are ordered by.
@@ -52,6 +57,8 @@ pub struct Options {
     pub dump_on_exit: bool,
     /// `verbose=`: whether stderr says what is dumped.
     pub verbose: bool,
+    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks were taken, too.
+    pub details: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,
     /// `gc=`: whether garbage is collected before live objects are reported.
@@ -60,6 +67,8 @@ pub struct Options {
     pub sample: Option<u32>,
     /// `dumper=`: how the heap is dumped.
     pub dumper: Dumper,
+    /// `stacks=`: how the stacks of allocations and of contended monitors are taken.
+    pub stacks: StackSource,
     /// `primfields=`: whether a heap dump has the values of primitive fields.
     pub primitive_fields: bool,
     /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
@@ -114,16 +123,20 @@ impl Default for Options {
             force: true,
             depth: 4,
             interval: Duration::from_millis(10),
+            engine: SampleEngine::Auto,
+            vm_threads: false,
             cutoff: 0.0001,
             sort: Sort::Live,
             line_numbers: true,
             threads: false,
             dump_on_exit: true,
             verbose: true,
+            details: false,
             check_file: false,
             collect: true,
             sample: None,
             dumper: Dumper::Auto,
+            stacks: StackSource::Auto,
             primitive_fields: true,
             primitive_arrays: true,
             net: None,
@@ -208,6 +221,17 @@ pub enum Dumper {
     Jvmti,
 }
 
+/// `stacks=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackSource {
+    /// `stacks=auto`: the agent walks over stacks where it can, and checks one in a thousand.
+    Auto,
+    /// `stacks=verify`: as `auto`, and all are checked.
+    Verify,
+    /// `stacks=jvmti`: the VM is asked each time.
+    Jvmti,
+}
+
 /// `cpu=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
@@ -217,6 +241,17 @@ pub enum Cpu {
     Times,
     /// `cpu=old`.
     Old,
+}
+
+/// `engine=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleEngine {
+    /// `engine=auto`: the asynchronous one where it works.
+    Auto,
+    /// `engine=async`: a timer on each thread's CPU clock.
+    Async,
+    /// `engine=jvmti`: what every VM has.
+    Jvmti,
 }
 
 /// `clock=`.
@@ -355,7 +390,9 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             .ok_or_else(|| OptionError::Unknown(option.to_owned()))?
             .apply(&mut settings, value)?;
     }
-    settings.finish().map(Box::new).map(Request::Profile)
+    settings
+        .finish()
+        .map(|options| Request::Profile(Box::new(options)))
 }
 
 #[cfg(test)]

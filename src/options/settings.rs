@@ -1,6 +1,6 @@
 //! The options as they are read, one after the other.
 
-use super::{Cpu, Format, Heap, OptionError, Options};
+use super::{Cpu, Format, Heap, OptionError, Options, SampleEngine};
 
 /// What the rows fill in.
 #[derive(Default)]
@@ -35,6 +35,13 @@ impl Settings {
         }
         if !matches!(self.options.cpu, Some(Cpu::Times | Cpu::Old)) {
             self.note_unused_classes();
+        }
+        let samples = self.options.cpu == Some(Cpu::Samples);
+        if self.options.engine != SampleEngine::Auto && !samples {
+            self.note("engine");
+        }
+        if self.options.vm_threads && (!samples || self.options.engine == SampleEngine::Jvmti) {
+            self.note("vmthreads");
         }
         if let Some(with) = self
             .options

@@ -89,6 +89,26 @@ fn every_option_is_honoured() {
 }
 
 #[test]
+fn the_engine_of_samples_is_for_samples() {
+    assert_eq!(options("cpu=samples").engine, SampleEngine::Auto);
+    let engines = ["auto", "async", "jvmti"]
+        .map(|engine| options(&format!("cpu=samples,engine={engine}")).engine);
+    assert_eq!(
+        engines,
+        [SampleEngine::Auto, SampleEngine::Async, SampleEngine::Jvmti]
+    );
+    let own = options("cpu=samples,vmthreads=y");
+    assert!(own.vm_threads && own.without_effect.is_empty());
+    let idle = |given| options(given).without_effect;
+    assert_eq!(idle("heap=sites,engine=async"), ["engine"]);
+    assert_eq!(
+        idle("cpu=samples,engine=jvmti,vmthreads=y"),
+        ["vmthreads"],
+        "it asks the VM, which does not tell of them"
+    );
+}
+
+#[test]
 fn a_collector_takes_the_place_of_the_file() {
     let options = options("cpu=samples,net=[::1]:9000,net_exit=n,format=b");
     let net = options.net.expect("it was given");
@@ -186,6 +206,10 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ("cpu=samples,doe=", "option doe=: must be y|n"),
         ("cpu=samples,force=1", "option force=1: must be y|n"),
         (
+            "cpu=samples,engine=perf",
+            "option engine=perf: must be auto|async|jvmti",
+        ),
+        (
             "cpu=samples,verbose=true",
             "option verbose=true: must be y|n",
         ),
@@ -231,6 +255,10 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         (
             "heap=dump,dumper=hotspot",
             "option dumper=hotspot: must be auto|vm|jvmti",
+        ),
+        (
+            "heap=sites,stacks=fast",
+            "option stacks=fast: must be auto|jvmti|verify",
         ),
         ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
         (
@@ -283,6 +311,27 @@ fn a_dump_has_everything_unless_told_otherwise() {
         (Some(Heap::All), Dumper::Jvmti)
     );
     assert!(!options.primitive_fields && !options.primitive_arrays);
+}
+
+#[test]
+fn stacks_are_walked_over_unless_told_otherwise() {
+    for (text, source) in [
+        ("heap=sites", StackSource::Auto),
+        ("heap=sites,stacks=auto", StackSource::Auto),
+        ("heap=sites,stacks=verify", StackSource::Verify),
+        ("monitor=y,stacks=jvmti", StackSource::Jvmti),
+    ] {
+        assert_eq!(options(text).stacks, source, "{text}");
+    }
+}
+
+#[test]
+fn details_are_told_to_who_asks() {
+    let told = ["heap=sites", "verbose=y", "verbose=n"].map(|text| {
+        let options = options(text);
+        (options.verbose, options.details)
+    });
+    assert_eq!(told, [(true, false), (true, true), (false, false)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::lifecycle::{self, GATE, NotBegun};
 use super::{Parts, Session};
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
+use crate::jvmti::{Allocation, ClassFile, CompiledMethod, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
@@ -73,8 +73,21 @@ impl Events for Receiver {
         GATE.run(|session| session.engines.cpu_times.as_ref()?.class_file(jni, class))?
     }
 
-    fn virtual_thread_mounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+    fn method_compiled(&self, compiled: CompiledMethod) {
         GATE.run(|session| {
+            if let Some(samples) = &session.engines.cpu_samples {
+                samples.method_compiled(compiled);
+            }
+        });
+    }
+
+    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        GATE.run(|session| {
+            if let Some(samples) = &session.engines.cpu_samples
+                && samples.tells_virtual_threads_apart()
+            {
+                samples.current_thread_carries(session.threads.current_serial(jni, thread));
+            }
             if let Some(timer) = &session.engines.cpu_times {
                 timer.virtual_thread_mounted(thread);
             }
@@ -83,6 +96,9 @@ impl Events for Receiver {
 
     fn virtual_thread_unmounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
         GATE.run(|session| {
+            if let Some(samples) = &session.engines.cpu_samples {
+                samples.current_thread_carries(None);
+            }
             if let Some(timer) = &session.engines.cpu_times {
                 timer.virtual_thread_unmounted(thread);
             }

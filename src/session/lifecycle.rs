@@ -308,6 +308,7 @@ impl Session {
         self.outlet.lock().finish(is_whole);
         // That of the period before may still be on its way.
         drop(self.closing.lock());
+        (self.ended)();
         is_whole
     }
 }

@@ -65,6 +65,8 @@ pub struct Parts {
     pub rotation: Option<Rotation>,
     /// `timeout=`.
     pub timeout: Option<Timeout>,
+    /// Called once all is written.
+    pub ended: Box<dyn Fn() + Send + Sync>,
 }
 
 /// One profile.
@@ -85,6 +87,7 @@ pub struct Session {
     outlet: Mutex<OpenOutlet>,
     rotation: Option<Rotation>,
     timeout: Option<Timeout>,
+    ended: Box<dyn Fn() + Send + Sync>,
     /// Periods that have ended.
     period: AtomicU32,
     /// Held while the output of a period is closed.
@@ -120,6 +123,7 @@ impl Session {
             outlet: Mutex::new(OpenOutlet::new(parts.outlet)),
             rotation: parts.rotation,
             timeout: parts.timeout,
+            ended: parts.ended,
             period: AtomicU32::new(0),
             closing: Mutex::new(()),
             dumping: Mutex::new(()),

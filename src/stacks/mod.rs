@@ -1,8 +1,9 @@
-//! A stack as the VM gives it, turned into a trace of the tables.
+//! A stack as the VM gives it, turned into a trace of the tables; `top_frames` is how hot paths look at stacks.
 //!
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
 mod buffer;
+mod top_frames;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
+pub use top_frames::{FramesMark, StackKey, StackTop, StackWay, TopFrames, TopFramesTally};
 
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]
@@ -32,24 +34,6 @@ pub struct TraceShape {
     pub threads: bool,
 }
 
-/// A way to look at the top of the current thread's stack.
-pub trait TopFrames: Send + Sync {
-    /// Fills `frames` from the innermost on; returns how many there are, 0 where the thread runs no Java.
-    fn top_frames(&self, frames: &mut [Frame]) -> usize;
-}
-
-/// Asks the VM.
-pub struct VmTopFrames(pub Env);
-
-impl TopFrames for VmTopFrames {
-    fn top_frames(&self, frames: &mut [Frame]) -> usize {
-        if frames.is_empty() {
-            return 0;
-        }
-        self.0.stack_trace(None, frames).unwrap_or(0)
-    }
-}
-
 /// Names frames, and knows which classes it has named.
 ///
 /// Lock order: `names`, then the tables' locks.
@@ -58,6 +42,7 @@ pub struct Stacks {
     tables: Arc<Tables>,
     shape: TraceShape,
     depth: AtomicUsize,
+    stand_in_class: ClassId,
     unsampled: FrameId,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     names: Mutex<Names>,
@@ -76,10 +61,12 @@ struct Names {
 const WHOLE: usize = 1_024;
 
 /// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
-/// one that runs no Java. It has the form of a real frame because readers of the text format fail on a row of CPU
-/// SAMPLES whose trace has none.
-const UNSAMPLED: (&str, &str, &str, &str) =
-    ("java.lang.Thread", "<unsampled>", "()V", "Thread.java");
+/// one that runs no Java.
+const UNSAMPLED: &str = "<unsampled>";
+
+/// The class of frames that stand for something else than Java. They have the form of real ones because readers of the text
+/// format fail on a row of CPU SAMPLES whose trace has no frames.
+const STAND_IN_CLASS: &str = "java.lang.Thread";
 
 impl Stacks {
     /// Nothing is named yet. `class_unloaded` is told of each class that was named and is gone.
@@ -89,30 +76,21 @@ impl Stacks {
         shape: TraceShape,
         class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     ) -> Self {
-        let unsampled = {
-            let (class, method, signature, file) = UNSAMPLED;
-            let class = tables
-                .classes
-                .intern(tables.loaders.add(), tables.strings.intern(class), || {
-                    tables.objects.add()
-                })
-                .id();
-            let method = frame::Method {
-                class,
-                name: tables.strings.intern(method),
-                signature: tables.strings.intern(signature),
-                source_file: Some(tables.strings.intern(file)),
-            };
-            tables.frames.intern(frame::Frame {
-                method,
-                line: Line::Unknown,
-            })
-        };
+        let class = tables
+            .classes
+            .intern(
+                tables.loaders.add(),
+                tables.strings.intern(STAND_IN_CLASS),
+                || tables.objects.add(),
+            )
+            .id();
+        let unsampled = stand_in(&tables, class, UNSAMPLED);
         Self {
             env,
             tables,
             shape,
             depth: AtomicUsize::new(shape.depth),
+            stand_in_class: class,
             unsampled,
             class_unloaded,
             names: Mutex::default(),
@@ -183,6 +161,15 @@ impl Stacks {
     /// The trace for CPU time whose stack was not seen.
     pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
         self.intern(thread, &[self.unsampled])
+    }
+
+    /// The trace for CPU time that is not Java's: `name` in angle brackets says whose.
+    pub fn stand_in_trace(&self, name: &str) -> TraceId {
+        let frame = stand_in(&self.tables, self.stand_in_class, name);
+        self.tables.traces.intern(TraceKey {
+            thread: None,
+            frames: &[frame],
+        })
     }
 
     /// The id of a class.
@@ -384,4 +371,19 @@ impl Stacks {
         alike.extend(WeakRef::new(jni, loader).map(|loader| (loader, id)));
         Ok(id)
     }
+}
+
+/// A frame of that name that stands for something else than Java.
+fn stand_in(tables: &Tables, class: ClassId, name: &str) -> FrameId {
+    let strings = &tables.strings;
+    let method = frame::Method {
+        class,
+        name: strings.intern(name),
+        signature: strings.intern("()V"),
+        source_file: Some(strings.intern("Thread.java")),
+    };
+    tables.frames.intern(frame::Frame {
+        method,
+        line: Line::Unknown,
+    })
 }

@@ -118,6 +118,24 @@ fn a_leak_is_named_in_dumps_of_the_other_dumper_too(jvm: &Jvm) {
     assert_leaks_with_stacks(jvm, ",dumper=jvmti");
 }
 
+on_every_jvm!(what_one_line_allocated_is_one_suspect_whatever_its_classes);
+
+fn what_one_line_allocated_is_one_suspect_whatever_its_classes(jvm: &Jvm) {
+    for options in ["", ",dumper=jvmti"] {
+        let run = agent(jvm, options, "Leak", "site");
+        let suspect = first_suspect(&run.path("x.hprof"));
+        assert!(
+            suspect.starts_with("44,000 objects allocated at Leak.made(Leak.java:"),
+            "{}{options}: {suspect}",
+            jvm.feature
+        );
+        for class in ["byte[]", "int[]", "long[]", "short[]"] {
+            let kept = format!(" bytes in 11,000 {class}\n");
+            assert!(suspect.contains(&kept), "{class}: {suspect}");
+        }
+    }
+}
+
 on_every_jvm!(a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained);
 
 fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained(jvm: &Jvm) {
@@ -273,4 +291,102 @@ fn a_damaged_dump_gives_the_byte() {
         "{fault}"
     );
     assert_eq!(fault.lines().count(), 1);
+}
+
+on_every_jvm!(waste_is_named_with_its_bytes_and_the_line_that_allocated_it);
+
+/// The rows are those of the comment of `java-tests/heap/Waste.java`.
+fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
+    let rows = [
+        (
+            "215,928 bytes: 3,000 times \"the same text of 32 characters!!\", as 0x",
+            "at Waste.text(Waste.java:",
+        ),
+        (
+            "831,584 bytes: 2,000 times long[50], as 0x",
+            "at Waste.numbers(Waste.java:",
+        ),
+        ("2,376 bytes: 100 times \"another text, that has", ""),
+        (
+            "48,000 bytes: 1,000 empty Waste$Nothing",
+            "at Waste.nothing(Waste.java:",
+        ),
+        (
+            "308,000 bytes: 700 empty Waste$Room",
+            "at Waste.list(Waste.java:",
+        ),
+        (
+            "472,800 bytes: 600 sparse Waste$Room",
+            "at Waste.list(Waste.java:",
+        ),
+    ];
+    let arguments = ["leaks", "--waste", "40", "--layout", "12,4,8"];
+    for options in ["", ",dumper=jvmti"] {
+        let run = agent(jvm, options, "Waste", "");
+        let answer = heap(&arguments, &run.path("x.hprof"));
+        for (row, frame) in rows {
+            let (_, rest) = answer
+                .split_once(row)
+                .unwrap_or_else(|| panic!("{}{options}: no {row} in\n{answer}", jvm.feature));
+            let stack = rest.lines().take(6).any(|line| line.contains(frame));
+            assert!(stack, "{}{options}: {row}{rest}", jvm.feature);
+        }
+    }
+    let run = jmap(jvm, "Waste", "");
+    let answer = heap(&arguments, &run.path("x.hprof"));
+    for (row, _) in rows {
+        assert!(
+            answer.contains(row),
+            "jmap {}: no {row} in\n{answer}",
+            jvm.feature
+        );
+    }
+}
+
+on_every_jvm!(what_a_parked_virtual_thread_holds_is_kept_by_its_stack);
+
+fn what_a_parked_virtual_thread_holds_is_kept_by_its_stack(jvm: &Jvm) {
+    // The VM's own dumper of JDK 21 leaves out the stacks of parked virtual threads.
+    let options = match jvm.feature {
+        ..21 => return,
+        21 => &[",dumper=jvmti"][..],
+        _ => &["", ",dumper=jvmti"],
+    };
+    for options in options {
+        let run = agent(jvm, options, "VirtualLeak21", "");
+        let suspect = first_suspect(&run.path("x.hprof"));
+        let context = format!("{}{options}: {suspect}", jvm.feature);
+        assert!(suspect.contains("java.util.ArrayList @ "), "{context}");
+        let (_, allocated) = suspect.split_once("  allocated by:\n").expect("stacks");
+        assert!(allocated.contains(" bytes in 40,000 byte[]\n"), "{context}");
+        assert!(
+            allocated.contains("at VirtualLeak21.allocate("),
+            "{context}"
+        );
+    }
+}
+
+on_every_jdk!(a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it);
+
+fn a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it(jvm: &Jvm) {
+    if jvm.feature < 17 {
+        return;
+    }
+    for options in ["", ",dumper=jvmti"] {
+        let agent_options = format!("heap=dump,format=b,depth=8,file=x.hprof{options}");
+        let run = Program::java(jvm, &agent_options, &["-XX:+UseZGC", "-Xmx256m"])
+            .program("heap", "Leak")
+            .arg("cache")
+            .start();
+        run.wait_for_output("ready");
+        run.send("QUIT");
+        run.wait_until(|| run.stderr().contains(" done.\n"));
+        let suspect = first_suspect(&run.path("x.hprof"));
+        let context = format!("{}{options}", jvm.feature);
+        assert_holder(&suspect, "static field Leak$Cache.entries", &context);
+        assert!(
+            suspect.contains("at Leak.allocate(Leak.java:"),
+            "{context}: {suspect}"
+        );
+    }
 }

@@ -6,12 +6,14 @@
 #[macro_use]
 mod cells;
 
+mod async_samples;
 mod attach;
 mod binary;
 mod collectors;
 mod dump;
 mod exits;
 mod failures;
+mod handler;
 mod harness;
 mod head;
 mod heap_graph;
@@ -22,6 +24,7 @@ mod monitor;
 mod net;
 mod options;
 mod output_files;
+mod packages;
 mod periods;
 mod profile;
 mod readers;
@@ -29,6 +32,7 @@ mod real_programs;
 mod samples;
 mod sites;
 mod soak;
+mod stacks;
 mod threads;
 mod times;
 mod unloading;

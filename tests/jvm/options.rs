@@ -30,6 +30,18 @@ fn refusal(jvm: &crate::harness::Jvm, options: &str) -> String {
 }
 
 #[test]
+fn a_refusal_quotes_no_escape_sequence_and_no_second_line() {
+    for (options, said) in [
+        ("cpu=\x1b[2Jfast", "hprof: option cpu=?[2Jfast: must be"),
+        ("cpu=a\nhprof: b", "hprof: option cpu=a?hprof: b: must be"),
+        ("cpu=\u{9b}2J", "hprof: option cpu=?2J: must be"),
+    ] {
+        let line = refusal(any_jvm(), options);
+        assert!(line.starts_with(said), "{line:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_is_refused() {
     let cases = [
         ("speed=9", "unknown option speed=9"),

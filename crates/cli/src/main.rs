@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod browse;
 mod check;
 mod diff;
 mod export;
@@ -60,6 +61,9 @@ Examples:
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
+  java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
+  hprof doctor                    what would work here, and why not?
+  hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
   hprof stop 4711                 write the profile, leave nothing behind
@@ -90,6 +94,8 @@ enum Command {
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    AgentPath(attach::AgentPath),
+    Doctor(attach::Doctor),
     List(attach::List),
     Attach(attach::Attach),
     /// Say whether a program is being profiled, since when, and into which file
@@ -109,6 +115,7 @@ enum Command {
     Manual(shell::Manual),
     #[command(subcommand)]
     Heap(heap::Heaps),
+    Browse(browse::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -122,6 +129,8 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::AgentPath(arguments) => arguments.run(),
+        Command::Doctor(arguments) => arguments.run(),
         Command::List(arguments) => arguments.run(),
         Command::Attach(arguments) => arguments.run(),
         Command::Status(arguments) => arguments.status(),
@@ -131,6 +140,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => arguments.run(),
         Command::Manual(arguments) => arguments.run(),
         Command::Heap(command) => command.run(),
+        Command::Browse(arguments) => browse::run(&arguments),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

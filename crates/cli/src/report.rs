@@ -1,4 +1,4 @@
-//! `hprof report`: everything that profiles hold, as one page for a browser.
+//! `hprof report`: everything that profiles and heap dumps hold, as one page for a browser.
 
 mod data;
 mod page;
@@ -7,22 +7,26 @@ mod stacks;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use hprof_heap::{Dump, Error, Excluded, Heap, Memory, Options, Silent};
 use hprof_profile::Metric;
 
 use crate::failure::Failure;
-use crate::input::is_standard;
+use crate::heap::pages::{self, Html, Links};
+use crate::input::{self, is_standard};
 use crate::output;
 use crate::profile::open;
 use crate::terminal::Watched;
 use data::Run;
 pub use data::Start;
 
-/// Write a page for a browser: flame graphs, tables, sites, threads, differences
+/// Write a page for a browser: flame graphs, tables, sites, threads, differences, heap
 ///
 /// The page is one file. It needs no network and sends nothing anywhere, and
 /// shows what the profiled program chose (names) as text alone. With several
 /// FILEs, or several dumps in one, each can be shown, and compared with every
-/// other. Press ? in the page for its keys.
+/// other. Press ? in the page for its keys. Of the last heap dump of a file (but
+/// not of the standard input) it shows what `hprof heap leaks` tells, a treemap
+/// of what keeps what alive, and the classes.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -45,8 +49,9 @@ const MOST_SECTIONS: u32 = 20;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
+    let mut heaps = Html::default();
     for path in &arguments.files {
-        add(path, &mut runs)?;
+        add(path, &mut runs, &mut heaps)?;
     }
     if let Some(value) = arguments.value {
         let has = |run: &Run| run.profile.metrics().contains(&value);
@@ -60,12 +65,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..Start::default()
     };
     let inputs = arguments.files.iter().map(PathBuf::as_path);
-    write(&arguments.output, inputs, runs, false, start)
+    if runs.is_empty() {
+        let mut page = pages::page("Heap", &heaps).into_string();
+        page.push('\n');
+        let mut file = output::create(&arguments.output, inputs)?;
+        let written = std::io::Write::write_all(&mut file, page.as_bytes());
+        return written.map_err(|error| Failure::writing(&arguments.output, &error));
+    }
+    write(&arguments.output, inputs, runs, &heaps, false, start)
 }
 
-/// Adds the last dump of a file behind those before it.
-fn add(path: &Path, runs: &mut Vec<Run>) -> Result<(), Failure> {
+/// Adds the dumps of a file behind those before it; what it holds is a profile, a heap dump or both.
+fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure> {
     let last = open(path, None)?;
+    let is_profile = !last.profile.metrics().is_empty();
+    match heap(path) {
+        Ok(None) => {}
+        Ok(Some(heap)) => {
+            heaps.part(&heap);
+            if !is_profile {
+                return Ok(());
+            }
+        }
+        // The rest of the file is to be seen all the same.
+        Err(Failure::Message(fault)) if is_profile => {
+            heaps.markup("<h1>The heap dump cannot be shown</h1>\n<p>");
+            heaps.text(&fault).markup("</p>\n");
+        }
+        Err(failure) => return Err(failure),
+    }
     last.metric(path, None)?;
     let sections = last.profile.sections;
     // The standard input can be read but once.
@@ -79,6 +107,31 @@ fn add(path: &Path, runs: &mut Vec<Run>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is to be shown of the last heap dump of a file; `None` where it has none.
+fn heap(path: &Path) -> Result<Option<Html>, Failure> {
+    // What was read once is gone.
+    if is_standard(path) {
+        return Ok(None);
+    }
+    let about = |error| Failure::about(path, error);
+    let file = input::open_mappable(path)?;
+    let dump = match Dump::open(&file, None) {
+        Ok(dump) => dump,
+        // A profile as text, or one that breaks off: its reader has said so.
+        Err(Error::NoDump | Error::Read(_)) => return Ok(None),
+        Err(error) => return Err(about(error)),
+    };
+    let options = Options {
+        layout: None,
+        excluded: Excluded::default(),
+        memory: Memory::unlimited(),
+    };
+    let heap = Heap::of(&dump, &options, &Silent).map_err(about)?;
+    let name = path.display().to_string();
+    let page = pages::overview(&heap, &name, Links::None);
+    page.map(Some).map_err(about)
+}
+
 /// Writes a page of flame graphs alone.
 pub fn write_flame(
     path: &Path,
@@ -89,13 +142,14 @@ pub fn write_flame(
     let inputs: Vec<&Path> = profiles.iter().map(|&(path, _)| path).collect();
     let runs = profiles.into_iter();
     let runs = runs.map(|(path, opened)| opened.into_run(path)).collect();
-    write(path, inputs, runs, by_thread, start)
+    write(path, inputs, runs, &Html::default(), by_thread, start)
 }
 
 fn write<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a Path>,
     runs: Vec<Run>,
+    heaps: &Html,
     by_thread: bool,
     start: Start,
 ) -> Result<(), Failure> {
@@ -105,7 +159,9 @@ fn write<'a>(
     };
     let file = output::create(path, inputs)?;
     let mut out = BufWriter::with_capacity(1 << 16, Watched::writing(file, path));
-    let written = page::write(&mut out, |out| data::write(&runs, by_thread, start, out));
+    let written = page::write(&mut out, heaps.as_str(), |out| {
+        data::write(&runs, by_thread, start, out)
+    });
     let written = written.and_then(|()| std::io::Write::flush(&mut out));
     written.map_err(|error| Failure::writing(path, &error))?;
     let fault = runs.into_iter().find_map(|run| run.fault);

@@ -92,26 +92,38 @@ fn directory(test: &str) -> PathBuf {
 }
 
 /// What `hprof <command>` says of the bytes: as a file, redirected, and through a pipe; plain and compressed.
-fn outputs(command: &str, test: &str, bytes: &[u8]) -> Vec<Output> {
+fn outputs(command: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
+    outputs_before(command, &[], test, bytes)
+}
+
+/// The same with arguments behind the file.
+fn outputs_before(command: &[&str], rest: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
     let directory = directory(test);
     let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
     compressed.write_all(bytes).expect("memory takes it");
     let compressed = compressed.finish().expect("memory takes it");
     let hprof = || {
         let mut hprof = Command::new(env!("CARGO_BIN_EXE_hprof"));
-        hprof.env("TZ", "UTC").arg(command);
+        hprof.env("TZ", "UTC").args(command);
         hprof
     };
     let mut outputs = Vec::new();
     for bytes in [bytes, &compressed] {
         let path = directory.join("x.hprof");
         fs::write(&path, bytes).expect("the target directory can be written");
-        outputs.push(hprof().arg(&path).output().expect("the tool starts"));
+        outputs.push(
+            hprof()
+                .arg(&path)
+                .args(rest)
+                .output()
+                .expect("the tool starts"),
+        );
         let file = File::open(&path).expect("it is there");
-        let redirected = hprof().arg("-").stdin(file).output();
+        let redirected = hprof().arg("-").args(rest).stdin(file).output();
         outputs.push(redirected.expect("the tool starts"));
         let mut piped = hprof()
             .arg("-")
+            .args(rest)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -128,7 +140,7 @@ fn outputs(command: &str, test: &str, bytes: &[u8]) -> Vec<Output> {
 
 #[test]
 fn check_reads_twice_from_everywhere() {
-    for output in outputs("check", "heap_sound", &profile(0x800)) {
+    for output in outputs(&["check"], "heap_sound", &profile(0x800)) {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
         let stdout = String::from_utf8_lossy(&output.stdout);
@@ -143,7 +155,7 @@ fn a_fault_has_its_place_from_everywhere() {
         .windows(9)
         .position(|bytes| bytes == b"\x21\0\0\0\0\0\0\x08\0");
     let offset = content.expect("the first instance");
-    for output in outputs("check", "heap_fault", &file) {
+    for output in outputs(&["check"], "heap_fault", &file) {
         assert_eq!(output.status.code(), Some(1));
         let stderr = String::from_utf8_lossy(&output.stderr);
         let expected = format!(
@@ -156,7 +168,7 @@ fn a_fault_has_its_place_from_everywhere() {
 #[test]
 fn text_counts_before_it_prints_from_everywhere() {
     let mut texts = Vec::new();
-    for output in outputs("text", "heap_text", &profile(0x800)) {
+    for output in outputs(&["text"], "heap_text", &profile(0x800)) {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
         texts.push(String::from_utf8(output.stdout).expect("UTF-8"));
@@ -173,5 +185,128 @@ HEAP DUMP END
 ";
     for text in &texts {
         assert!(text.ends_with(dump), "{text}");
+    }
+}
+
+#[test]
+fn questions_have_the_same_answers_from_everywhere_and_as_json() {
+    let file = profile(0x800);
+    for command in [
+        &["summary"][..],
+        &["histogram"],
+        &["histogram", "--retained", "--by", "package"],
+        &["leaks"],
+        &["retained", "--by", "object"],
+        &["retained", "--by", "site", "--exact"],
+        &["paths", "--class", "Point"],
+        &["who", "--class", "Point"],
+        &["show", "0x800"],
+        &["threads"],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            // The file comes right behind the name of the question.
+            let (name, rest) = command.split_at(1);
+            let (question, id) = match name {
+                ["show"] => (&[][..], rest),
+                _ => (rest, &[][..]),
+            };
+            let command = [&["heap"], name, question, json].concat();
+            let mut answers = Vec::new();
+            for output in outputs_before(&command, id, "heap_questions", &file) {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{command:?}: {stderr}");
+                answers.push(String::from_utf8(output.stdout).expect("UTF-8"));
+            }
+            assert!(!answers[0].is_empty() || name == ["threads"], "{command:?}");
+            assert!(
+                answers.iter().all(|answer| *answer == answers[0]),
+                "{command:?}: {answers:#?}"
+            );
+            if !json.is_empty() {
+                let parsed: serde_json::Value = serde_json::from_str(&answers[0]).expect("JSON");
+                assert!(parsed.is_object() || parsed.is_array(), "{command:?}");
+            }
+        }
+    }
+}
+
+/// A dump as Android writes it: ids of 4 bytes, objects of two heaps, an array without its elements, roots of its own.
+fn android() -> Vec<u8> {
+    let mut file = b"JAVA PROFILE 1.0.3\0".to_vec();
+    file.extend(4_u32.to_be_bytes());
+    file.extend(0_u64.to_be_bytes());
+    let mut record = |tag: u8, parts: &[&[u8]]| {
+        let body = parts.concat();
+        file.push(tag);
+        file.extend([0; 4]);
+        file.extend((body.len() as u32).to_be_bytes());
+        file.extend(body);
+    };
+    let word = |word: u32| word.to_be_bytes();
+    for (id, text) in [
+        (1, "java.lang.Object"),
+        (2, "app.Keeper"),
+        (3, "held"),
+        (4, "app"),
+        (5, "zygote"),
+    ] {
+        record(0x01, &[&word(id), text.as_bytes()]);
+    }
+    for (serial, class, name) in [(1, 0x10, 1), (2, 0x20, 2)] {
+        record(0x02, &[&word(serial), &word(class), &word(0), &word(name)]);
+    }
+    let mut content = Vec::new();
+    let mut put = |tag: u8, parts: &[&[u8]]| {
+        content.push(tag);
+        content.extend(parts.concat());
+    };
+    let class = |id: u32, above: u32, fields: &[u8]| {
+        let mut body = [word(id), word(0), word(above)].concat();
+        body.extend([0; 4 * 5 + 4 + 2 + 2]);
+        body.extend(fields);
+        body
+    };
+    put(0xfe, &[&word(90), &word(5)]);
+    put(0x20, &[&class(0x10, 0, &[0, 0])]);
+    put(0xfe, &[&word(65), &word(4)]);
+    put(0x20, &[&class(0x20, 0x10, &[0, 1, 0, 0, 0, 3, 2])]);
+    // A keeper that holds another one, which holds an array of 1000 ints whose elements are not there; one is free.
+    for (id, held) in [(0x100, 0x110), (0x110, 0x120), (0x130, 0)] {
+        put(
+            0x21,
+            &[&word(id), &word(0), &word(0x20), &word(4), &word(held)],
+        );
+    }
+    put(0xc3, &[&word(0x120), &word(0), &word(1000), &[10]]);
+    // Interned string, debugger, VM internal.
+    put(0x8b, &[&word(0x100)]);
+    put(0x8d, &[&word(0x10)]);
+    put(0x8d, &[&word(0x20)]);
+    record(0x1c, &[&content]);
+    record(0x2c, &[]);
+    file
+}
+
+#[test]
+fn a_dump_of_android_is_understood() {
+    let arguments = [
+        "heap",
+        "retained",
+        "--by",
+        "object",
+        "--class",
+        "app.Keeper",
+    ];
+    for output in outputs(&arguments, "heap_android", &android()) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        // Headers of 8 bytes and references of 4: 16 for a keeper, 12 + 4000 for the array.
+        let expected = "\
+layout: header 8, references 4, alignment 8 bytes (assumed; --layout sets another)
+        shallow        retained  object
+             16           4,048  app.Keeper @ 0x100
+             16           4,032  app.Keeper @ 0x110
+";
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     }
 }

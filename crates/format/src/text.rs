@@ -46,10 +46,10 @@ This file is the profile of a Java program, written as a sequence of records:
       first. self is a row's share of the total, accum the share of all rows
       down to this one; rows with a smaller share than the cutoff are left
       out. A thread is charged only for CPU time that it really used, so one
-      that waits or is blocked does not appear. Stacks are taken at safepoints,
-      the places where the Java VM can stop a thread: the shares of threads
-      are right, but those of methods lean toward methods with safepoints.
-      CPU time whose stack could not be seen is shown as
+      that waits or is blocked does not appear. Where the head says
+      safepoint-biased, stacks were taken at the places where the Java VM can
+      stop a thread: the shares of threads are right, but those of methods
+      lean toward methods with such places. CPU time whose stack could not be seen is shown as
       java.lang.Thread.<unsampled>.
 
   CPU TIME

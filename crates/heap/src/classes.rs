@@ -1,12 +1,12 @@
 //! The classes of a dump: names, hierarchy, and where in an instance the references are.
 
 use foldhash::HashMap;
-use hprof_format::{BasicType, ClassDump, IdSize};
+use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize};
 
-use crate::Error;
 use crate::dump::Dump;
 use crate::layout::Layout;
 use crate::references::{Excluded, Strength};
+use crate::{Error, records};
 
 /// A class, by its place in [`Classes`].
 pub(crate) type ClassIndex = u32;
@@ -86,6 +86,16 @@ impl Classes {
         added.statics = sum(class.statics.iter().map(|&(_, value)| value.basic_type()));
         added.offset = offset;
         self.all.push(added);
+    }
+
+    /// Adds the class whose CLASS DUMP stands there.
+    pub(crate) fn add_at(&mut self, offset: u64, dump: &Dump) -> Result<(), Error> {
+        if let Some(found) = dump.records_from(offset).next()
+            && let HeapRecord::Class(class) = records::decode(&found?)?
+        {
+            self.add(offset, &class, dump);
+        }
+        Ok(())
     }
 
     /// Puts the hierarchy together, when all classes are known.
@@ -312,7 +322,8 @@ fn unknown(id: u64) -> String {
     format!("<class 0x{id:x} without a name>")
 }
 
-fn primitive(name: &str) -> Option<BasicType> {
+/// The primitive type of this name.
+pub(crate) fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
         .find(|&kind| kind.java_name() == name)

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Cursor;
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
@@ -10,10 +12,14 @@ use hprof_format::{
 };
 use memmap2::Mmap;
 
+use crate::progress::{Progress, Silent};
 use crate::{Error, mapping, names};
 
 /// Bytes of what a record starts with.
 const RECORD_HEADER: u64 = 9;
+
+/// A smaller part is not worth a thread.
+const LEAST_PART: u64 = 1 << 20;
 
 /// A heap dump in a mapped file.
 #[derive(Debug)]
@@ -131,6 +137,59 @@ impl Dump {
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Found<'_>, Error>> {
         let all = self.segments.iter().cloned();
         all.flat_map(|segment| self.records_in(segment))
+    }
+
+    /// Its segments in as many parts as there are cores, all of about the same length, in the file's order.
+    pub(crate) fn parts(&self) -> Vec<&[Range<usize>]> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let each = (self.length() / cores as u64).max(LEAST_PART);
+        let mut parts = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (index, segment) in self.segments.iter().enumerate() {
+            bytes += segment.len() as u64;
+            if bytes >= each {
+                parts.push(&self.segments[start..=index]);
+                (start, bytes) = (index + 1, 0);
+            }
+        }
+        if start < self.segments.len() || parts.is_empty() {
+            parts.push(&self.segments[start..]);
+        }
+        parts
+    }
+
+    /// Does `pass` with each part, on a thread for each but the first, which is done here and may tell how far it is.
+    pub(crate) fn in_parts<T: Send>(
+        &self,
+        progress: &dyn Progress,
+        pass: impl Fn(&[Range<usize>], &dyn Progress) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let parts = self.parts();
+        thread::scope(|scope| {
+            let run = |part| {
+                scope.spawn({
+                    let pass = &pass;
+                    move || pass(part, &Silent)
+                })
+            };
+            let others: Vec<_> = parts[1..].iter().map(|&part| run(part)).collect();
+            let first = pass(parts[0], progress);
+            let others = others.into_iter().map(|pass| match pass.join() {
+                Ok(done) => done,
+                Err(panic) => resume_unwind(panic),
+            });
+            // Of several faults the first in the file counts.
+            std::iter::once(first).chain(others).collect()
+        })
+    }
+
+    /// The records of a part.
+    pub(crate) fn records_of(
+        &self,
+        part: &[Range<usize>],
+    ) -> impl Iterator<Item = Result<Found<'_>, Error>> {
+        let part = part.iter().cloned();
+        part.flat_map(|segment| self.records_in(segment))
     }
 
     /// The records from one that starts at `start` on.

@@ -1,5 +1,8 @@
 //! Objects in groups: by class, loader, package or allocation site.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -11,6 +14,9 @@ use crate::graph::NONE;
 use crate::heap::Heap;
 use crate::names;
 use crate::objects::Site;
+
+/// Passes over the graph that run at once, each of which needs 4 bytes an object.
+const MOST_PASSES: usize = 4;
 
 /// What the objects of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -100,11 +106,8 @@ impl Heap<'_> {
     ) -> Result<Vec<Group>, Error> {
         tallies.retain(|tally| tally.objects > 0);
         tallies.sort_by_key(|tally| (std::cmp::Reverse(tally.retained), tally.group));
-        for tally in tallies.iter_mut().take(exact) {
-            let member = |object| grouping.of(self.objects.site(object)) == tally.group;
-            tally.retained = self.retained_without(member)?;
-            tally.exact = true;
-        }
+        let exact = exact.min(tallies.len());
+        self.make_exact(grouping, &mut tallies[..exact])?;
         tallies.sort_by_key(|tally| (std::cmp::Reverse(tally.retained), tally.group));
         let named = tallies.into_iter().map(|tally| Group {
             name: self.group_name(grouping, tally.group),
@@ -118,6 +121,30 @@ impl Heap<'_> {
             },
         });
         Ok(named.collect())
+    }
+
+    /// Finds the true figures, each by a pass over the graph; as many passes run at once as there are cores, up to
+    /// [`MOST_PASSES`].
+    fn make_exact(&self, grouping: &Grouping, tallies: &mut [Tally]) -> Result<(), Error> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let passes = cores.clamp(1, MOST_PASSES);
+        let part = tallies.len().div_ceil(passes).max(1);
+        let run = |tallies: &mut [Tally]| {
+            for tally in tallies {
+                let member = |object| grouping.of(self.objects.site(object)) == tally.group;
+                tally.retained = self.retained_without(member)?;
+                tally.exact = true;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let parts = tallies.chunks_mut(part);
+            let started: Vec<_> = parts.map(|part| scope.spawn(|| run(part))).collect();
+            started.into_iter().try_for_each(|pass| match pass.join() {
+                Ok(done) => done,
+                Err(panic) => resume_unwind(panic),
+            })
+        })
     }
 
     /// The sites of the live objects of a class, those that retain most first; of so many the true retained size.

@@ -1,7 +1,9 @@
 //! How many objects there are of what, without asking what keeps them: one pass, no graph.
 
+use std::ops::Range;
+
 use foldhash::HashMap;
-use hprof_format::{HeapKind, HeapRecord};
+use hprof_format::{BasicType, HeapKind, HeapRecord};
 use serde::Serialize;
 
 use crate::classes::Classes;
@@ -67,27 +69,13 @@ pub fn histogram(
         Some(layout) => layout,
         None => Layout::of(dump, &mut first_classes(dump)?)?,
     };
-    let mut pass = Pass {
-        dump,
-        layout,
-        classes: Classes::new(dump.id_size(), Excluded::NONE),
-        objects: Vec::new(),
-        sums: HashMap::default(),
-        last: (NOTHING, 0),
-        all: Vec::new(),
-    };
-    let mut bytes = 0;
-    for (count, found) in (0_u64..).zip(dump.records()) {
-        let found = found?;
-        bytes += found.record.bytes().len() as u64;
-        if count % STEP == 0 {
-            progress.at(Stage::Index, bytes, dump.length());
-        }
-        if found.record.kind() == HeapKind::Class || is_object(found.record.kind()) {
-            pass.add(found.offset, &records::decode(&found)?);
-        }
-    }
-    pass.rows(by)
+    let parts = dump.in_parts(progress, |part, progress| {
+        let mut pass = Pass::new(dump, layout);
+        pass.read(part, progress)?;
+        Ok(pass)
+    })?;
+    let pass = parts.into_iter().reduce(Pass::followed_by);
+    pass.unwrap_or_else(|| Pass::new(dump, layout)).rows(by)
 }
 
 /// Nobody's.
@@ -125,7 +113,8 @@ fn first_classes(dump: &Dump) -> Result<Classes, Error> {
 struct Pass<'a> {
     dump: &'a Dump,
     layout: Layout,
-    classes: Classes,
+    /// Where the CLASS DUMPs stand.
+    classes: Vec<u64>,
     /// Class objects, and the traces that they name.
     objects: Vec<(u64, u32)>,
     sums: HashMap<Made, usize>,
@@ -133,7 +122,48 @@ struct Pass<'a> {
     all: Vec<(Made, Sum)>,
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    fn new(dump: &'a Dump, layout: Layout) -> Pass<'a> {
+        Pass {
+            dump,
+            layout,
+            classes: Vec::new(),
+            objects: Vec::new(),
+            sums: HashMap::default(),
+            last: (NOTHING, 0),
+            all: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, part: &[Range<usize>], progress: &dyn Progress) -> Result<(), Error> {
+        let all = part.iter().map(|segment| segment.len() as u64).sum();
+        let mut bytes = 0;
+        for (count, found) in (0_u64..).zip(self.dump.records_of(part)) {
+            let found = found?;
+            bytes += found.record.bytes().len() as u64;
+            if count % STEP == 0 {
+                progress.at(Stage::Index, bytes, all);
+            }
+            if found.record.kind() == HeapKind::Class || is_object(found.record.kind()) {
+                self.add(found.offset, &records::decode(&found)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what the next part has.
+    fn followed_by(mut self, next: Pass<'_>) -> Pass<'a> {
+        self.classes.extend(next.classes);
+        self.objects.extend(next.objects);
+        for (made, sum) in next.all {
+            let own = self.sum(made.class, made.is_primitive, made.trace);
+            own.objects += sum.objects;
+            own.bytes += sum.bytes;
+            own.instances += sum.instances;
+        }
+        self
+    }
+
     #[inline]
     fn add(&mut self, offset: u64, record: &HeapRecord<'_>) {
         match *record {
@@ -184,7 +214,7 @@ impl Pass<'_> {
                 sum.bytes += size;
             }
             HeapRecord::Class(ref class) => {
-                self.classes.add(offset, class, self.dump);
+                self.classes.push(offset);
                 self.objects.push((class.class.0, class.trace.0));
             }
             HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } => {}
@@ -209,25 +239,31 @@ impl Pass<'_> {
         &mut self.all[self.last.1].1
     }
 
-    fn rows(mut self, by: By) -> Result<Histogram, Error> {
-        self.classes.resolve()?;
-        self.classes.lay_out(&self.layout);
-        let mut groups: HashMap<Key, Row> = HashMap::default();
-        let class_class = self.classes.class_class();
-        let layout = self.layout;
-        for (id, trace) in std::mem::take(&mut self.objects) {
-            let size = self
-                .classes
-                .find(id)
-                .map_or(0, |class| self.classes.class_object_size(class, &layout));
-            self.group(&mut groups, by, class_class, trace, 1, size);
+    fn rows(self, by: By) -> Result<Histogram, Error> {
+        let (dump, layout) = (self.dump, self.layout);
+        let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
+        for offset in self.classes {
+            classes.add_at(offset, dump)?;
         }
-        for (made, sum) in std::mem::take(&mut self.all) {
-            let class = match hprof_format::BasicType::from_byte(made.class as u8) {
-                Some(element) if made.is_primitive => self.classes.primitive_array(element),
-                _ => self.classes.find_or_add(made.class, self.dump),
+        classes.resolve()?;
+        classes.lay_out(&layout);
+        let class_class = classes.class_class();
+        let mut groups = Groups {
+            dump,
+            by,
+            rows: HashMap::default(),
+        };
+        for (id, trace) in self.objects {
+            let class = classes.find(id);
+            let size = class.map_or(0, |class| classes.class_object_size(class, &layout));
+            groups.add(&classes, class_class, trace, 1, size);
+        }
+        for (made, sum) in self.all {
+            let class = match BasicType::from_byte(made.class as u8) {
+                Some(element) if made.is_primitive => classes.primitive_array(element),
+                _ => classes.find_or_add(made.class, dump),
             };
-            let bytes = match (sum.instances, self.classes.get(class)) {
+            let bytes = match (sum.instances, classes.get(class)) {
                 (0, _) => sum.bytes,
                 // What the fields take in the dump is the best guess at an unknown class.
                 (instances, class) if class.id == 0 => {
@@ -235,9 +271,9 @@ impl Pass<'_> {
                 }
                 (instances, class) => instances * class.instance_size,
             };
-            self.group(&mut groups, by, class, made.trace, sum.objects, bytes);
+            groups.add(&classes, class, made.trace, sum.objects, bytes);
         }
-        let mut rows: Vec<Row> = groups.into_values().collect();
+        let mut rows: Vec<Row> = groups.rows.into_values().collect();
         rows.sort_by(|one, other| {
             other
                 .shallow
@@ -246,18 +282,21 @@ impl Pass<'_> {
         });
         Ok(Histogram { layout, rows })
     }
+}
 
-    fn group(
-        &self,
-        groups: &mut HashMap<Key, Row>,
-        by: By,
-        class: u32,
-        trace: u32,
-        objects: u64,
-        bytes: u64,
-    ) {
-        let class_data = self.classes.get(class);
-        let row = groups
+/// What is counted, by what it has in common.
+struct Groups<'a> {
+    dump: &'a Dump,
+    by: By,
+    rows: HashMap<Key, Row>,
+}
+
+impl Groups<'_> {
+    fn add(&mut self, classes: &Classes, class: u32, trace: u32, objects: u64, bytes: u64) {
+        let (by, dump) = (self.by, self.dump);
+        let class_data = classes.get(class);
+        let row = self
+            .rows
             .entry(Key::of(by, class, class_data, trace))
             .or_insert_with(|| Row {
                 name: match by {
@@ -269,7 +308,7 @@ impl Pass<'_> {
                 objects: 0,
                 shallow: 0,
                 stack: match by {
-                    By::Site => self.dump.stack(trace),
+                    By::Site => dump.stack(trace),
                     _ => Vec::new(),
                 },
             });

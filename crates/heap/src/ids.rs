@@ -37,6 +37,12 @@ pub(crate) struct IdSet {
     list: Option<Vec<u64>>,
 }
 
+impl Default for IdSet {
+    fn default() -> IdSet {
+        IdSet::new()
+    }
+}
+
 impl IdSet {
     pub(crate) fn new() -> IdSet {
         IdSet {
@@ -120,17 +126,49 @@ impl IdSet {
     fn drain(&mut self) -> Vec<u64> {
         let mut ids = Vec::with_capacity(self.count as usize);
         for (&key, &page) in &self.pages {
-            let start = page as usize * WORDS;
-            for (index, word) in self.words[start..start + WORDS].iter().enumerate() {
-                let granule = (key << PAGE_BITS) + (index as u64) * 64;
-                let mut bits = word.bits;
-                while bits != 0 {
-                    ids.push((granule + u64::from(bits.trailing_zeros())) << self.shift);
-                    bits &= bits - 1;
-                }
-            }
+            ids.extend(self.ids_of(key, page));
         }
         ids
+    }
+
+    /// The ids of a page.
+    fn ids_of(&self, key: u64, page: u32) -> impl Iterator<Item = u64> {
+        let words = &self.words[page as usize * WORDS..][..WORDS];
+        words.iter().enumerate().flat_map(move |(index, word)| {
+            let granule = (key << PAGE_BITS) + (index as u64) * 64;
+            let some = |bits: u64| Some(bits).filter(|&bits| bits != 0);
+            let bits = std::iter::successors(some(word.bits), move |&bits| some(bits & (bits - 1)));
+            bits.map(move |bits| (granule + u64::from(bits.trailing_zeros())) << self.shift)
+        })
+    }
+
+    /// Adds those of another set.
+    pub(crate) fn add_all(&mut self, mut other: IdSet) {
+        let alike = self.list.is_none() && other.list.is_none() && self.shift == other.shift;
+        if !alike {
+            for id in other.list.take().unwrap_or_else(|| other.drain()) {
+                self.insert(id);
+            }
+            return;
+        }
+        for (&key, &page) in &other.pages {
+            let theirs = &other.words[page as usize * WORDS..][..WORDS];
+            let own = match self.list {
+                None => self.page(key),
+                Some(_) => None,
+            };
+            if let Some(page) = own {
+                let mine = &mut self.words[page as usize * WORDS..][..WORDS];
+                for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                    self.count += u64::from((theirs.bits & !mine.bits).count_ones());
+                    mine.bits |= theirs.bits;
+                }
+                continue;
+            }
+            for id in other.ids_of(key, page) {
+                self.insert(id);
+            }
+        }
     }
 
     /// How many there are, or may be where some were added twice.
@@ -323,6 +361,49 @@ mod tests {
             let aligned: Vec<u64> = ids.iter().map(|id| id & !7).collect();
             assert_numbered(&aligned);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn two_sets_added_are_one(
+            bases in any::<(u64, u64)>(),
+            spreads in (0..64u32, 0..64u32),
+            steps in (proptest::collection::vec(any::<u64>(), 0..80), proptest::collection::vec(any::<u64>(), 0..80)),
+            aligned in any::<(bool, bool)>(),
+        ) {
+            let ids = |base: u64, spread: u32, steps: &[u64], aligned: bool| -> Vec<u64> {
+                let ids = steps.iter().map(|step| base.wrapping_add(step.checked_shr(spread).unwrap_or(0)));
+                ids.map(|id| if aligned { id & !7 } else { id }).collect()
+            };
+            let one = ids(bases.0, spreads.0, &steps.0, aligned.0);
+            let other = ids(bases.0 ^ (bases.1 >> spreads.1), spreads.1, &steps.1, aligned.1);
+            let set = |ids: &[u64]| {
+                let mut set = IdSet::new();
+                ids.iter().for_each(|&id| set.insert(id));
+                set
+            };
+            let mut both = set(&one);
+            both.add_all(set(&other));
+            let numbers = both.number();
+            let sorted: BTreeSet<u64> = one.iter().chain(&other).copied().collect();
+            assert_eq!(numbers.count() as usize, sorted.len());
+            for (number, &id) in sorted.iter().enumerate() {
+                assert_eq!(numbers.find(id), Some(number as u32), "{id:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_too_far_apart_for_a_bitmap_are_added_too() {
+        let (mut one, mut other) = (IdSet::new(), IdSet::new());
+        for id in 0..100_000_u64 {
+            one.insert(id * 8);
+            other.insert(id << 24);
+        }
+        one.add_all(other);
+        let ids = one.number();
+        assert_eq!(ids.find(99_999 << 24), Some(ids.count() - 1));
+        assert_eq!(ids.count(), 199_999);
     }
 
     #[test]

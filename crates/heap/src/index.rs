@@ -1,5 +1,7 @@
 //! The first pass over a dump: which objects there are, the classes, and what keeps objects alive.
 
+use std::ops::Range;
+
 use hprof_format::bytes::read_id_be;
 use hprof_format::{HeapKind, HeapRecord, Root};
 
@@ -29,50 +31,73 @@ impl Index {
         excluded: Excluded,
         progress: &dyn Progress,
     ) -> Result<Index, Error> {
-        let mut pass = Pass {
-            ids: IdSet::new(),
-            classes: Classes::new(dump.id_size(), excluded),
-            roots: Vec::new(),
-            places: Places {
-                ascending: true,
-                ..Places::default()
-            },
-            remembered: 0,
-            last: 0,
-        };
-        let mut bytes = 0;
-        for (count, found) in (0_u64..).zip(dump.records()) {
-            let found = found?;
-            bytes += found.record.bytes().len() as u64;
-            if count % STEP == 0 {
-                progress.at(Stage::Index, bytes, dump.length());
-                pass.check(found.offset)?;
-            }
-            pass.record(&found, dump)?;
-        }
+        let parts = dump.in_parts(progress, |part, progress| Pass::of(dump, part, progress))?;
+        let pass = parts.into_iter().reduce(Pass::followed_by);
+        let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
-        pass.classes.resolve()?;
+        let mut classes = Classes::new(dump.id_size(), excluded);
+        for offset in pass.classes {
+            classes.add_at(offset, dump)?;
+        }
+        classes.resolve()?;
         Ok(Index {
             ids: pass.ids.number(),
-            classes: pass.classes,
+            classes,
             roots: pass.roots,
             places: pass.places,
         })
     }
 }
 
+#[derive(Default)]
 struct Pass {
     ids: IdSet,
-    classes: Classes,
+    /// Where the CLASS DUMPs stand.
+    classes: Vec<u64>,
     roots: Vec<(u64, Root)>,
     places: Places,
     /// Where records were last remembered.
     remembered: u64,
-    /// The id of the last instance or array.
-    last: u64,
+    /// The ids of the first and the last instance or array.
+    ends: Option<(u64, u64)>,
 }
 
 impl Pass {
+    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Pass, Error> {
+        let mut pass = Pass::default();
+        pass.places.ascending = true;
+        let all = part.iter().map(|segment| segment.len() as u64).sum();
+        let mut bytes = 0;
+        for (count, found) in (0_u64..).zip(dump.records_of(part)) {
+            let found = found?;
+            bytes += found.record.bytes().len() as u64;
+            if count % STEP == 0 {
+                progress.at(Stage::Index, bytes, all);
+                pass.check(found.offset)?;
+            }
+            pass.record(&found, dump)?;
+        }
+        Ok(pass)
+    }
+
+    /// Adds what the next part has.
+    fn followed_by(mut self, next: Pass) -> Pass {
+        self.ids.add_all(next.ids);
+        self.classes.extend(next.classes);
+        self.roots.extend(next.roots);
+        self.places.some.extend(next.places.some);
+        let in_order = match (self.ends, next.ends) {
+            (Some((_, last)), Some((first, _))) => last < first,
+            _ => true,
+        };
+        self.places.ascending &= next.places.ascending && in_order;
+        self.ends = match (self.ends, next.ends) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (ends, next) => ends.or(next),
+        };
+        self
+    }
+
     #[inline]
     fn record(&mut self, found: &Found<'_>, dump: &Dump) -> Result<(), Error> {
         match found.record.kind() {
@@ -82,8 +107,9 @@ impl Pass {
             | HeapKind::PrimitiveArrayWithoutData => {
                 let id = read_id_be(found.record.bytes(), 1, dump.id_size());
                 self.ids.insert(id);
-                self.places.ascending &= id > self.last;
-                self.last = id;
+                let (first, last) = self.ends.unwrap_or((id, 0));
+                self.places.ascending &= id > last;
+                self.ends = Some((first, id));
                 if found.offset >= self.remembered {
                     self.places.some.push((id, found.offset));
                     self.remembered = found.offset + STRIDE;
@@ -92,7 +118,7 @@ impl Pass {
             _ => match records::decode(found)? {
                 HeapRecord::Class(class) => {
                     self.ids.insert(class.class.0);
-                    self.classes.add(found.offset, &class, dump);
+                    self.classes.push(found.offset);
                 }
                 HeapRecord::Root { object, root } if root != Root::Unreachable => {
                     self.roots.push((object.0, root));

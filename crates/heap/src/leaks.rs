@@ -1,9 +1,11 @@
 //! Who keeps most of the heap, and who allocated it.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
+use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::Error;
+use crate::classes::ClassIndex;
 use crate::dominators::{Place, Step, TOP, Tree};
 use crate::heap::Heap;
 use crate::paths::Path;
@@ -26,12 +28,26 @@ pub struct Leaks {
     pub has_stacks: bool,
 }
 
-/// An object, or several of a class, that keep much alive.
+/// What a suspect is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuspectKind {
+    /// One object.
+    Object,
+    /// Several objects of a class.
+    Class,
+    /// Several objects, of more than one class, that one stack allocated.
+    Site,
+}
+
+/// An object, or several of a class or of a site, that keep much alive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
-    /// `java.util.HashMap$Node[] @ 0x7f00`, or the class of several objects.
+    /// Which of these.
+    pub kind: SuspectKind,
+    /// `java.util.HashMap$Node[] @ 0x7f00`, the class of several objects, or the frame that allocated them.
     pub what: String,
-    /// 1, or how many objects of the class there are.
+    /// 1, or how many objects there are.
     pub objects: u64,
     /// The id of the object, or of the largest one.
     #[serde(serialize_with = "crate::names::hex")]
@@ -74,10 +90,27 @@ pub struct Allocated {
 
 /// A suspect before it is described.
 struct Found {
-    /// One, or several of a class with the largest first.
+    kind: SuspectKind,
+    /// One, or several with the largest first.
     places: Vec<Place>,
     /// Without the suspects below.
     own: u64,
+}
+
+/// What the objects of a group have in common.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Common {
+    Class(ClassIndex),
+    Trace(u32),
+}
+
+impl Common {
+    fn kind(self) -> SuspectKind {
+        match self {
+            Common::Class(_) => SuspectKind::Class,
+            Common::Trace(_) => SuspectKind::Site,
+        }
+    }
 }
 
 impl Heap<'_> {
@@ -89,7 +122,7 @@ impl Heap<'_> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
-        let mut found = self.suspects(&tree, least);
+        let mut found = self.suspects(&tree, least)?;
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
         let below: Vec<_> = found
             .iter()
@@ -104,17 +137,19 @@ impl Heap<'_> {
         let mut suspects = Vec::with_capacity(found.len());
         for ((suspect, object), (kept, allocated)) in found.iter().zip(objects).zip(below) {
             let path = self.path(&ways, object)?;
-            let several = suspect.places.len() > 1;
+            let stack = || self.dump.stack(self.objects.trace(object));
             suspects.push(Suspect {
-                what: match several {
-                    true => self.classes.get(self.objects.class(object)).name.clone(),
-                    false => self.label(object)?,
+                kind: suspect.kind,
+                what: match suspect.kind {
+                    SuspectKind::Object => self.label(object)?,
+                    SuspectKind::Class => self.classes.get(self.objects.class(object)).name.clone(),
+                    SuspectKind::Site => stack().into_iter().next().unwrap_or_default(),
                 },
                 objects: suspect.places.len() as u64,
                 id: self.objects.ids.id(object),
-                retained: match several {
-                    true => self.retained_by(&suspect.places)?,
-                    false => self.dominators.retained(suspect.places[0]),
+                retained: match suspect.places[..] {
+                    [only] => self.dominators.retained(only),
+                    ref several => self.retained_by(several)?,
                 },
                 holder: path.as_ref().map_or_else(String::new, holder),
                 path,
@@ -149,7 +184,7 @@ impl Heap<'_> {
 
     /// Goes down from the roots as long as one object keeps enough alive. What then keeps much alive in many small parts is
     /// a suspect.
-    fn suspects(&self, tree: &Tree, least: u64) -> Vec<Found> {
+    fn suspects(&self, tree: &Tree, least: u64) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
@@ -160,10 +195,11 @@ impl Heap<'_> {
                 .sum();
             let own = self.dominators.retained(at) - children;
             if own >= least {
-                if self.holds_whatever_there_is(at) {
+                if self.holds_whatever_there_is(at)? {
                     found.extend(self.groups_below(tree, at, least));
                 } else {
                     found.push(Found {
+                        kind: SuspectKind::Object,
                         places: vec![at],
                         own,
                     });
@@ -171,7 +207,7 @@ impl Heap<'_> {
             }
             waiting.extend(large);
         }
-        found
+        Ok(found)
     }
 
     /// Follows the only large object below, to the last one; returns that and the large ones below it.
@@ -201,23 +237,36 @@ impl Heap<'_> {
         }
     }
 
-    /// Class loaders, threads and the roots together keep what has nothing else in common.
-    fn holds_whatever_there_is(&self, place: Place) -> bool {
-        if place == TOP {
-            return true;
+    /// Class loaders, with the lists of their classes, and the roots together keep what has nothing else in common.
+    fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
+        let is_loader = |place: Place| {
+            place != TOP && self.is_a(self.dominators.object(place), "java.lang.ClassLoader")
+        };
+        if place == TOP || is_loader(place) {
+            return Ok(true);
         }
-        let object = self.dominators.object(place);
-        self.is_a(object, "java.lang.ClassLoader")
+        let list = self.dominators.above(place);
+        if list == TOP || !is_loader(self.dominators.above(list)) {
+            return Ok(false);
+        }
+        let loader = self.dominators.object(self.dominators.above(list));
+        let classes = self.field(loader, "classes")?;
+        let list = ObjectId(self.objects.ids.id(self.dominators.object(list)));
+        Ok(classes == Some(Value::Object(list)))
     }
 
-    /// Objects of one class that together keep enough alive.
+    /// Objects of one class, or of one stack that allocated several classes, that together keep enough alive. Each object is
+    /// in one group, the largest that there is for it.
     fn groups_below(&self, tree: &Tree, place: Place, least: u64) -> Vec<Found> {
-        let mut groups: HashMap<u32, Found> = HashMap::default();
+        let mut groups: HashMap<Common, Found> = HashMap::default();
         for child in tree.children(place) {
             let retained = self.dominators.retained(child);
-            if retained < least {
-                let class = self.objects.class(self.dominators.object(child));
-                let group = groups.entry(class).or_insert_with(|| Found {
+            if retained >= least {
+                continue;
+            }
+            for common in self.common(child) {
+                let group = groups.entry(common).or_insert_with(|| Found {
+                    kind: common.kind(),
                     places: Vec::new(),
                     own: 0,
                 });
@@ -225,16 +274,40 @@ impl Heap<'_> {
                 group.own += retained;
             }
         }
-        let mut found: Vec<Found> = groups
-            .into_values()
-            .filter(|group| group.own >= least)
+        let mut large: Vec<(Common, Found)> = groups
+            .into_iter()
+            .filter(|(_, group)| group.own >= least)
             .collect();
-        for group in &mut found {
+        // A group by site counts where it has more than those by class, which come before it.
+        large.sort_by_key(|&(common, ref group)| (std::cmp::Reverse(group.own), common));
+        let mut taken = HashSet::default();
+        let mut found = Vec::new();
+        for (_, mut group) in large {
+            group.places.retain(|place| !taken.contains(place));
+            let members = group.places.iter();
+            group.own = members.map(|&place| self.dominators.retained(place)).sum();
+            if group.own < least {
+                continue;
+            }
+            taken.extend(group.places.iter().copied());
             group
                 .places
                 .sort_by_key(|&place| (std::cmp::Reverse(self.dominators.retained(place)), place));
+            if group.places.len() == 1 {
+                group.kind = SuspectKind::Object;
+            }
+            found.push(group);
         }
         found
+    }
+
+    /// What an object may have in common with others.
+    fn common(&self, place: Place) -> impl Iterator<Item = Common> {
+        let object = self.dominators.object(place);
+        let site = self.objects.sites.get(self.objects.site(object));
+        let trace = Some(site.trace).filter(|&trace| self.dump.has_stack(trace));
+        let class = std::iter::once(Common::Class(site.class));
+        class.chain(trace.map(Common::Trace))
     }
 
     /// What is below a suspect: by class, and by who allocated it.

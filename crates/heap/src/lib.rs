@@ -3,6 +3,7 @@
 //! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their ids;
 //! all tables are indexed by these numbers.
 
+mod areas;
 mod classes;
 mod diff;
 mod dominators;
@@ -27,7 +28,9 @@ mod records;
 mod references;
 mod show;
 mod summary;
+mod waste;
 
+pub use areas::Area;
 pub use diff::{Change, diff};
 pub use dump::Dump;
 pub use error::Error;
@@ -35,10 +38,11 @@ pub use groups::{By, Group};
 pub use heap::{Heap, Options};
 pub use histogram::{Histogram, Row, histogram};
 pub use layout::{Known, Layout, LayoutError};
-pub use leaks::{Allocated, Kept, Leaks, Suspect};
+pub use leaks::{Allocated, Kept, Leaks, Suspect, SuspectKind};
 pub use memory::Memory;
 pub use paths::{Path, PathStep, Target};
 pub use progress::{Progress, Silent, Stage};
 pub use references::{Excluded, ExcludedError};
 pub use show::{Named, Shown};
-pub use summary::{FrameRow, ObjectRow, Summary, ThreadRow};
+pub use summary::{FrameRow, LocalRow, ObjectRow, Summary, ThreadRow};
+pub use waste::{Duplicate, Fill, Unfilled, Waste, Wasted};

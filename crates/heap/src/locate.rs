@@ -1,6 +1,6 @@
 //! From an object to its record, and what that says to people.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
@@ -22,7 +22,7 @@ pub(crate) struct Places {
     /// Whether that is so.
     pub(crate) ascending: bool,
     /// Otherwise the offset of each by number, looked for when it is first asked for.
-    pub(crate) all: OnceCell<Vec<u64>>,
+    pub(crate) all: OnceLock<Vec<u64>>,
 }
 
 impl Heap<'_> {
@@ -100,6 +100,18 @@ impl Heap<'_> {
             Some(name) => format!("{class} \"{name}\" @ 0x{id:x}"),
             None => format!("{class} @ 0x{id:x}"),
         })
+    }
+
+    /// An array of a primitive type with its length: `byte[100]`.
+    pub(crate) fn array_type(&self, number: u32) -> Result<String, Error> {
+        let Some(HeapRecord::PrimitiveArray {
+            element, elements, ..
+        }) = self.record(number)?
+        else {
+            return self.label(number);
+        };
+        let length = elements.len() / element.size(8);
+        Ok(format!("{}[{length}]", element.java_name()))
     }
 
     /// The name of a thread; `None` for other objects.

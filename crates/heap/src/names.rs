@@ -85,6 +85,18 @@ pub(crate) fn hex<S: serde::Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Er
     out.collect_str(&format_args!("0x{id:x}"))
 }
 
+/// The same where there may be none.
+#[expect(clippy::ref_option, reason = "serde asks for it")]
+pub(crate) fn hex_or_none<S: serde::Serializer>(
+    id: &Option<u64>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    match id {
+        Some(id) => hex(id, out),
+        None => out.serialize_none(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,6 +20,8 @@ pub struct Shown {
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
+    /// The name of its class.
+    pub class: String,
     /// Bytes that it takes itself.
     pub shallow: u64,
     /// Bytes that would be free without it; `None` where no root reaches it.
@@ -28,7 +30,7 @@ pub struct Shown {
     pub text: Option<String>,
     /// Why it is a root, if it is.
     pub roots: Vec<String>,
-    /// Fields or elements with their values, the first hundred.
+    /// Fields or elements with their values, a hundred of them.
     pub values: Vec<Named>,
     /// How many there are.
     pub length: u64,
@@ -45,16 +47,22 @@ pub struct Named {
     pub name: String,
     /// The value or the object.
     pub value: String,
+    /// The id of the object, where it is one.
+    #[serde(
+        serialize_with = "crate::names::hex_or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub id: Option<u64>,
 }
 
 impl Heap<'_> {
-    /// What is in an object and who refers to it.
+    /// What is in an object and who refers to it. Of its fields or elements those from `first` on are given.
     ///
     /// # Errors
     /// [`Error::NoObject`], and those of reading records.
-    pub fn show(&self, id: u64) -> Result<Shown, Error> {
+    pub fn show(&self, id: u64, first: u64) -> Result<Shown, Error> {
         let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
-        let (values, length) = self.values(number)?;
+        let (values, length) = self.values(number, first as usize)?;
         let mut roots: Vec<String> = self
             .graph
             .roots
@@ -65,9 +73,11 @@ impl Heap<'_> {
             .collect();
         roots.dedup();
         let place = self.dominators.place(number);
+        let class = self.objects.class(number);
         Ok(Shown {
             object: self.label(number)?,
             id,
+            class: self.classes.get(class).name.clone(),
             shallow: self.objects.size(number),
             retained: place.map(|place| self.dominators.retained(place)),
             text: self.string(ObjectId(id), CHARACTERS)?,
@@ -79,7 +89,7 @@ impl Heap<'_> {
         })
     }
 
-    fn values(&self, number: u32) -> Result<(Vec<Named>, u64), Error> {
+    fn values(&self, number: u32, first: usize) -> Result<(Vec<Named>, u64), Error> {
         let id_size = self.dump.id_size();
         let (all, length): (Vec<(String, Option<Value>)>, usize) = match self.record(number)? {
             Some(HeapRecord::Instance { fields, .. }) => {
@@ -93,14 +103,14 @@ impl Heap<'_> {
                 });
                 let all: Vec<_> = named.collect();
                 let length = all.len();
-                (all, length)
+                (all.into_iter().skip(first).collect(), length)
             }
             Some(HeapRecord::ObjectArray { elements, .. }) => {
-                elements_of(elements, BasicType::Object, id_size)
+                elements_of(elements, BasicType::Object, id_size, first)
             }
             Some(HeapRecord::PrimitiveArray {
                 element, elements, ..
-            }) => elements_of(elements, element, id_size),
+            }) => elements_of(elements, element, id_size, first),
             Some(HeapRecord::Class(class)) => {
                 let statics = class.statics.iter();
                 let all: Vec<_> = statics
@@ -109,17 +119,21 @@ impl Heap<'_> {
                     })
                     .collect();
                 let length = all.len();
-                (all, length)
+                (all.into_iter().skip(first).collect(), length)
             }
             _ => (Vec::new(), 0),
         };
         let mut values = Vec::new();
         for (name, value) in all.into_iter().take(MOST) {
+            let id = match value {
+                Some(Value::Object(id)) => self.objects.ids.find(id.0).map(|_| id.0),
+                _ => None,
+            };
             let value = match value {
                 Some(value) => self.value_text(value)?,
                 None => "?".to_owned(),
             };
-            values.push(Named { name, value });
+            values.push(Named { name, value, id });
         }
         Ok((values, length as u64))
     }
@@ -162,6 +176,7 @@ impl Heap<'_> {
                 found.push(Named {
                     name: self.reference(from, number)?,
                     value: self.label(from)?,
+                    id: Some(self.objects.ids.id(from)),
                 });
                 if found.len() == MOST {
                     break;
@@ -173,6 +188,7 @@ impl Heap<'_> {
                 found.push(Named {
                     name: self.local(local.thread, local.frame),
                     value: self.label(local.thread)?,
+                    id: Some(self.objects.ids.id(local.thread)),
                 });
             }
         }
@@ -217,9 +233,11 @@ fn elements_of(
     bytes: &[u8],
     kind: BasicType,
     id_size: IdSize,
+    first: usize,
 ) -> (Vec<(String, Option<Value>)>, usize) {
     let size = kind.size(id_size.bytes() as usize);
-    let shown = bytes.chunks_exact(size).take(MOST).enumerate();
+    let all = bytes.chunks_exact(size).enumerate();
+    let shown = all.skip(first).take(MOST);
     let values =
         shown.map(|(place, bytes)| (format!("[{place}]"), records::value(bytes, kind, id_size)));
     (values.collect(), bytes.len() / size)

@@ -71,7 +71,17 @@ pub struct FrameRow {
     /// `Main.main(Main.java:7)`; empty for what is held by no frame that is known.
     pub frame: String,
     /// The objects in its local variables.
-    pub locals: Vec<String>,
+    pub locals: Vec<LocalRow>,
+}
+
+/// An object in a local variable.
+#[derive(Clone, Debug, Serialize)]
+pub struct LocalRow {
+    /// `java.util.HashMap @ 0x7f00`.
+    pub object: String,
+    /// Its id.
+    #[serde(serialize_with = "crate::names::hex")]
+    pub id: u64,
 }
 
 /// Local variables of one frame that are shown.
@@ -193,7 +203,10 @@ impl Heap<'_> {
             {
                 let frame = usize::try_from(local.frame).unwrap_or(known).min(known);
                 if frames[frame].locals.len() < LOCALS {
-                    frames[frame].locals.push(self.label(local.object)?);
+                    frames[frame].locals.push(LocalRow {
+                        object: self.label(local.object)?,
+                        id: self.objects.ids.id(local.object),
+                    });
                 }
             }
             frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());

@@ -4,7 +4,7 @@
 mod model;
 
 use hprof_heap::{By, Dump, Error, Excluded, Heap, Memory, Options, Silent, Target, histogram};
-use model::{file, model};
+use model::{Model, file, model};
 use proptest::prelude::*;
 
 /// Asks everything that can be asked.
@@ -23,10 +23,41 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
         heap.groups(by, 2)?;
     }
     heap.leaks(0.01)?;
+    heap.waste(5)?;
+    heap.areas(None, 50)?;
     heap.threads()?;
     for row in heap.largest(None, 5)? {
-        heap.show(row.id)?;
+        heap.show(row.id, 0)?;
         heap.paths(&Target::Object(row.id), 1)?;
+    }
+    Ok(())
+}
+
+/// Bytes to set, and where to cut.
+type Damage = (Vec<(prop::sample::Index, u8)>, Option<prop::sample::Index>);
+
+fn damage() -> impl Strategy<Value = Damage> {
+    (
+        proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        prop::option::of(any::<prop::sample::Index>()),
+    )
+}
+
+fn assert_answer_or_byte(model: &Model, (changes, cut): Damage) -> Result<(), TestCaseError> {
+    let mut bytes = model.write();
+    for (place, value) in changes {
+        let place = place.index(bytes.len());
+        bytes[place] = value;
+    }
+    if let Some(cut) = cut {
+        bytes.truncate(cut.index(bytes.len()));
+    }
+    if let Err(error) = ask_all(&bytes) {
+        let text = error.to_string();
+        prop_assert!(
+            text.starts_with("byte ") || matches!(error, Error::NoDump),
+            "{text}"
+        );
     }
     Ok(())
 }
@@ -35,22 +66,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn a_damaged_dump_gives_an_answer_or_an_error_with_the_byte(
-        model in model(),
-        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        cut in prop::option::of(any::<prop::sample::Index>()),
-    ) {
-        let mut bytes = model.write();
-        for (place, value) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = value;
-        }
-        if let Some(cut) = cut {
-            bytes.truncate(cut.index(bytes.len()));
-        }
-        if let Err(error) = ask_all(&bytes) {
-            let text = error.to_string();
-            prop_assert!(text.starts_with("byte ") || matches!(error, Error::NoDump), "{}", text);
-        }
+    fn a_damaged_dump_gives_an_answer_or_an_error_with_the_byte(model in model(), damage in damage()) {
+        assert_answer_or_byte(&model, damage)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000_000))]
+
+    /// `cargo test --release -p hprof-heap --test mutations a_million -- --ignored`
+    #[test]
+    #[ignore = "takes minutes"]
+    fn a_million_damaged_dumps_give_answers_or_errors_with_the_byte(model in model(), damage in damage()) {
+        assert_answer_or_byte(&model, damage)?;
     }
 }

@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hprof_heap::{By, Excluded, Heap, Memory, Target};
+use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Target, histogram};
 use model::{Model, Truth, model, with_heap};
 use proptest::prelude::*;
 
@@ -152,4 +152,105 @@ proptest! {
     fn tables_in_files_give_the_same_answers(model in model(), bytes in 0..2000_u64) {
         assert_all(&model, Excluded::default(), Memory::limited(bytes));
     }
+}
+
+/// Bytes of a list's element in the dump: tag, id, trace, class, length, one field.
+const NODE: usize = 1 + 8 + 4 + 8 + 4 + 8;
+
+/// A linked list whose first element is a root; the class stands last.
+fn list(length: u64) -> Vec<u8> {
+    use hprof_format::{
+        BasicType, BinaryEncoder, ClassDump, Encoder, HeapRecord, Micros, Millis, ObjectId, Record,
+        Root, StringId, TraceSerial,
+    };
+    let node = |number: u64| ObjectId((number + 100) * 8);
+    let class = ObjectId(8);
+    let mut content = Vec::with_capacity(length as usize * NODE + 100);
+    for number in 0..length {
+        let next = if number + 1 < length {
+            node(number + 1).0
+        } else {
+            0
+        };
+        HeapRecord::Instance {
+            object: node(number),
+            trace: TraceSerial(1),
+            class,
+            fields: &next.to_be_bytes(),
+        }
+        .write(&mut content);
+    }
+    let nodes = content.len();
+    assert_eq!(nodes, length as usize * NODE);
+    HeapRecord::Class(ClassDump {
+        class,
+        fields: [(StringId(1), BasicType::Object)][..].into(),
+        ..ClassDump::default()
+    })
+    .write(&mut content);
+    HeapRecord::Root {
+        object: node(0),
+        root: Root::StickyClass,
+    }
+    .write(&mut content);
+    let mut out = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut out);
+    // Segments of about a megabyte, of whole records, so that several cores have something to do.
+    let records = content.split_at(nodes).0.chunks(NODE * 30_000);
+    for content in records.chain([content.split_at(nodes).1]) {
+        let content = content.into();
+        encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut out);
+    }
+    encoder.record(Micros(0), &Record::HeapDumpEnd, &mut out);
+    out
+}
+
+/// Nodes of 16 bytes, in every part of the file.
+fn assert_histogram(list: &[u8], length: u64) {
+    let dump = Dump::open(&model::file(list), None).expect("a dump");
+    let layout = Some("12,4,8".parse().expect("a layout"));
+    let counted = histogram(&dump, By::Class, layout, &Silent).expect("readable records");
+    let nodes = &counted.rows[0];
+    assert_eq!((nodes.objects, nodes.shallow), (length, length * 16));
+}
+
+/// Answers every question on a thread with a small stack: nothing may call itself once for each element.
+fn assert_list(length: u64) {
+    let ask = move || {
+        let file = list(length);
+        assert_histogram(&file, length);
+        with_heap(&file, Excluded::default(), Memory::unlimited(), |heap| {
+            // Nodes of 16; the class object of 16 and its java.lang.Class are kept by every node.
+            let first = heap.largest(None, 1).expect("readable records").remove(0);
+            assert_eq!((first.id, first.retained), (800, length * 16 + 16));
+            let last = (length - 1 + 100) * 8;
+            let path = heap
+                .paths(&Target::Object(last), 1)
+                .expect("readable")
+                .remove(0);
+            let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
+            assert_eq!(path.steps.len() as u64 + left_out, length);
+            assert!(path.steps.len() <= 100);
+            assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
+            let groups = heap.groups(By::Class, 1).expect("groups");
+            assert_eq!(groups[0].objects, length);
+            heap.areas(None, 1000).expect("readable");
+            heap.waste(10).expect("readable");
+        });
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(ask);
+    thread.expect("a thread").join().expect("the answers");
+}
+
+#[test]
+fn a_long_list_needs_no_deep_stack() {
+    assert_list(200_000);
+}
+
+/// `cargo test --release -p hprof-heap --test oracle ten_million -- --ignored`
+#[test]
+#[ignore = "needs 1.5 GB"]
+fn a_list_of_ten_million_needs_no_deep_stack() {
+    assert_list(10_000_000);
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Puts the tree FROM with every class in it instrumented, or taken apart and put together again, to TO. Methods get
-//! their numbers one after the other; `TO/methods` names them, a line each. TRACKER is the class whose `enter`, `exit`
-//! and `unwind` are called, `java/lang/HprofTracker` by default. Prints how much was done, and the time that the
+//! their numbers one after the other; `TO/methods` names them, a line each. TRACKER is the class whose `entry`, `exit`
+//! and `exception_exit` are called, `java/lang/HprofTracker` by default. Prints how much was done, and the time that the
 //! rewriting alone took.
 
 use std::collections::BTreeMap;
@@ -126,9 +126,9 @@ fn copy(class: &[u8], totals: &mut Totals) -> Vec<u8> {
 fn rewrite(class: &[u8], tracker: &str, totals: &mut Totals) -> Vec<u8> {
     let hooks = Hooks {
         tracker: tracker.as_bytes(),
-        enter: b"enter",
-        exit: b"exit",
-        unwind: b"unwind",
+        entry: b"methodEntry",
+        exit: b"methodExit",
+        exception_exit: b"exceptionExit",
     };
     totals.classes += 1;
     totals.bytes += class.len();

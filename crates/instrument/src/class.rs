@@ -69,9 +69,11 @@ pub fn instrument(
             return leave_out(Reason::FullConstantPool);
         };
         let insertion = Insertion {
-            entry: calls.enter.bytes(),
+            entry: calls.entry.bytes(),
             exit: calls.exit.bytes(),
-            unwind: class.may_have_handler(method).then(|| calls.unwind.bytes()),
+            exception_exit: class
+                .may_have_handler(method)
+                .then(|| calls.exception_exit.bytes()),
             stack: 1,
             constructor: (method.name == b"<init>").then_some(method.descriptor),
         };
@@ -97,7 +99,7 @@ pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
     let nothing = Insertion {
         entry: &[],
         exit: &[],
-        unwind: None,
+        exception_exit: None,
         stack: 0,
         constructor: None,
     };
@@ -301,18 +303,18 @@ impl std::fmt::Debug for Annotations<'_> {
 
 /// What the pool must hold for the calls.
 struct Calls {
-    enter: u16,
+    entry: u16,
     exit: u16,
-    unwind: u16,
+    exception_exit: u16,
     throwable: u16,
     stack_map_name: u16,
 }
 
 /// The code of one method's calls.
 struct MethodCalls {
-    enter: Call,
+    entry: Call,
     exit: Call,
-    unwind: Call,
+    exception_exit: Call,
 }
 
 impl Calls {
@@ -320,16 +322,16 @@ impl Calls {
     fn add(hooks: &Hooks, pool: &mut Additions) -> Option<Self> {
         let tracker = pool.class(hooks.tracker)?;
         let descriptor = pool.utf8(b"(I)V")?;
-        let enter = pool.method(tracker, hooks.enter, descriptor)?;
+        let entry = pool.method(tracker, hooks.entry, descriptor)?;
         let exit = pool.method(tracker, hooks.exit, descriptor)?;
-        let unwind = match hooks.unwind == hooks.exit {
+        let exception_exit = match hooks.exception_exit == hooks.exit {
             true => exit,
-            false => pool.method(tracker, hooks.unwind, descriptor)?,
+            false => pool.method(tracker, hooks.exception_exit, descriptor)?,
         };
         Some(Self {
-            enter,
+            entry,
             exit,
-            unwind,
+            exception_exit,
             throwable: pool.class(b"java/lang/Throwable")?,
             stack_map_name: pool.utf8(b"StackMapTable")?,
         })
@@ -347,16 +349,17 @@ impl Calls {
                 [high, low] => push.append(&[LDC_W, high, low]),
             },
         }
-        let [enter, exit, unwind] = [self.enter, self.exit, self.unwind].map(|method| {
-            let [high, low] = method.to_be_bytes();
-            let mut call = push;
-            call.append(&[INVOKESTATIC, high, low]);
-            call
-        });
+        let [entry, exit, exception_exit] =
+            [self.entry, self.exit, self.exception_exit].map(|method| {
+                let [high, low] = method.to_be_bytes();
+                let mut call = push;
+                call.append(&[INVOKESTATIC, high, low]);
+                call
+            });
         Some(MethodCalls {
-            enter,
+            entry,
             exit,
-            unwind,
+            exception_exit,
         })
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Insertion<'a> {
     /// Before each return.
     pub(crate) exit: &'a [u8],
     /// What a handler does before it throws the exception on; `None`: there is to be no handler.
-    pub(crate) unwind: Option<&'a [u8]>,
+    pub(crate) exception_exit: Option<&'a [u8]>,
     /// How many slots of the stack `entry` and `exit` need beside what the method has there.
     pub(crate) stack: u16,
     /// For a constructor its descriptor.
@@ -143,7 +143,9 @@ pub(crate) fn rewrite(
         .lay_out(code.bytes, context.pool, entry, exit)?;
     scratch.find_covers(&code, context, insertion, stack_map, body_end)?;
     let handlers = scratch.handlers(body_end, insertion);
-    let handler_length = insertion.unwind.map_or(0, |unwind| unwind.len() + 1);
+    let handler_length = insertion
+        .exception_exit
+        .map_or(0, |exception_exit| exception_exit.len() + 1);
     scratch.layout.total = body_end + handlers.len() * handler_length;
     if scratch.layout.total > MAX_CODE {
         return Err(Fault::TooLarge);
@@ -163,7 +165,7 @@ pub(crate) fn rewrite(
     out.extend_from_slice(insertion.entry);
     scratch.layout.write(code.bytes, insertion.exit, out)?;
     for _ in &handlers {
-        out.extend_from_slice(insertion.unwind.unwrap_or_default());
+        out.extend_from_slice(insertion.exception_exit.unwrap_or_default());
         out.push(ATHROW);
     }
     scratch.write_exceptions(&code, &handlers, out)?;
@@ -190,7 +192,7 @@ impl Scratch {
             let [start, end, handler] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
             self.program_ranges.push((start, end, handler));
         }
-        if insertion.unwind.is_none() || !self.layout.throws {
+        if insertion.exception_exit.is_none() || !self.layout.throws {
             return Ok(());
         }
         let end = u32::try_from(body_end).map_err(|_| Fault::TooLarge)?;
@@ -262,7 +264,9 @@ impl Scratch {
 
     /// The handlers that the covers need, in the order in which they stand behind the body.
     fn handlers(&self, body_end: usize, insertion: &Insertion) -> Vec<HandlerFrame> {
-        let length = insertion.unwind.map_or(0, |unwind| unwind.len() + 1);
+        let length = insertion
+            .exception_exit
+            .map_or(0, |exception_exit| exception_exit.len() + 1);
         let mut position = body_end as u32;
         let mut handlers = Vec::new();
         for before_super in [false, true] {

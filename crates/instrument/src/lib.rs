@@ -4,27 +4,27 @@
 //! *tracker*, which take the method's number:
 //!
 //! ```text
-//!     enter(n)            before the first instruction; a jump back to it does not enter again
+//!     entry(n)            before the first instruction; a jump back to it does not call it again
 //!     ...
 //!     exit(n); return     before each return
 //!     ...
-//!     catch any: unwind(n); throw it on
+//!     catch any: exception_exit(n); throw it on
 //! ```
 //!
 //! # What the receiver of the calls may rely on
 //!
-//! - Each activation that gets as far as its first instruction calls `enter` once. It does not if that very call fails
+//! - Each activation that gets as far as its first instruction calls `entry` once. It does not if that very call fails
 //!   (the stack is used up): then it calls nothing else either.
-//! - Then it calls `exit` when it returns, or `unwind` when an exception leaves it, whoever threw it. The program's
-//!   own handlers run first, so an exception that it catches itself is not seen. When `exit` itself fails, `unwind`
-//!   follows; so `exit` and `unwind` must do their work wholly or throw before they begin.
+//! - Then it calls `exit` when it returns, or `exception_exit` when an exception leaves it, whoever threw it. The program's
+//!   own handlers run first, so an exception that it catches itself is not seen. When `exit` itself fails, `exception_exit`
+//!   follows; so `exit` and `exception_exit` must do their work wholly or throw before they begin.
 //! - There are activations that call neither, and only these: a constructor whose `super(...)` or `this(...)` throws
 //!   (the verifier allows no handler there), a constructor of a shape that no compiler makes, a method in which no
-//!   instruction can throw when its thread is stopped from outside or `exit` fails, and one whose `unwind` fails. All
+//!   instruction can throw when its thread is stopped from outside or `exit` fails, and one whose `exception_exit` fails. All
 //!   are left by an exception. Whoever catches it may enter other methods before it leaves itself, so until then these
-//!   seem to be called by the one that is gone. A shadow stack heals when a call of `exit` or `unwind` takes off
+//!   seem to be called by the one that is gone. A shadow stack heals when a call of `exit` or `exception_exit` takes off
 //!   everything above the nearest entry of its own method, and nothing if there is no such entry.
-//! - A `synchronized` method calls `enter` when it has the lock, and `exit` or `unwind` before it gives it back.
+//! - A `synchronized` method calls `entry` when it has the lock, and `exit` or `exception_exit` before it gives it back.
 //! - The calls take no lock and allocate nothing of their own in Java.
 
 #![forbid(unsafe_code)]
@@ -53,12 +53,12 @@ pub use tracker::tracker_class;
 pub struct Hooks<'a> {
     /// The class, with slashes: `java/lang/HprofTracker`. It is never instrumented itself.
     pub tracker: &'a [u8],
-    /// `static void enter(int method)`: called first in the method.
-    pub enter: &'a [u8],
-    /// `static void exit(int method)`: called before the method returns.
+    /// `static void methodEntry(int method)`: called first in the method.
+    pub entry: &'a [u8],
+    /// `static void methodExit(int method)`: called before the method returns.
     pub exit: &'a [u8],
-    /// `static void unwind(int method)`: called when an exception leaves the method. May be the same as `exit`.
-    pub unwind: &'a [u8],
+    /// `static void exceptionExit(int method)`: called when an exception leaves the method. May be the same as `exit`.
+    pub exception_exit: &'a [u8],
 }
 
 /// A class, as its file tells it.

@@ -21,7 +21,7 @@ fn build(hooks: &Hooks) -> Option<Vec<u8>> {
     let this = pool.class(hooks.tracker)?;
     let parent = pool.class(b"java/lang/Object")?;
     let descriptor = pool.utf8(b"(I)V")?;
-    let mut names = vec![hooks.enter, hooks.exit, hooks.unwind];
+    let mut names = vec![hooks.entry, hooks.exit, hooks.exception_exit];
     names.dedup();
     let names: Option<Vec<u16>> = names.into_iter().map(|name| pool.utf8(name)).collect();
     let names = names?;

@@ -4,9 +4,9 @@ use hprof_instrument::{Hooks, class_name, instrument, round_trip, source_file};
 
 const HOOKS: Hooks<'_> = Hooks {
     tracker: b"java/lang/HprofTracker",
-    enter: b"enter",
-    exit: b"exit",
-    unwind: b"unwind",
+    entry: b"methodEntry",
+    exit: b"methodExit",
+    exception_exit: b"exceptionExit",
 };
 
 /// Any bytes have an answer, and what is instrumented is a class file of the same name and source.

@@ -33,7 +33,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::options::{Options, Sort};
 use crate::output::Journal;
-use crate::stacks::{Stacks, TopFrames, VmTopFrames};
+use crate::stacks::{Stacks, TopFrames};
 
 use late_attach::LateStart;
 use live_objects::LiveObjects;
@@ -86,7 +86,7 @@ struct TrackerState {
     tables: Arc<Tables>,
     sites: Sites,
     stacks: Arc<Stacks>,
-    top_frames: Box<dyn TopFrames>,
+    top_frames: Arc<TopFrames>,
     sample_weight: SampleWeight,
     live: LiveObjects,
     /// `Some` where the VM was up before the tracker.
@@ -157,7 +157,7 @@ impl AllocationTracker {
             tables: context.tables.clone(),
             sites: Sites::default(),
             stacks: context.stacks.clone(),
-            top_frames: Box::new(VmTopFrames(env)),
+            top_frames: context.top_frames.clone(),
             sample_weight: SampleWeight::of(interval),
             live: LiveObjects::new(sweeper.clone()),
             late: (!env.is_loading()).then(LateStart::default),
@@ -375,6 +375,7 @@ impl Engine for AllocationTracker {
         let TrackerState {
             env, sample_weight, ..
         } = *self.shared;
+        self.shared.top_frames.start(jni);
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,

@@ -15,7 +15,7 @@ use crate::engines::allocations::sites::{SiteId, SiteKey};
 use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::StackBuffer;
+use crate::stacks::{FramesMark, StackKey, StackTop};
 
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
@@ -33,7 +33,7 @@ thread_local! {
 pub(super) struct ThreadSites {
     /// A thread may find what it kept for an earlier session, which is over.
     session: SessionId,
-    stack: StackBuffer,
+    stack: StackTop,
     cache: Arc<Mutex<SiteCache>>,
     nursery: Arc<Nursery>,
     serial: Option<ThreadSerial>,
@@ -44,8 +44,7 @@ pub(super) struct ThreadSites {
 /// What one thread knows of sites. Only that thread uses it while objects are tracked, so its lock is free; the lock is
 /// taken before those of `Stacks` and the tables.
 pub(super) struct SiteCache {
-    /// Sites by the hash of the frames above them. 64 bits tell the traces of a program apart: among a million of them
-    /// two meet with a chance of one in ten million.
+    /// Sites by the key of the stack above them.
     sites: HashMap<u64, CachedSite, FixedState>,
     /// The entries of all threads' caches.
     cached_by_all: Arc<AtomicUsize>,
@@ -55,11 +54,12 @@ pub(super) struct SiteCache {
 struct CachedSite {
     class: Arc<WeakRef>,
     site: SiteId,
+    frames: FramesMark,
 }
 
 /// Where a site is in the cache, or would be.
 enum CacheSlot {
-    Taken(SiteId),
+    Taken(SiteId, FramesMark),
     Free(u64),
     Crowded,
 }
@@ -97,7 +97,7 @@ impl ThreadSites {
         shared.caches.lock().push(Arc::downgrade(&cache));
         Self {
             session: shared.session,
-            stack: StackBuffer::default(),
+            stack: StackTop::default(),
             cache,
             nursery: shared.live.new_nursery(),
             serial: None,
@@ -122,9 +122,6 @@ impl ThreadSites {
         if self.is_muted {
             return;
         }
-        let depth = shared.stacks.depth();
-        self.stack
-            .take(depth, |frames| shared.top_frames.top_frames(frames));
         let site = self.site(shared, jni, allocation);
         shared
             .sites
@@ -136,37 +133,60 @@ impl ThreadSites {
     fn site(&mut self, shared: &TrackerState, jni: Jni<'_>, allocation: Allocation<'_>) -> SiteId {
         let class = allocation.class;
         let mut cache = self.cache.lock();
-        let trace = cache.hasher.hash_one(self.stack.frames());
-        // Traces without frames have classes of all kinds.
-        let crowd = if self.stack.frames().is_empty() {
-            0
-        } else {
-            CROWD
-        };
-        let mut place = cache.find(trace, crowd, jni, class);
-        if let CacheSlot::Crowded = place {
-            let identity = shared.env.identity_hash(class).unwrap_or(0);
-            let start = cache.hasher.hash_one((trace, identity));
-            place = cache.find(start, usize::MAX, jni, class);
-        }
-        if let CacheSlot::Taken(site) = place {
+        let depth = shared.stacks.depth();
+        let key = self.stack.look(&shared.top_frames, jni, depth);
+        let crowd = crowd(&self.stack);
+        if let CacheSlot::Taken(site, frames) = cache.find(key.0, crowd, jni, class)
+            && self.stack.is(&shared.top_frames, frames)
+        {
             return site;
         }
-        let (site, class) = new_site(
-            shared,
-            jni,
-            allocation,
-            self.stack.frames(),
-            &mut self.serial,
-        );
+        let key = self.stack.resolve(&shared.top_frames, jni);
+        let place = cache.place(shared, key, crowd, jni, class);
+        if let CacheSlot::Taken(site, _) = place {
+            return site;
+        }
+        let frames = self.stack.frames();
+        let (site, class) = new_site(shared, jni, allocation, frames, &mut self.serial);
         if let (CacheSlot::Free(key), Some(class)) = (place, class) {
-            cache.remember(key, CachedSite { class, site });
+            let frames = self.stack.mark();
+            cache.remember(
+                key,
+                CachedSite {
+                    class,
+                    site,
+                    frames,
+                },
+            );
         }
         site
     }
 }
 
+/// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
+fn crowd(stack: &StackTop) -> usize {
+    if stack.is_empty() { 0 } else { CROWD }
+}
+
 impl SiteCache {
+    /// Looks for the site of a class that a stack makes.
+    fn place(
+        &self,
+        shared: &TrackerState,
+        stack: StackKey,
+        crowd: usize,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> CacheSlot {
+        let place = self.find(stack.0, crowd, jni, class);
+        if !matches!(place, CacheSlot::Crowded) {
+            return place;
+        }
+        let identity = shared.env.identity_hash(class).unwrap_or(0);
+        let start = self.hasher.hash_one((stack, identity));
+        self.find(start, usize::MAX, jni, class)
+    }
+
     /// Looks for the class at `length` places from `start` on.
     fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> CacheSlot {
         let mut key = start;
@@ -174,7 +194,7 @@ impl SiteCache {
             match self.sites.get(&key) {
                 None => return CacheSlot::Free(key),
                 Some(cached) if cached.class.is(jni, class) => {
-                    return CacheSlot::Taken(cached.site);
+                    return CacheSlot::Taken(cached.site, cached.frames);
                 }
                 Some(_) => key = key.wrapping_add(STEP),
             }

@@ -27,6 +27,11 @@ impl Account {
         self.seen = self.seen.max(cpu_time);
     }
 
+    /// CPU time until the next sample is due, in nanoseconds.
+    pub(super) fn until_next(&self, interval: u64) -> u64 {
+        interval - self.left
+    }
+
     /// Whole samples due now that the thread has used `cpu_time` in all.
     pub(super) fn charge(&mut self, cpu_time: u64, interval: u64) -> u64 {
         self.left += cpu_time.saturating_sub(self.seen);

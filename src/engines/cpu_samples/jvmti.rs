@@ -156,6 +156,10 @@ impl Sampler for JvmtiSampler {
         self.worker.stop();
         self.shared.stacks.sweep(jni);
     }
+
+    fn outcome(&self) -> String {
+        "stacks are taken at safepoints".to_owned()
+    }
 }
 
 impl Watched {

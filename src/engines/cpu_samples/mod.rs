@@ -1,22 +1,31 @@
 //! `cpu=samples`: who uses the CPU, and where.
 //!
-//! A sampler charges samples to traces. `jvmti` needs nothing but JVMTI.
+//! A sampler charges samples to traces. `asynchronous` interrupts threads as they use the CPU; `jvmti` needs nothing but JVMTI.
+//! `choice` says which it is.
 
 mod account;
+mod asynchronous;
+mod choice;
+mod compiled_code;
 mod counts;
 mod jvmti;
 mod report;
+mod vm_threads;
 
 use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement};
-use crate::jvmti::{Capability, Jni, JvmtiError, Object};
+use crate::console;
+use crate::jvmti::{Capability, CompiledMethod, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
 use crate::output::Journal;
 
+use asynchronous::AsyncSampler;
 use counts::SampleCounts;
 use jvmti::JvmtiSampler;
+
+pub use choice::{EngineRefused, SampleWay};
 
 /// A way to take CPU samples. Threads are registered before they are sampled.
 trait Sampler: Send + Sync {
@@ -36,11 +45,34 @@ trait Sampler: Send + Sync {
     /// Charges what has been used up to now and takes no sample after it returned; called once, by no thread of the
     /// sampler. Does not wait for ever.
     fn stop(&self, jni: Jni<'_>);
+
+    /// A method has been compiled.
+    fn method_compiled(&self, _compiled: CompiledMethod) {}
+
+    /// Whether it wants to be told which virtual threads are carried.
+    fn tells_virtual_threads_apart(&self) -> bool {
+        false
+    }
+
+    /// The current thread carries that virtual thread from now on, or none.
+    fn current_thread_carries(&self, _virtual_thread: Option<ThreadSerial>) {}
+
+    /// Counts the samples that have been taken up to now.
+    fn fetch(&self, _jni: Jni<'_>) {}
+
+    /// What became of the samples, for people.
+    fn outcome(&self) -> String;
+
+    /// Intervals whose samples were lost.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
 /// The engine of `cpu=samples`.
 pub struct CpuSamples {
     sampler: Box<dyn Sampler>,
+    way: SampleWay,
     counts: Arc<SampleCounts>,
     cutoff: f64,
 }
@@ -49,7 +81,7 @@ pub struct CpuSamples {
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     (options.cpu == Some(Cpu::Samples)).then_some(Requirement {
         option: "cpu=samples",
-        capabilities: &[Capability::ThreadCpuTime],
+        capabilities: &[Capability::ThreadCpuTime, Capability::CompiledMethods],
     })
 }
 
@@ -61,8 +93,16 @@ impl CpuSamples {
             return None;
         }
         let counts = Arc::new(SampleCounts::default());
+        let way = context.sample_way.clone()?;
+        let sampler: Box<dyn Sampler> = match way {
+            SampleWay::Async(support) => {
+                Box::new(AsyncSampler::new(context, support, counts.clone()))
+            }
+            SampleWay::Jvmti(_) => Box::new(JvmtiSampler::new(context, counts.clone())),
+        };
         Some(Self {
-            sampler: Box::new(JvmtiSampler::new(context, counts.clone())),
+            sampler,
+            way,
             counts,
             cutoff: options.cutoff,
         })
@@ -71,6 +111,21 @@ impl CpuSamples {
     /// See [`Sampler::switch`].
     pub fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
         self.sampler.switch(thread, on)
+    }
+
+    /// A method has been compiled.
+    pub fn method_compiled(&self, compiled: CompiledMethod) {
+        self.sampler.method_compiled(compiled);
+    }
+
+    /// Whether [`CpuSamples::current_thread_carries`] is of use.
+    pub fn tells_virtual_threads_apart(&self) -> bool {
+        self.sampler.tells_virtual_threads_apart()
+    }
+
+    /// The current thread carries that virtual thread from now on, or none.
+    pub fn current_thread_carries(&self, virtual_thread: Option<ThreadSerial>) {
+        self.sampler.current_thread_carries(virtual_thread);
     }
 
     /// Writes the samples counted so far, and goes on counting.
@@ -112,7 +167,15 @@ impl Engine for CpuSamples {
         Some("CPU usage by sampling running threads")
     }
 
-    fn report(&self, _jni: Jni<'_>, report: &Report<'_>) {
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        self.sampler.fetch(jni);
+        report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
+        if self.sampler.lost() > 0 {
+            console::line(format_args!(
+                "cpu=samples: {} samples were lost, they are charged as <unsampled>",
+                self.sampler.lost()
+            ));
+        }
         let samples = match report.totals.start_anew() {
             true => self.counts.take(),
             false => self.counts.get(),

@@ -256,7 +256,7 @@ impl MethodTimer {
 impl Engine for MethodTimer {
     /// From here on every class is rewritten, those that are loaded first.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        define_hooks(jni, &rewrite::tracker(), thread_calls::HOOKS)?;
+        define_hooks(self.env, jni, &rewrite::tracker(), thread_calls::HOOKS)?;
         let timing = Timing {
             clock: self.clock,
             ticks: TickClock::choose(),

@@ -22,9 +22,9 @@ use crate::stacks::Stacks;
 /// The class of the hooks.
 const TRACKER: Hooks<'static> = Hooks {
     tracker: HOOK_CLASS,
-    enter: HOOK_METHOD_ENTRY,
+    entry: HOOK_METHOD_ENTRY,
     exit: HOOK_METHOD_EXIT,
-    unwind: HOOK_EXCEPTION_EXIT,
+    exception_exit: HOOK_EXCEPTION_EXIT,
 };
 /// Where few methods are left out for a reason, they are named.
 const NAMED: usize = 10;

@@ -23,7 +23,7 @@ use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThrea
 use crate::names::thread::ThreadSerial;
 use crate::options::Options;
 use crate::output::Journal;
-use crate::stacks::{Stacks, VmTopFrames};
+use crate::stacks::Stacks;
 
 use contentions::Contentions;
 use pending::PendingWaits;
@@ -82,7 +82,7 @@ impl MonitorWatch {
             journal: context.journal.clone(),
             cutoff: context.options.cutoff,
             contentions: Contentions::default(),
-            places: Places::new(Box::new(VmTopFrames(env)), env.session()),
+            places: Places::new(context.top_frames.clone(), env.session()),
             pending_waits: PendingWaits::default(),
             known: KnownVirtualThreads::default(),
             hides_virtual_threads: env.vm_version().is_some_and(|version| version >= 23),
@@ -150,7 +150,8 @@ impl MonitorWatch {
 }
 
 impl Engine for MonitorWatch {
-    fn start(&self, _jni: Jni<'_>) -> Result<(), JvmtiError> {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        self.places.start(jni);
         if self.virtual_threads.is_some() {
             self.env.enable(Event::VirtualThreadEnd)?;
         }

@@ -13,7 +13,7 @@ use super::{MonitorWatch, SWEEP_INTERVAL};
 use crate::jvmti::{Frame, Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::{StackBuffer, TopFrames};
+use crate::stacks::{FramesMark, StackTop, TopFrames};
 
 /// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
 const REMEMBERED: usize = 1_000;
@@ -24,7 +24,7 @@ thread_local! {
 
 /// What finds places.
 pub(super) struct Places {
-    top_frames: Box<dyn TopFrames>,
+    top_frames: Arc<TopFrames>,
     /// A cache of another session knows other ids.
     session: SessionId,
 }
@@ -32,23 +32,27 @@ pub(super) struct Places {
 /// What one thread of the system has seen, whichever virtual threads it carried.
 struct PlaceCache {
     session: SessionId,
-    stack: StackBuffer,
-    /// By the hash of frames and class, and of the thread where traces are kept apart by it. 64 bits tell the places of a
-    /// program apart.
+    stack: StackTop,
+    /// By the hash of the stack's key and class, and of the thread where traces are kept apart by it.
     places: HashMap<u64, Cached, FixedState>,
 }
 
 struct Cached {
     class: Arc<WeakRef>,
     place: ContentionId,
+    frames: FramesMark,
 }
 
 impl Places {
-    pub(super) fn new(top_frames: Box<dyn TopFrames>, session: SessionId) -> Self {
+    pub(super) fn new(top_frames: Arc<TopFrames>, session: SessionId) -> Self {
         Self {
             top_frames,
             session,
         }
+    }
+
+    pub(super) fn start(&self, jni: Jni<'_>) {
+        self.top_frames.start(jni);
     }
 }
 
@@ -119,7 +123,7 @@ impl PlaceCache {
     fn new(session: SessionId) -> Self {
         Self {
             session,
-            stack: StackBuffer::default(),
+            stack: StackTop::default(),
             places: HashMap::default(),
         }
     }
@@ -132,25 +136,38 @@ impl PlaceCache {
         monitor: Object<'_>,
     ) -> Option<ContentionId> {
         let top_frames = &watch.places.top_frames;
-        self.stack
-            .take(watch.stacks.depth(), |frames| top_frames.top_frames(frames));
-        let frames = self.stack.frames();
         let class = jni.class_of(monitor)?;
         let class = class.object();
         let identity = watch.env.identity_hash(class).unwrap_or(0);
         let thread = watch.stacks.by_thread().then_some(serial);
-        let key = FixedState::default().hash_one((frames, identity, thread));
-        if let Some(cached) = self.places.get(&key)
-            && cached.class.is(jni, class)
+        let key = |stack| FixedState::default().hash_one((stack, identity, thread));
+        let found = |places: &HashMap<u64, Cached, FixedState>, stack| {
+            let cached = places.get(&key(stack))?;
+            let is_same = cached.class.is(jni, class);
+            is_same.then_some((cached.place, cached.frames))
+        };
+        let stack = self.stack.look(top_frames, jni, watch.stacks.depth());
+        if let Some((place, frames)) = found(&self.places, stack)
+            && self.stack.is(top_frames, frames)
         {
-            return Some(cached.place);
+            return Some(place);
         }
-        let (place, class) = watch.new_place(jni, serial, frames, class);
-        if let Some(class) = class {
+        let stack = self.stack.resolve(top_frames, jni);
+        if let Some((place, _)) = found(&self.places, stack) {
+            return Some(place);
+        }
+        let (place, reference) = watch.new_place(jni, serial, self.stack.frames(), class);
+        if let Some(class) = reference {
             if self.places.len() >= REMEMBERED {
                 self.places.clear();
             }
-            self.places.insert(key, Cached { class, place });
+            let frames = self.stack.mark();
+            let cached = Cached {
+                class,
+                place,
+                frames,
+            };
+            self.places.insert(key(stack), cached);
         }
         Some(place)
     }

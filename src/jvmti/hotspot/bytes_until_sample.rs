@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::flags::VmField;
+use super::vm_structs::VmField;
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
 use crate::jvmti::events::GcPause;

@@ -1,9 +1,10 @@
-//! The VM's flags that the agent asks for, found by the tables that HotSpot exports for debuggers (`gHotSpotVMStructs`): the one way to learn
-//! which collector runs that needs no Java module and works on every version, and to set a flag from within.
+//! The VM's flags that the agent asks for, found by the tables that HotSpot exports for debuggers: to learn which collector
+//! runs, and to set a flag from within.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::{self, NonNull};
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::NonNull;
 
+use super::vm_structs::{VmStructs, is};
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::Vm;
 
@@ -28,6 +29,8 @@ pub enum BoolFlag {
     UseZgc,
     /// The collector is Shenandoah.
     UseShenandoahGc,
+    /// Code that was compiled before the VM started is used (JDK 11).
+    UseAot,
 }
 
 /// A flag that is a `uintx`.
@@ -50,6 +53,7 @@ impl BoolFlag {
             Self::UseConcMarkSweepGc => c"UseConcMarkSweepGC",
             Self::UseZgc => c"UseZGC",
             Self::UseShenandoahGc => c"UseShenandoahGC",
+            Self::UseAot => c"UseAOT",
         }
     }
 }
@@ -108,63 +112,29 @@ unsafe impl Send for VmFlags {}
 // SAFETY: as above.
 unsafe impl Sync for VmFlags {}
 
-/// One row of `gHotSpotVMStructs`: HotSpot's `VMStructEntry`.
-#[repr(C)]
-struct StructEntry {
-    type_name: *const c_char,
-    field_name: *const c_char,
-    type_string: *const c_char,
-    is_static: c_int,
-    offset: u64,
-    address: *const c_void,
-}
-
-/// One row of `gHotSpotVMTypes`: HotSpot's `VMTypeEntry`.
-#[repr(C)]
-struct TypeEntry {
-    type_name: *const c_char,
-    superclass_name: *const c_char,
-    is_oop_type: c_int,
-    is_integer_type: c_int,
-    is_unsigned: c_int,
-    size: u64,
-}
-
 impl VmFlags {
     /// Finds the tables; `None` in a VM that exports none, or others.
     pub fn find(vm: Vm) -> Option<Self> {
-        let library = Library::of(vm)?;
-        // SAFETY: both symbols are pointers to tables of the types above, ended by a row without a type name.
-        unsafe {
-            let structs: *const StructEntry = *library.symbol(c"gHotSpotVMStructs")?;
-            let types: *const TypeEntry = *library.symbol(c"gHotSpotVMTypes")?;
-            let field = |name: &CStr| {
-                rows(structs, |row| row.type_name)
-                    .find(|row| is(row.field_name, name) && is(row.type_name, c"JVMFlag"))
-            };
-            let flags = field(c"flags")?.address.cast::<*const u8>();
-            let count = field(c"numFlags")?.address.cast::<usize>();
-            let size = rows(types, |row| row.type_name)
-                .find(|row| is(row.type_name, c"JVMFlag"))?
-                .size;
-            if flags.is_null() || count.is_null() {
-                return None;
-            }
-            let kind = field(c"_type")?;
-            let offset = kind.offset as usize;
-            let type_field = match is(kind.type_string, c"int") {
-                true => TypeField::Number { offset },
-                false => TypeField::Name { offset },
-            };
-            Some(Self {
-                flags: *flags,
-                count: *count,
-                size: size as usize,
-                name_offset: field(c"_name")?.offset as usize,
-                value_offset: field(c"_addr")?.offset as usize,
-                type_field,
-            })
-        }
+        let structs = VmStructs::find(vm)?;
+        let field = |name| structs.field(c"JVMFlag", name);
+        let flags = field(c"flags")?.not_null()?.cast::<*const u8>();
+        let count = field(c"numFlags")?.not_null()?.cast::<usize>();
+        let kind = field(c"_type")?;
+        let offset = kind.offset;
+        let type_field = match kind.is_of(c"int") {
+            true => TypeField::Number { offset },
+            false => TypeField::Name { offset },
+        };
+        Some(Self {
+            // SAFETY: the tables say that these static fields are there, and of these types.
+            flags: unsafe { *flags },
+            // SAFETY: as above.
+            count: unsafe { *count },
+            size: structs.size_of(c"JVMFlag")?,
+            name_offset: field(c"_name")?.offset,
+            value_offset: field(c"_addr")?.offset,
+            type_field,
+        })
     }
 
     /// Whether the VM has the flag, and it is on.
@@ -236,84 +206,5 @@ impl Env {
     /// The VM's flags, where it lets us see them.
     pub fn flags(self) -> Option<VmFlags> {
         VmFlags::find(self.vm())
-    }
-}
-
-/// A field of one of the VM's own types, as the tables have it.
-pub(super) struct VmField {
-    /// Where it is in the object, unless it is static.
-    pub(super) offset: usize,
-    /// Where it is, if it is static; null otherwise.
-    address: *const c_void,
-}
-
-impl VmField {
-    /// Looks a field up; `None` where the VM does not export it.
-    pub(super) fn find(vm: Vm, type_name: &CStr, name: &CStr) -> Option<Self> {
-        // SAFETY: as in `VmFlags::find`.
-        let row = unsafe {
-            let structs: *const StructEntry = *Library::of(vm)?.symbol(c"gHotSpotVMStructs")?;
-            rows(structs, |row| row.type_name)
-                .find(|row| is(row.field_name, name) && is(row.type_name, type_name))?
-        };
-        Some(Self {
-            offset: row.offset as usize,
-            address: row.address,
-        })
-    }
-
-    /// Where a static field is.
-    pub(super) fn not_null(&self) -> Option<*const c_void> {
-        (!self.address.is_null()).then_some(self.address)
-    }
-}
-
-/// The rows of a table that ends with a row without a name.
-///
-/// # Safety
-/// `table` is such a table, and lives for ever.
-unsafe fn rows<T: 'static>(
-    table: *const T,
-    name: fn(&T) -> *const c_char,
-) -> impl Iterator<Item = &'static T> {
-    // SAFETY: the caller's promise; the walk stops at the last row.
-    let row = move |index| unsafe { &*table.add(index) };
-    (0..).map(row).take_while(move |row| !name(row).is_null())
-}
-
-fn is(text: *const c_char, name: &CStr) -> bool {
-    // SAFETY: the tables hold null or NUL-terminated constants.
-    !text.is_null() && unsafe { CStr::from_ptr(text) } == name
-}
-
-/// The VM's library, already loaded.
-pub(super) struct Library(*mut c_void);
-
-impl Library {
-    /// The library that the VM's functions belong to.
-    pub(super) fn of(vm: Vm) -> Option<Self> {
-        // SAFETY: `dladdr` fills the structure or answers 0; RTLD_NOLOAD loads nothing.
-        let handle = unsafe {
-            let mut info = std::mem::zeroed::<libc::Dl_info>();
-            if libc::dladdr(vm.function_address(), &mut info) == 0 || info.dli_fname.is_null() {
-                return None;
-            }
-            libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
-        };
-        (!handle.is_null()).then_some(Self(handle))
-    }
-
-    /// Where a symbol is; `None` where the library has none of that name.
-    pub(super) fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
-        // SAFETY: the handle is open and the name NUL-terminated.
-        let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        (!ptr::eq(symbol, ptr::null())).then_some(symbol.cast::<T>().cast_const())
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: the handle was opened by `of`; the VM's own keeps the library loaded.
-        unsafe { libc::dlclose(self.0) };
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use super::flags::Library;
+use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;

@@ -1,9 +1,17 @@
-//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper.
+//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper, its
+//! stacks as a walk or a signal handler sees them.
 
 mod bytes_until_sample;
+mod cpu_timers;
 mod flags;
 mod heap_dumper;
+mod stack_walk;
+mod vm_structs;
 
 pub use bytes_until_sample::BytesUntilSample;
+pub use cpu_timers::{
+    CpuTimerSupport, CpuTimers, NoCpuTimers, SampledStack, StackSample, TimedThread, current_tid,
+};
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
+pub use stack_walk::{StackWalker, WalkCache, Walked};

@@ -2,6 +2,7 @@
 //! comments.
 
 mod commands;
+mod doctor;
 mod refusals;
 mod rounds;
 mod strangers;

@@ -1,6 +1,6 @@
 //! What a request for a dump does to what has been counted.
 
-use super::{busy, end, go, profile, steps};
+use super::{busy, end, go, profile, steps, without_warning};
 use crate::harness::Jvm;
 use crate::profile::Profile;
 
@@ -76,4 +76,24 @@ fn samples_before_a_dump_are_in_the_last_one_too(jvm: &Jvm) {
     assert!(so_far.total >= 30, "{}: {so_far:?}", jvm.feature);
     assert!(whole.total >= so_far.total, "{}: {whole:?}", jvm.feature);
     assert!(busy(&profile, whole) > 0.5, "{}: {whole:?}", jvm.feature);
+}
+
+on_every_jvm!(methods_are_timed_without_a_word_of_the_vms_on_stdout);
+
+fn methods_are_timed_without_a_word_of_the_vms_on_stdout(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1", "make:1"]);
+    for round in 1..=2 {
+        run.hprof_well(
+            "attach",
+            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+        );
+        go(&run, round);
+        run.hprof_well("stop", &[]);
+        let profile = profile(&run, "x.txt");
+        assert_eq!(calls(&profile), [1], "{}", jvm.feature);
+    }
+    let run = end(run);
+    let said = "ready\ndone 1\ndone 2\nend\n";
+    assert_eq!(run.stdout, said, "{}", jvm.feature);
+    assert_eq!(without_warning(&run.stderr), "", "{}", jvm.feature);
 }

@@ -18,9 +18,9 @@ use crate::harness::{Jvm, Program, javac};
 fn hooks(tracker: &str) -> Hooks<'_> {
     Hooks {
         tracker: tracker.as_bytes(),
-        enter: b"enter",
-        exit: b"exit",
-        unwind: b"unwind",
+        entry: b"methodEntry",
+        exit: b"methodExit",
+        exception_exit: b"exceptionExit",
     }
 }
 

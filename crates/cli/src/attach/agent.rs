@@ -67,7 +67,8 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
     })
 }
 
-fn beside_this_command() -> Result<PathBuf, Error> {
+/// The library that came with this command.
+pub fn beside_this_command() -> Result<PathBuf, Error> {
     let command = std::env::current_exe()
         .and_then(fs::canonicalize)
         .map_err(|error| Error::File {

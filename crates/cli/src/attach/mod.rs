@@ -6,17 +6,20 @@
 //! would obey.
 
 mod agent;
+mod doctor;
 mod listener;
 mod perf_data;
 mod process;
 mod view;
 
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
 
 use crate::failure::Failure;
+pub use doctor::Doctor;
 use process::Process;
 use view::Folder;
 
@@ -147,6 +150,10 @@ pub struct Attach {
     library: Library,
 }
 
+/// Print where the agent is: -agentpath:$(hprof agent-path)=heap=sites
+#[derive(clap::Args)]
+pub struct AgentPath {}
+
 /// Show the JVMs that run, and which of them have the agent
 #[derive(clap::Args)]
 pub struct List {}
@@ -207,6 +214,18 @@ impl Running {
         let library = agent::loaded(&process, self.library.agent.as_deref())?;
         process.act_as_its_user()?;
         say(&agent::command(&process, &library, verb, "")?)
+    }
+}
+
+impl AgentPath {
+    /// Runs the command.
+    pub fn run(&self) -> Result<(), Failure> {
+        let library = agent::beside_this_command()?;
+        let mut out = io::stdout().lock();
+        // As it is, for a shell to read.
+        out.write_all(library.as_os_str().as_bytes())
+            .and_then(|()| writeln!(out))
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))
     }
 }
 

@@ -126,6 +126,49 @@ impl Process {
         Ok(files.filter(move |(path, _)| path.file_name().is_some_and(|file| file == name)))
     }
 
+    /// The machine that its executable is for, as ELF numbers them.
+    pub fn machine(&self) -> Option<u16> {
+        let mut head = [0; 20];
+        self.open("exe").ok()?.read_exact(&mut head).ok()?;
+        let is_little = head[..6] == *b"\x7fELF\x02\x01";
+        is_little.then(|| u16::from_le_bytes([head[18], head[19]]))
+    }
+
+    /// Whether its C library is musl.
+    pub fn maps_musl(&self) -> io::Result<bool> {
+        let lines = BufReader::new(self.open("maps")?).split(b'\n');
+        let mut files = lines.map_while(Result::ok).filter_map(mapped);
+        Ok(files.any(|(path, _)| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("ld-musl-"))
+        }))
+    }
+
+    /// The bytes that it has in memory.
+    pub fn resident(&self) -> Option<u64> {
+        let status = self.text("status")?;
+        let field = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kilobytes: u64 = field.split_whitespace().next()?.parse().ok()?;
+        kilobytes.checked_mul(1024)
+    }
+
+    /// One of its limits in force, by the name that /proc/<pid>/limits has for it.
+    pub fn limit(&self, name: &str) -> Option<String> {
+        let limits = self.text("limits")?;
+        let field = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(field.split_whitespace().next()?.to_owned())
+    }
+
+    /// One of its files in /proc, as far as it is read.
+    fn text(&self, name: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        let mut file = self.open(name).ok()?.take(LONGEST_COMMAND);
+        file.read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// Its command line.
     pub fn command_line(&self) -> String {
         let mut bytes = Vec::new();

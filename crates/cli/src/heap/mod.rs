@@ -1,6 +1,7 @@
 //! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
 
-mod options;
+pub mod options;
+pub mod pages;
 mod print;
 
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub enum Heaps {
     Summary(One),
     /// Count objects and bytes by class, loader, package or allocation site
     Histogram(Histogram),
-    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps
+    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps; what is there twice or empty
     Leaks(Leaks),
     /// List what retains most: objects, or groups of them
     Retained(Retained),
@@ -85,6 +86,17 @@ pub struct Leaks {
     /// Suspect what retains so many percent of the live heap
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
     threshold: f64,
+    /// Print so many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
+    #[arg(long, value_name = "ROWS", default_value_t = 5)]
+    waste: usize,
+}
+
+/// What `hprof heap leaks` answers.
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    leaks: hprof_heap::Leaks,
+    waste: hprof_heap::Waste,
 }
 
 /// `hprof heap retained`.
@@ -140,6 +152,9 @@ pub struct Show {
     one: One,
     /// The object's id, as `0x7f00`
     id: ObjectId,
+    /// Print a hundred fields or elements from this one on; the first is 0
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    first: u64,
 }
 
 /// `hprof heap diff`.
@@ -200,9 +215,14 @@ impl Heaps {
             Heaps::Histogram(arguments) => groups(&arguments.few, arguments.by.into(), false),
             Heaps::Leaks(arguments) => arguments.one.with_heap(|heap| {
                 let about = about(&arguments.one.file);
-                let leaks = heap.leaks(arguments.threshold / 100.0).map_err(about)?;
-                let reading = &arguments.one.reading;
-                reading.print(&leaks, |out| print::leaks(out, &leaks, heap.layout()))
+                let found = Found {
+                    leaks: heap.leaks(arguments.threshold / 100.0).map_err(&about)?,
+                    waste: heap.waste(arguments.waste).map_err(&about)?,
+                };
+                arguments.one.reading.print(&found, |out| {
+                    print::leaks(out, &found.leaks, heap.layout())?;
+                    print::waste(out, &found.waste, found.leaks.live_bytes)
+                })
             }),
             Heaps::Retained(arguments) => arguments.run(),
             Heaps::Paths(arguments) => arguments.run(),
@@ -222,7 +242,7 @@ impl Heaps {
             }
             Heaps::Show(arguments) => arguments.one.with_heap(|heap| {
                 let about = about(&arguments.one.file);
-                let shown = heap.show(arguments.id.0).map_err(about)?;
+                let shown = heap.show(arguments.id.0, arguments.first).map_err(about)?;
                 arguments
                     .one
                     .reading
@@ -268,7 +288,8 @@ fn with_dump<T>(
     then(&dump)
 }
 
-fn with_heap<T>(
+/// Reads the graph of a dump and hands it over.
+pub fn with_heap<T>(
     file: &Path,
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,

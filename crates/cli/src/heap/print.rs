@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use hprof_heap::{
-    Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row, Shown, Summary, Suspect,
-    ThreadRow,
+    Allocated, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row,
+    Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
 type Out<'a> = &'a mut dyn Write;
@@ -13,7 +13,7 @@ type Out<'a> = &'a mut dyn Write;
 const FRAMES: usize = 8;
 
 /// A number with commas.
-fn number(value: u64) -> String {
+pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -33,7 +33,8 @@ fn change((old, new): (u64, u64)) -> String {
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+/// A part of a whole in percent.
+pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
@@ -205,9 +206,11 @@ pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
 }
 
 fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Result<()> {
-    let what = match suspect.objects {
-        1 => suspect.what.clone(),
-        several => format!("{} objects of class {}", number(several), suspect.what),
+    let objects = number(suspect.objects);
+    let what = match suspect.kind {
+        SuspectKind::Object => suspect.what.clone(),
+        SuspectKind::Class => format!("{objects} objects of class {}", suspect.what),
+        SuspectKind::Site => format!("{objects} objects allocated at {}", suspect.what),
     };
     let retained = number(suspect.retained);
     let share = percent(suspect.retained, live);
@@ -236,10 +239,14 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
             kept.class
         )?;
     }
-    if !suspect.allocated.is_empty() {
+    allocated_by(out, &suspect.allocated)
+}
+
+fn allocated_by(out: Out<'_>, rows: &[Allocated]) -> io::Result<()> {
+    if !rows.is_empty() {
         writeln!(out, "  allocated by:")?;
     }
-    for allocated in &suspect.allocated {
+    for allocated in rows {
         writeln!(
             out,
             "{:>15} bytes in {} {}",
@@ -250,6 +257,45 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
         stack(out, &allocated.stack, 16)?;
     }
     Ok(())
+}
+
+/// What is there more often than it need be, and what has little in it.
+pub fn waste(out: Out<'_>, waste: &Waste, live: u64) -> io::Result<()> {
+    for (what, wasted) in [
+        ("Equal strings", &waste.strings),
+        ("Equal arrays of primitive types", &waste.arrays),
+    ] {
+        wasted_head(out, what, wasted, live)?;
+        for row in &wasted.rows {
+            let (wasted, objects) = (number(row.wasted), number(row.objects));
+            let Duplicate { what, id, .. } = row;
+            writeln!(
+                out,
+                "{wasted:>15} bytes: {objects} times {what}, as 0x{id:x}"
+            )?;
+            allocated_by(out, &row.allocated)?;
+        }
+    }
+    let what = "Collections with little or nothing in them";
+    wasted_head(out, what, &waste.collections, live)?;
+    for row in &waste.collections.rows {
+        let fill = match row.fill {
+            Fill::Empty => "empty",
+            Fill::Sparse => "sparse",
+        };
+        let (wasted, objects, class) = (number(row.wasted), number(row.objects), &row.class);
+        writeln!(out, "{wasted:>15} bytes: {objects} {fill} {class}")?;
+        allocated_by(out, &row.allocated)?;
+    }
+    Ok(())
+}
+
+fn wasted_head<Row>(out: Out<'_>, what: &str, wasted: &Wasted<Row>, live: u64) -> io::Result<()> {
+    let (bytes, share) = (number(wasted.bytes), percent(wasted.bytes, live));
+    writeln!(
+        out,
+        "\n{what} waste {bytes} bytes, {share:.1} % of what is live"
+    )
 }
 
 /// Paths.
@@ -303,7 +349,7 @@ pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
     }
     let left_out = shown.length - shown.values.len() as u64;
     if left_out > 0 {
-        writeln!(out, "    ... {} more", number(left_out))?;
+        writeln!(out, "    ... {} more; see --first", number(left_out))?;
     }
     writeln!(out, "  referred to by:")?;
     for referrer in &shown.referrers {
@@ -328,7 +374,7 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
             };
             writeln!(out, "    at {place}")?;
             for local in &frame.locals {
-                writeln!(out, "        {local}")?;
+                writeln!(out, "        {}", local.object)?;
             }
         }
     }

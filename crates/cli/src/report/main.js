@@ -17,7 +17,7 @@ const KEYS = [
 ];
 
 // Views that show all values of theirs at once.
-const ALL_VALUES = ['allocations', 'monitors', 'runs'];
+const ALL_VALUES = ['allocations', 'monitors', 'heap', 'runs'];
 
 class App {
   constructor(profiles) {
@@ -44,6 +44,7 @@ class App {
       has('alloc-bytes') && ['allocations', 'Allocation sites', SitesView],
       has('contention') && ['monitors', 'Monitors', SitesView],
       threads && ['threads', 'Threads', ThreadsView],
+      HEAPS.content.firstChild && ['heap', 'Heap', HeapView],
       runs.length > 1 && ['difference', 'Difference', DifferenceView],
       ['runs', runs.length > 1 ? 'Runs' : 'Run', RunsView],
     ].filter(Boolean);

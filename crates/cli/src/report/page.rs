@@ -9,7 +9,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(
+    include_str!("style.css"),
+    include_str!("../heap/pages/style.css")
+);
 const BODY: &str = include_str!("body.html");
 /// In the order in which they run.
 const SCRIPT: &str = concat!(
@@ -24,15 +27,17 @@ const SCRIPT: &str = concat!(
     include_str!("table.js"),
     include_str!("views.js"),
     include_str!("sites.js"),
+    include_str!("heap.js"),
     include_str!("main.js"),
     "})();\n"
 );
 
-/// Writes the page around the data that `data` writes.
+/// Writes the page around the data that `data` writes, with a part that is markup already: what heap dumps hold.
 ///
 /// The data are compressed and then written in letters, digits, `+`, `/` and `=` alone: no name in them can be markup.
 pub fn write(
     out: &mut dyn Write,
+    heaps: &str,
     data: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let (style, script) = (hash(STYLE), hash(SCRIPT));
@@ -44,7 +49,7 @@ pub fn write(
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>HPROF</title>\n\
-         <style>{STYLE}</style>\n</head>\n{BODY}\n\
+         <style>{STYLE}</style>\n</head>\n{BODY}\n<template id=\"heaps\">{heaps}</template>\n\
          <script type=\"application/json\" id=\"profiles\">{{\"version\":1,\"gzip\":\""
     )?;
     let encoder = EncoderWriter::new(&mut *out, &BASE64);
@@ -69,7 +74,7 @@ mod tests {
     #[test]
     fn the_page_is_small() {
         let mut page = Vec::new();
-        write(&mut page, |_| Ok(())).expect("memory takes it");
+        write(&mut page, "", |_| Ok(())).expect("memory takes it");
         assert!(page.len() <= 300_000, "{}", page.len());
     }
 

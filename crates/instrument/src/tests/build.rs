@@ -147,7 +147,7 @@ pub(crate) struct Parsed {
     pub(crate) code: Vec<u8>,
     pub(crate) exceptions: Vec<[u16; 4]>,
     attributes: Vec<(String, Vec<u8>)>,
-    /// The calls' places in the pool: enter, exit, unwind; then the class of all exceptions.
+    /// The calls' places in the pool: entry, exit, exception_exit; then the class of all exceptions.
     pub(crate) calls: [[u8; 2]; 3],
     pub(crate) throwable: [u8; 2],
 }
@@ -202,7 +202,7 @@ impl Parsed {
         [4, 184, high, low]
     }
 
-    pub(crate) fn enter(&self) -> [u8; 4] {
+    pub(crate) fn entry(&self) -> [u8; 4] {
         self.call(0)
     }
 
@@ -211,7 +211,7 @@ impl Parsed {
     }
 
     /// A handler: the call and `athrow`.
-    pub(crate) fn unwind(&self) -> Vec<u8> {
+    pub(crate) fn exception_exit(&self) -> Vec<u8> {
         [&self.call(2)[..], &[191]].concat()
     }
 

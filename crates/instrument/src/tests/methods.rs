@@ -14,10 +14,10 @@ fn entry_exits_and_a_handler_are_inserted() {
     let frame = [0, 1, 6];
     let class = ClassBuilder::new("m", "()V", &code).code_attribute("StackMapTable", &frame);
     let method = instrument_one(&class);
-    let (enter, exit, unwind) = (method.enter(), method.exit(), method.unwind());
+    let (entry, exit, exception_exit) = (method.entry(), method.exit(), method.exception_exit());
     let jump = [42, ARRAYLENGTH, 153, 0, 8];
     let body = [&jump[..], &exit, &[RETURN], &exit, &[RETURN]];
-    method.assert_code(&[&enter, &body.concat(), &unwind]);
+    method.assert_code(&[&entry, &body.concat(), &exception_exit]);
     assert_eq!(method.exceptions, [[4, 19, 19, 0]]);
     assert_eq!(method.max_stack, 4);
     // The jump's target moves from 6 to 14; the handler is at 19, its frame knows of the exception only.
@@ -29,8 +29,8 @@ fn entry_exits_and_a_handler_are_inserted() {
 #[test]
 fn code_that_cannot_throw_gets_no_handler() {
     let method = instrument_one(&ClassBuilder::new("m", "()I", &[3, 172]));
-    let (enter, exit) = (method.enter(), method.exit());
-    method.assert_code(&[&enter, &[3], &exit, &[172]]);
+    let (entry, exit) = (method.entry(), method.exit());
+    method.assert_code(&[&entry, &[3], &exit, &[172]]);
     assert!(method.exceptions.is_empty());
     assert_eq!(method.attribute("StackMapTable"), None);
 }
@@ -176,7 +176,7 @@ fn the_caller_is_told_what_a_method_is() {
 #[test]
 fn a_tracker_with_one_method_for_all_exits_can_be() {
     let hooks = Hooks {
-        unwind: b"out",
+        exception_exit: b"out",
         ..HOOKS
     };
     let [two, three] = [hooks, HOOKS].map(|hooks| tracker_class(&hooks));

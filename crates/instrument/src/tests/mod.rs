@@ -12,9 +12,9 @@ use build::ClassBuilder;
 /// Hooks of another class.
 pub(super) const HOOKS: Hooks = Hooks {
     tracker: b"T",
-    enter: b"in",
+    entry: b"in",
     exit: b"out",
-    unwind: b"up",
+    exception_exit: b"up",
 };
 
 /// Instruments all methods; each gets the number 1.

@@ -113,6 +113,6 @@ fn subroutines_of_old_code_are_jumps() {
     // jsr +4; return; astore_1; ret 1
     let method =
         instrument_one(&ClassBuilder::new("m", "()V", &[168, 0, 4, RETURN, 76, 169, 1]).major(46));
-    let (enter, exit) = (method.enter(), method.exit());
-    method.assert_code(&[&enter, &[168, 0, 8], &exit, &[RETURN, 76, 169, 1]]);
+    let (entry, exit) = (method.entry(), method.exit());
+    method.assert_code(&[&entry, &[168, 0, 8], &exit, &[RETURN, 76, 169, 1]]);
 }

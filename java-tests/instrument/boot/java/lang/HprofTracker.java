@@ -4,9 +4,9 @@ package java.lang;
 public final class HprofTracker {
     private HprofTracker() {}
 
-    public static void enter(int method) {}
+    public static void methodEntry(int method) {}
 
-    public static void exit(int method) {}
+    public static void methodExit(int method) {}
 
-    public static void unwind(int method) {}
+    public static void exceptionExit(int method) {}
 }

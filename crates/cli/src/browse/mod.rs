@@ -1,0 +1,219 @@
+//! `hprof browse`: a heap dump in the browser, served on this machine to whoever knows the address.
+
+mod request;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+use std::time::Duration;
+
+use hprof_heap::{Error, Heap};
+
+use crate::failure::Failure;
+use crate::heap::options::Reading;
+use crate::heap::pages::{self, Html, Links};
+use crate::heap::with_heap;
+use request::{Gate, Page, Refusal, Request};
+
+/// A browser that says nothing for so long is left alone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections that are read at once; a browser opens about six.
+const READERS: usize = 32;
+
+/// Show a heap dump in the browser, every object to click through
+///
+/// Prints an address that this machine alone can open, and serves it until
+/// Ctrl-C. The address holds a token: a request without it, from another page
+/// or for another host is refused. Nothing is written, and no name in the dump
+/// is ever markup.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The dump, compressed or not; `-` is the standard input
+    file: PathBuf,
+    /// The port to listen on, one that is free without it
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let address = (Ipv4Addr::LOCALHOST, arguments.port);
+    let listening = TcpListener::bind(address).and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        Ok((listener, port, token()?))
+    });
+    let (listener, port, token) = listening
+        .map_err(|error| Failure::Message(format!("127.0.0.1:{}: {error}", arguments.port)))?;
+    with_heap(&arguments.file, &arguments.reading, |heap| {
+        let base = format!("/{token}");
+        let mut out = io::stdout().lock();
+        writeln!(out, "http://127.0.0.1:{port}{base}/")
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
+        drop(out);
+        let name = arguments.file.display().to_string();
+        let site = Site {
+            heap,
+            name: &name,
+            base: &base,
+        };
+        let (sender, asked) = mpsc::sync_channel(0);
+        let gate = Gate::new(token.clone(), port);
+        thread::spawn(move || accept(&listener, &Arc::new(gate), &sender));
+        for (request, mut stream) in asked {
+            // A browser that has gone away wants no answer.
+            let _ = site.answer(&request).send(&mut stream, request.head_only);
+        }
+        Ok(())
+    })
+}
+
+/// 128 random bits in hexadecimal.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled +=
+            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}
+
+type Asked = (Request, TcpStream);
+
+/// Takes connections. Each is read by a thread of its own, since a browser opens some before it knows what to ask.
+fn accept(listener: &TcpListener, gate: &Arc<Gate>, asked: &SyncSender<Asked>) {
+    let readers = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            // No file descriptor is free: one will be.
+            thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        if readers.fetch_add(1, Ordering::Relaxed) >= READERS {
+            readers.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let (gate, asked) = (gate.clone(), asked.clone());
+        let counted = readers.clone();
+        let started = thread::Builder::new().spawn(move || {
+            // One that goes away while it is read is forgotten.
+            let _ = read(stream, &gate, &asked);
+            counted.fetch_sub(1, Ordering::Relaxed);
+        });
+        if started.is_err() {
+            readers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn read(mut stream: TcpStream, gate: &Gate, asked: &SyncSender<Asked>) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    match gate.read(&mut stream)? {
+        // Whoever answers has ended.
+        Ok(request) => drop(asked.send((request, stream))),
+        Err(Refusal(status, why)) => Answer::plain(status, why).send(&mut stream, false)?,
+    }
+    Ok(())
+}
+
+/// The pages of one dump.
+struct Site<'a> {
+    heap: &'a Heap<'a>,
+    name: &'a str,
+    base: &'a str,
+}
+
+impl Site<'_> {
+    fn answer(&self, request: &Request) -> Answer {
+        let (heap, links) = (self.heap, Links::Under(self.base));
+        let (title, content) = match &request.page {
+            Page::Overview => (self.name, pages::overview(heap, self.name, links)),
+            Page::Object { id, first } => ("object", pages::object(heap, *id, *first, links)),
+            Page::Class { name, first } => (name.as_str(), pages::class(heap, name, *first, links)),
+            Page::Threads => ("threads", pages::threads(heap, links)),
+        };
+        match content {
+            Ok(content) => {
+                let mut body = Html::default();
+                body.markup("<nav><a href=\"")
+                    .text(self.base)
+                    .markup("/\">Overview</a>");
+                body.markup("<a href=\"")
+                    .text(self.base)
+                    .markup("/threads\">Threads</a></nav>\n");
+                body.part(&content);
+                Answer::page(pages::page(title, &body))
+            }
+            Err(error @ (Error::NoObject(_) | Error::NoClass(_))) => {
+                Answer::plain(404, &error.to_string())
+            }
+            Err(error) => Answer::plain(500, &error.to_string()),
+        }
+    }
+}
+
+struct Answer {
+    status: u16,
+    kind: &'static str,
+    body: String,
+}
+
+impl Answer {
+    fn page(page: Html) -> Answer {
+        Answer {
+            status: 200,
+            kind: "text/html",
+            body: page.into_string(),
+        }
+    }
+
+    fn plain(status: u16, text: &str) -> Answer {
+        Answer {
+            status,
+            kind: "text/plain",
+            body: format!("{text}\n"),
+        }
+    }
+
+    fn send(&self, stream: &mut TcpStream, head_only: bool) -> io::Result<()> {
+        let reason = match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            431 => "Request Header Fields Too Large",
+            _ => "Internal Server Error",
+        };
+        let head = format!(
+            "HTTP/1.1 {} {reason}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\n\
+             Content-Security-Policy: {}; frame-ancestors 'none'\r\nX-Content-Type-Options: nosniff\r\n\
+             Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\
+             Cross-Origin-Opener-Policy: same-origin\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+            self.status,
+            self.kind,
+            self.body.len(),
+            pages::policy(),
+        );
+        stream.write_all(head.as_bytes())?;
+        if !head_only {
+            stream.write_all(self.body.as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! What a browser asks for, and who may ask.
+
+use std::io::{self, Read};
+
+use percent_encoding::percent_decode_str;
+
+/// Bytes of a request's head.
+const LONGEST: usize = 16 * 1024;
+/// Headers of a request.
+const HEADERS: usize = 64;
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Page {
+    Overview,
+    Object { id: u64, first: u64 },
+    Class { name: String, first: u64 },
+    Threads,
+}
+
+/// Why a request is refused: the status and a line that says why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal(pub u16, pub &'static str);
+
+/// A request that is allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    pub page: Page,
+    /// HEAD: the answer has no body.
+    pub head_only: bool,
+}
+
+/// What a request must say to be answered.
+pub struct Gate {
+    token: String,
+    port: u16,
+}
+
+impl Gate {
+    pub fn new(token: String, port: u16) -> Gate {
+        Gate { token, port }
+    }
+
+    /// Reads a request and looks at it.
+    pub fn read(&self, from: &mut impl Read) -> io::Result<Result<Request, Refusal>> {
+        let mut head = Vec::new();
+        let mut chunk = [0; 2048];
+        while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            if head.len() > LONGEST {
+                return Ok(Err(Refusal(431, "the head of the request is too long")));
+            }
+            match from.read(&mut chunk)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => head.extend_from_slice(&chunk[..count]),
+            }
+        }
+        Ok(self.judge(&head))
+    }
+
+    fn judge(&self, head: &[u8]) -> Result<Request, Refusal> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let parsed = request.parse(head);
+        if !parsed.is_ok_and(|status| status.is_complete()) {
+            return Err(Refusal(400, "this is no HTTP request"));
+        }
+        // Another name that leads here is that of a page which wants to read the answer.
+        let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
+        let [Some(host)] = all(request.headers, "host")[..] else {
+            return Err(Refusal(403, "a request names one host"));
+        };
+        if !hosts.iter().any(|allowed| allowed == host) {
+            return Err(Refusal(403, "this is not the host that was asked for"));
+        }
+        for origin in all(request.headers, "origin") {
+            if origin != Some(format!("http://{host}").as_str()) {
+                return Err(Refusal(403, "other pages may not ask"));
+            }
+        }
+        for site in all(request.headers, "sec-fetch-site") {
+            if !matches!(site, Some("none" | "same-origin")) {
+                return Err(Refusal(403, "other pages may not ask"));
+            }
+        }
+        let page = self.page(request.path.unwrap_or_default())?;
+        let head_only = match request.method {
+            Some("GET") => false,
+            Some("HEAD") => true,
+            _ => return Err(Refusal(405, "there is nothing to do here but to read")),
+        };
+        Ok(Request { page, head_only })
+    }
+
+    fn page(&self, target: &str) -> Result<Page, Refusal> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let Some((token, path)) = path.strip_prefix('/').and_then(|path| path.split_once('/'))
+        else {
+            return Err(Refusal(403, "the address lacks its token"));
+        };
+        if !is_same(token, &self.token) {
+            return Err(Refusal(403, "the address has not the right token"));
+        }
+        find(path, query).ok_or(Refusal(404, "there is no such page"))
+    }
+}
+
+/// The values of a header, `None` for what is not text.
+fn all<'a>(headers: &'a [httparse::Header<'_>], name: &str) -> Vec<Option<&'a str>> {
+    let named = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case(name));
+    named
+        .map(|header| str::from_utf8(header.value).ok())
+        .collect()
+}
+
+/// Compares in a time that does not tell how much is right.
+fn is_same(one: &str, other: &str) -> bool {
+    let pairs = one.bytes().zip(other.bytes());
+    one.len() == other.len() && pairs.fold(0, |sum, (one, other)| sum | (one ^ other)) == 0
+}
+
+fn find(path: &str, query: &str) -> Option<Page> {
+    let first = match query {
+        "" => 0,
+        query => query.strip_prefix("first=")?.parse().ok()?,
+    };
+    let (kind, rest) = path.split_once('/').unwrap_or((path, ""));
+    match (kind, rest) {
+        ("", "") => Some(Page::Overview),
+        ("threads", "") => Some(Page::Threads),
+        ("object", id) => {
+            let id = u64::from_str_radix(id.strip_prefix("0x")?, 16).ok()?;
+            Some(Page::Object { id, first })
+        }
+        ("class", name) => {
+            let name = percent_decode_str(name).decode_utf8().ok()?;
+            let name = name.into_owned();
+            Some(Page::Class { name, first })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(lines: &[&str]) -> Result<Request, Refusal> {
+        let gate = Gate::new("t0k3n".to_owned(), 7000);
+        let request = lines.join("\r\n") + "\r\n\r\n";
+        gate.read(&mut request.as_bytes()).expect("it is whole")
+    }
+
+    const HOST: &str = "Host: 127.0.0.1:7000";
+
+    #[test]
+    fn pages_have_addresses() {
+        for (path, page) in [
+            ("", Page::Overview),
+            ("threads", Page::Threads),
+            (
+                "object/0x7f00",
+                Page::Object {
+                    id: 0x7f00,
+                    first: 0,
+                },
+            ),
+            (
+                "object/0x7f00?first=100",
+                Page::Object {
+                    id: 0x7f00,
+                    first: 100,
+                },
+            ),
+            (
+                "class/java%2Elang%2EObject%5B%5D",
+                Page::Class {
+                    name: "java.lang.Object[]".to_owned(),
+                    first: 0,
+                },
+            ),
+        ] {
+            let line = format!("GET /t0k3n/{path} HTTP/1.1");
+            assert_eq!(ask(&[&line, HOST]).expect(path).page, page);
+        }
+        for path in [
+            "x",
+            "object/7f00",
+            "object/",
+            "?x=1",
+            "object/0x7f00?first=-1",
+            "threads/1",
+        ] {
+            let line = format!("GET /t0k3n/{path} HTTP/1.1");
+            assert_eq!(ask(&[&line, HOST]).expect_err(path).0, 404);
+        }
+    }
+
+    #[test]
+    fn who_lacks_the_token_or_comes_from_elsewhere_is_refused() {
+        let get = "GET /t0k3n/ HTTP/1.1";
+        let status = |lines: &[&str]| ask(lines).expect_err("a refusal").0;
+        assert!(ask(&[get, HOST]).is_ok());
+        assert!(ask(&[get, "host: localhost:7000", "Origin: http://localhost:7000"]).is_ok());
+        assert!(ask(&[get, HOST, "Sec-Fetch-Site: same-origin"]).is_ok());
+        for path in [
+            "/",
+            "/t0k3n",
+            "/t0k3/",
+            "/t0k3n1/",
+            "/T0k3n/",
+            "http://127.0.0.1:7000/t0k3n/",
+            "*",
+        ] {
+            assert_eq!(
+                status(&[&format!("GET {path} HTTP/1.1"), HOST]),
+                403,
+                "{path}"
+            );
+        }
+        for host in [
+            "evil.example",
+            "127.0.0.1",
+            "127.0.0.1:7001",
+            "evil.example:7000",
+            "localhost.evil.example:7000",
+        ] {
+            assert_eq!(status(&[get, &format!("Host: {host}")]), 403, "{host}");
+        }
+        assert_eq!(status(&[get]), 403);
+        assert_eq!(status(&[get, HOST, HOST]), 403);
+        for header in [
+            "Origin: http://evil.example",
+            "Origin: null",
+            "Origin: https://127.0.0.1:7000",
+            "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
+        ] {
+            assert_eq!(status(&[get, HOST, header]), 403, "{header}");
+        }
+        assert_eq!(status(&["POST /t0k3n/ HTTP/1.1", HOST]), 405);
+        assert_eq!(status(&["nonsense"]), 400);
+        let long = format!("X: {}", "x".repeat(LONGEST + 4096));
+        assert_eq!(status(&[get, HOST, &long]), 431);
+    }
+}

@@ -1,0 +1,127 @@
+//! What a heap dump keeps, as pages without script: one for `hprof report`, many with links for `hprof browse`.
+
+mod html;
+mod objects;
+mod overview;
+mod treemap;
+
+use std::fmt::Write;
+
+use hprof_heap::{Allocated, Path};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::print::{number, percent};
+pub use html::{Html, page, policy};
+pub use objects::{class, object};
+pub use overview::{overview, threads};
+
+/// Frames of a stack that are shown.
+const FRAMES: usize = 24;
+
+/// Where objects and classes have pages.
+#[derive(Clone, Copy)]
+pub enum Links<'a> {
+    /// Nowhere: the page stands alone.
+    None,
+    /// Under this path, which ends without a slash.
+    Under(&'a str),
+}
+
+impl Links<'_> {
+    /// A link to what has a page, and plain text elsewhere.
+    fn link(self, out: &mut Html, page: &str, content: impl FnOnce(&mut Html)) {
+        match self {
+            Links::None => content(out),
+            Links::Under(path) => {
+                let target = format!("{path}/{page}");
+                out.markup("<a href=\"").text(&target).markup("\">");
+                content(out);
+                out.markup("</a>");
+            }
+        }
+    }
+
+    fn object(self, out: &mut Html, id: Option<u64>, label: &str) {
+        match id {
+            Some(id) => self.link(out, &object_page(id), |out| {
+                out.text(label);
+            }),
+            None => {
+                out.text(label);
+            }
+        }
+    }
+
+    fn class(self, out: &mut Html, name: &str) {
+        self.link(out, &class_page(name), |out| {
+            out.text(name);
+        });
+    }
+}
+
+fn object_page(id: u64) -> String {
+    format!("object/0x{id:x}")
+}
+
+fn class_page(name: &str) -> String {
+    format!("class/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+}
+
+/// A stack, innermost frame first.
+fn stack(out: &mut Html, frames: &[String]) {
+    if frames.is_empty() {
+        return;
+    }
+    let mut text = String::new();
+    for frame in frames.iter().take(FRAMES) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "at {frame}");
+    }
+    out.markup("<pre>");
+    for line in text.lines() {
+        out.text(line).markup("\n");
+    }
+    if frames.len() > FRAMES {
+        out.text(&format!("... {} more\n", frames.len() - FRAMES));
+    }
+    out.markup("</pre>\n");
+}
+
+/// Who allocated something.
+fn allocated(out: &mut Html, rows: &[Allocated], links: Links<'_>) {
+    for row in rows {
+        let (bytes, objects) = (number(row.shallow), number(row.objects));
+        out.markup("<div>")
+            .text(&format!("{bytes} bytes in {objects} "));
+        links.class(out, &row.class);
+        out.markup("</div>\n");
+        stack(out, &row.stack);
+    }
+}
+
+/// A way from a root.
+fn path(out: &mut Html, path: &Path, links: Links<'_>) {
+    out.markup("<ol>\n");
+    for step in &path.steps {
+        out.markup("<li>");
+        if step.left_out > 0 {
+            out.text(&format!("... {} objects, then ", number(step.left_out)));
+        }
+        out.text(&step.reference).markup(" ");
+        links.object(out, Some(step.id), &step.object);
+        if step.reference.is_empty() {
+            out.text(&format!(" ({})", path.root));
+        }
+        out.markup("</li>\n");
+    }
+    out.markup("</ol>\n");
+}
+
+/// A row of a table: figures, then what they are of.
+fn figures(out: &mut Html, figures: &[&str]) {
+    for figure in figures {
+        out.markup("<td class=\"number\">")
+            .text(figure)
+            .markup("</td>");
+    }
+}

@@ -1,0 +1,115 @@
+//! Pages of single objects and of classes.
+
+use hprof_heap::{Error, Heap, Named, Target};
+
+use super::html::Html;
+use super::overview::groups;
+use super::treemap::{tree, treemap};
+use super::{Links, class_page, figures, number, object_page, path, stack};
+
+/// Boxes of an object's treemap.
+const AREAS: usize = 300;
+/// Fields, elements and objects of a class on one page.
+const ROWS: u64 = 100;
+/// Sites of a class.
+const SITES: usize = 20;
+
+/// An object: what is in it from the `first` field or element on, who refers to it, what keeps it and what it keeps.
+pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<Html, Error> {
+    let shown = heap.show(id, first)?;
+    let mut out = Html::default();
+    out.markup("<h1>")
+        .text(&shown.object)
+        .markup("</h1>\n<p>Class ");
+    links.class(&mut out, &shown.class);
+    out.text(&format!("; takes {} bytes itself; ", number(shown.shallow)));
+    match shown.retained {
+        Some(retained) => out.text(&format!("retains {} bytes", number(retained))),
+        None => out.text("no root reaches it"),
+    };
+    if !shown.roots.is_empty() {
+        out.text(&format!("; root: {}", shown.roots.join(", ")));
+    }
+    out.markup("</p>\n");
+    if let Some(text) = &shown.text {
+        out.markup("<p>Text: <q>").text(text).markup("</q></p>\n");
+    }
+    out.markup("<h2>Holds</h2>\n");
+    named(&mut out, &shown.values, links);
+    turn(&mut out, &object_page(id), first, shown.length, links);
+    out.markup("<h2>Referred to by</h2>\n");
+    named(&mut out, &shown.referrers, links);
+    if !shown.stack.is_empty() {
+        out.markup("<h2>Allocated</h2>\n");
+        stack(&mut out, &shown.stack);
+    }
+    if shown.retained.is_some() {
+        out.markup("<h2>Shortest path from a root</h2>\n");
+        for way in &heap.paths(&Target::Object(id), 1)? {
+            path(&mut out, way, links);
+        }
+        out.markup("<h2>Retains</h2>\n");
+        let areas = heap.areas(Some(id), AREAS)?;
+        if !areas.below.is_empty() {
+            out.part(&treemap(&areas, links));
+        }
+        out.part(&tree(&areas, links));
+    }
+    Ok(out)
+}
+
+fn named(out: &mut Html, rows: &[Named], links: Links<'_>) {
+    out.markup("<table>\n");
+    for row in rows {
+        out.markup("<tr><td>").text(&row.name).markup("</td><td>");
+        links.object(out, row.id, &row.value);
+        out.markup("</td></tr>\n");
+    }
+    out.markup("</table>\n");
+}
+
+/// The pages before and behind this one.
+fn turn(out: &mut Html, address: &str, first: u64, length: u64, links: Links<'_>) {
+    let Links::Under(base) = links else { return };
+    let before = first.checked_sub(ROWS).map(|first| (first, "before"));
+    let behind = first.checked_add(ROWS).filter(|&first| first < length);
+    out.markup("<p class=\"soft\">")
+        .text(&format!("{} in all ", number(length)));
+    for (first, text) in before
+        .into_iter()
+        .chain(behind.map(|first| (first, "behind")))
+    {
+        let target = format!("{base}/{address}?first={first}");
+        out.markup("<a href=\"")
+            .text(&target)
+            .markup("\">")
+            .text(text)
+            .markup("</a> ");
+    }
+    out.markup("</p>\n");
+}
+
+/// The objects of a class from the `first` on, those that retain most, and who allocated them.
+pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Result<Html, Error> {
+    let sites = heap.who(name, 0)?;
+    let count = sites.iter().map(|site| site.objects).sum();
+    let mut out = Html::default();
+    out.markup("<h1>Class ")
+        .text(name)
+        .markup("</h1>\n<h2>Live objects</h2>\n");
+    out.markup("<table>\n<tr><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Object</th></tr>\n");
+    let end = first.saturating_add(ROWS);
+    let rows = heap.largest(Some(name), usize::try_from(end).unwrap_or(usize::MAX))?;
+    for row in rows.iter().skip(first as usize) {
+        out.markup("<tr>");
+        figures(&mut out, &[&number(row.shallow), &number(row.retained)]);
+        out.markup("<td>");
+        links.object(&mut out, Some(row.id), &row.object);
+        out.markup("</td></tr>\n");
+    }
+    out.markup("</table>\n");
+    turn(&mut out, &class_page(name), first, count, links);
+    out.markup("<h2>Allocation sites</h2>\n");
+    groups(&mut out, &sites, SITES, links);
+    Ok(out)
+}

@@ -1,0 +1,232 @@
+//! What is to be seen first: suspects, the dominator tree, classes, sites, waste, threads.
+
+use hprof_heap::{
+    By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
+};
+
+use super::html::Html;
+use super::treemap::{tree, treemap};
+use super::{Links, allocated, figures, number, path, percent, stack};
+
+/// The share of the live heap from which something is suspected.
+const THRESHOLD: f64 = 0.1;
+/// Boxes of the treemap.
+const AREAS: usize = 1500;
+const CLASSES: usize = 200;
+const SITES: usize = 50;
+const WASTE: usize = 15;
+const THREADS: usize = 100;
+
+/// All of it, from a heading with the file's name on.
+pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, Error> {
+    let summary = heap.summary();
+    let mut out = Html::default();
+    out.markup("<h1>").text(file).markup("</h1>\n");
+    self::summary(&mut out, &summary);
+    suspects(&mut out, &heap.leaks(THRESHOLD)?, links);
+    let areas = heap.areas(None, AREAS)?;
+    out.markup("<h2>Dominator tree</h2>\n<p class=\"soft\">Each box is as large as what would be free without it.</p>\n");
+    out.part(&treemap(&areas, links)).part(&tree(&areas, links));
+    out.markup("<h2>Classes</h2>\n");
+    groups(&mut out, &heap.groups(By::Class, 0)?, CLASSES, links);
+    if summary.has_stacks {
+        out.markup("<h2>Allocation sites</h2>\n");
+        groups(&mut out, &heap.groups(By::Site, 0)?, SITES, links);
+    }
+    waste(&mut out, &heap.waste(WASTE)?, summary.bytes, links);
+    out.markup("<h2>Threads</h2>\n")
+        .part(&threads(heap, links)?);
+    Ok(out)
+}
+
+fn summary(out: &mut Html, summary: &Summary) {
+    let excluded = match summary.excluded[..] {
+        [] => "none".to_owned(),
+        ref kinds => kinds.join(", "),
+    };
+    out.markup("<p>").text(&format!(
+        "{} bytes in {} objects are live; {} bytes in {} objects are not. {} classes, {} class loaders, {} allocation sites.",
+        number(summary.bytes),
+        number(summary.objects),
+        number(summary.unreachable_bytes),
+        number(summary.unreachable_objects),
+        number(summary.classes),
+        number(summary.loaders),
+        number(summary.sites),
+    ));
+    out.markup("</p>\n<p class=\"soft\">").text(&format!(
+        "Layout: {}. References that keep nothing: {excluded}.",
+        summary.layout
+    ));
+    if !summary.has_stacks {
+        out.text(" The dump does not say who allocated its objects: jmap and jcmd never do, the agent's heap=dump does.");
+    }
+    out.markup("</p>\n");
+}
+
+fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
+    out.markup("<h2>Suspects</h2>\n");
+    if leaks.suspects.is_empty() {
+        let share = leaks.threshold * 100.0;
+        out.markup("<p>")
+            .text(&format!(
+                "Nothing retains {share} % of what is live or more."
+            ))
+            .markup("</p>\n");
+    }
+    for (place, suspect) in (1..).zip(&leaks.suspects) {
+        out.markup("<h3>").text(&format!("{place}. "));
+        name(out, suspect, links);
+        out.markup("</h3>\n<p>").text(&format!(
+            "retains {} bytes, {:.1} % of what is live; held by {}",
+            number(suspect.retained),
+            percent(suspect.retained, leaks.live_bytes),
+            suspect.holder
+        ));
+        out.markup("</p>\n");
+        if let Some(way) = &suspect.path {
+            out.markup("<details open><summary>Shortest path from a root</summary>\n");
+            path(out, way, links);
+            out.markup("</details>\n");
+        }
+        out.markup("<details open><summary>Keeps</summary>\n<ul>\n");
+        for kept in &suspect.kept {
+            let (bytes, objects) = (number(kept.shallow), number(kept.objects));
+            out.markup("<li>")
+                .text(&format!("{bytes} bytes in {objects} "));
+            links.class(out, &kept.class);
+            out.markup("</li>\n");
+        }
+        out.markup("</ul>\n</details>\n");
+        if !suspect.allocated.is_empty() {
+            out.markup("<details open><summary>Allocated by</summary>\n");
+            allocated(out, &suspect.allocated, links);
+            out.markup("</details>\n");
+        }
+    }
+}
+
+fn name(out: &mut Html, suspect: &Suspect, links: Links<'_>) {
+    let objects = number(suspect.objects);
+    match suspect.kind {
+        SuspectKind::Object => links.object(out, Some(suspect.id), &suspect.what),
+        SuspectKind::Class => {
+            out.text(&format!("{objects} objects of class "));
+            links.class(out, &suspect.what);
+        }
+        SuspectKind::Site => {
+            let text = format!("{objects} objects allocated at {}", suspect.what);
+            out.text(&text);
+        }
+    }
+}
+
+/// Groups by class or by site, those that retain most.
+pub fn groups(out: &mut Html, groups: &[Group], most: usize, links: Links<'_>) {
+    out.markup("<table>\n<tr><th class=\"number\">Objects</th><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Class</th></tr>\n");
+    for group in groups.iter().take(most) {
+        let bound = if group.exact { "" } else { "≥ " };
+        let retained = format!("{bound}{}", number(group.retained));
+        out.markup("<tr>");
+        figures(
+            out,
+            &[&number(group.objects), &number(group.shallow), &retained],
+        );
+        out.markup("<td>");
+        links.class(out, &group.name);
+        stack(out, &group.stack);
+        out.markup("</td></tr>\n");
+    }
+    out.markup("</table>\n");
+    if groups.len() > most {
+        let (most, all) = (number(most as u64), number(groups.len() as u64));
+        out.markup("<p class=\"soft\">")
+            .text(&format!("{most} of {all} groups"))
+            .markup("</p>\n");
+    }
+}
+
+fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
+    out.markup("<h2>Waste</h2>\n");
+    for (what, wasted) in [
+        ("Equal strings", &waste.strings),
+        ("Equal arrays of primitive types", &waste.arrays),
+    ] {
+        wasted_head(out, what, wasted.bytes, live);
+        for row in &wasted.rows {
+            let Duplicate { what, id, .. } = row;
+            let (bytes, objects) = (number(row.wasted), number(row.objects));
+            out.markup("<details><summary>")
+                .text(&format!("{bytes} bytes: {objects} times "));
+            links.object(out, Some(*id), what);
+            out.markup("</summary>\n");
+            allocated(out, &row.allocated, links);
+            out.markup("</details>\n");
+        }
+    }
+    let collections = &waste.collections;
+    wasted_head(
+        out,
+        "Collections with little or nothing in them",
+        collections.bytes,
+        live,
+    );
+    for row in &collections.rows {
+        let fill = match row.fill {
+            Fill::Empty => "empty",
+            Fill::Sparse => "sparse",
+        };
+        let (bytes, objects) = (number(row.wasted), number(row.objects));
+        out.markup("<details><summary>")
+            .text(&format!("{bytes} bytes: {objects} {fill} "));
+        links.class(out, &row.class);
+        out.markup("</summary>\n");
+        allocated(out, &row.allocated, links);
+        out.markup("</details>\n");
+    }
+}
+
+fn wasted_head(out: &mut Html, what: &str, bytes: u64, live: u64) {
+    let share = percent(bytes, live);
+    let text = format!(
+        "{what} waste {} bytes, {share:.1} % of what is live",
+        number(bytes)
+    );
+    out.markup("<h3>").text(&text).markup("</h3>\n");
+}
+
+/// Threads with their stacks and what their local variables hold.
+pub fn threads(heap: &Heap<'_>, links: Links<'_>) -> Result<Html, Error> {
+    let mut out = Html::default();
+    let threads = heap.threads()?;
+    for thread in threads.iter().take(THREADS) {
+        let row = &thread.object;
+        out.markup("<details><summary>");
+        links.object(&mut out, Some(row.id), &row.object);
+        out.text(&format!(" retains {} bytes", number(row.retained)))
+            .markup("</summary>\n");
+        for frame in &thread.frames {
+            let place = match frame.frame.as_str() {
+                "" => "no frame that is known",
+                frame => frame,
+            };
+            out.markup("<div>")
+                .text(&format!("at {place}"))
+                .markup("</div>\n<ul>\n");
+            for local in &frame.locals {
+                out.markup("<li>");
+                links.object(&mut out, Some(local.id), &local.object);
+                out.markup("</li>\n");
+            }
+            out.markup("</ul>\n");
+        }
+        out.markup("</details>\n");
+    }
+    if threads.len() > THREADS {
+        let text = format!("{THREADS} of {} threads", threads.len());
+        out.markup("<p class=\"soft\">")
+            .text(&text)
+            .markup("</p>\n");
+    }
+    Ok(out)
+}

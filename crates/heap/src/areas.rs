@@ -1,0 +1,183 @@
+//! The dominator tree from above, as far as it matters: what a treemap shows.
+
+use std::collections::BinaryHeap;
+
+use foldhash::HashMap;
+use serde::Serialize;
+
+use crate::Error;
+use crate::classes::ClassIndex;
+use crate::dominators::{Place, TOP, Tree};
+use crate::heap::Heap;
+
+/// What is a smaller part of the whole is left out.
+const LEAST_PART: u64 = 2000;
+/// Single objects below one that are shown; the rest are shown by class.
+const MOST_SINGLE: usize = 40;
+/// Levels. A long list would be as many without it.
+const DEEPEST: u32 = 32;
+
+/// An object with what it keeps alive, or objects of one class that one object keeps alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct Area {
+    /// The object: `java.util.HashMap @ 0x7f00`; a class; `all that is alive`.
+    pub label: String,
+    /// The id of a single object.
+    #[serde(
+        serialize_with = "crate::names::hex_or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub id: Option<u64>,
+    /// 1, or how many objects of the class there are.
+    pub objects: u64,
+    /// Bytes that would be free without it or them. No object is in two areas, so those of a class add up.
+    pub retained: u64,
+    /// What it keeps alive, as far as that is much, the most first. What is missing is itself or is little.
+    pub below: Vec<Area>,
+}
+
+/// An area before those below are put into it.
+struct Found {
+    /// Which one it is in: 0 the top, then the others from 1 on in their order.
+    above: usize,
+    label: String,
+    id: Option<u64>,
+    objects: u64,
+    retained: u64,
+}
+
+/// An object that is still to be looked into; the one that retains most comes first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    retained: u64,
+    place: Place,
+    index: usize,
+    level: u32,
+}
+
+impl Heap<'_> {
+    /// What an object, or all roots together, keep alive: about `most` areas, the largest ones.
+    ///
+    /// # Errors
+    /// [`Error::NoObject`] where no root reaches the object, and those of reading records.
+    pub fn areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
+        let place = match of {
+            None => TOP,
+            Some(id) => self.place_of(id)?,
+        };
+        let tree = self.dominators.tree(&self.memory)?;
+        let least = (self.dominators.retained(place) / LEAST_PART).max(1);
+        let mut all = Vec::new();
+        let mut waiting = BinaryHeap::new();
+        let mut next = Some(Waiting {
+            retained: self.dominators.retained(place),
+            place,
+            index: 0,
+            level: 0,
+        });
+        while let Some(at) = next {
+            self.look_into(&tree, &at, least, &mut all, &mut waiting)?;
+            next = waiting.pop().filter(|_| all.len() < most);
+        }
+        Ok(assemble(self.single(place, 0)?, all))
+    }
+
+    fn place_of(&self, id: u64) -> Result<Place, Error> {
+        let number = self.objects.ids.find(id);
+        let place = number.and_then(|number| self.dominators.place(number));
+        place.ok_or(Error::NoObject(id))
+    }
+
+    fn single(&self, place: Place, above: usize) -> Result<Found, Error> {
+        let (label, id) = match place {
+            TOP => ("all that is alive".to_owned(), None),
+            place => {
+                let object = self.dominators.object(place);
+                (self.label(object)?, Some(self.objects.ids.id(object)))
+            }
+        };
+        Ok(Found {
+            above,
+            label,
+            id,
+            objects: 1,
+            retained: self.dominators.retained(place),
+        })
+    }
+
+    fn look_into(
+        &self,
+        tree: &Tree,
+        at: &Waiting,
+        least: u64,
+        all: &mut Vec<Found>,
+        waiting: &mut BinaryHeap<Waiting>,
+    ) -> Result<(), Error> {
+        let retained = |place| self.dominators.retained(place);
+        let mut single: Vec<Place> = tree
+            .children(at.place)
+            .filter(|&child| retained(child) >= least)
+            .collect();
+        single.sort_by_key(|&child| (std::cmp::Reverse(retained(child)), child));
+        let many = single.split_off(single.len().min(MOST_SINGLE));
+        let mut classes: HashMap<ClassIndex, (u64, u64)> = HashMap::default();
+        let few = tree
+            .children(at.place)
+            .filter(|&child| retained(child) < least);
+        for child in few.chain(many) {
+            let class = self.objects.class(self.dominators.object(child));
+            let (objects, bytes) = classes.entry(class).or_default();
+            *objects += 1;
+            *bytes += retained(child);
+        }
+        for child in single {
+            if at.level < DEEPEST {
+                waiting.push(Waiting {
+                    retained: retained(child),
+                    place: child,
+                    index: all.len() + 1,
+                    level: at.level + 1,
+                });
+            }
+            all.push(self.single(child, at.index)?);
+        }
+        let mut classes: Vec<_> = classes.into_iter().collect();
+        classes.retain(|&(_, (_, bytes))| bytes >= least);
+        classes.sort_by_key(|&(class, (_, bytes))| (std::cmp::Reverse(bytes), class));
+        all.extend(
+            classes
+                .into_iter()
+                .map(|(class, (objects, retained))| Found {
+                    above: at.index,
+                    label: self.classes.get(class).name.clone(),
+                    id: None,
+                    objects,
+                    retained,
+                }),
+        );
+        Ok(())
+    }
+}
+
+/// Puts areas into those above them, which stand before them.
+fn assemble(top: Found, rest: Vec<Found>) -> Area {
+    let mut below: Vec<Vec<Area>> = (0..=rest.len()).map(|_| Vec::new()).collect();
+    for found in rest.into_iter().rev() {
+        let inner = below.pop().unwrap_or_default();
+        below[found.above].push(found.with(inner));
+    }
+    top.with(below.pop().unwrap_or_default())
+}
+
+impl Found {
+    fn with(self, mut below: Vec<Area>) -> Area {
+        below.sort_by_key(|area| std::cmp::Reverse(area.retained));
+        Area {
+            label: self.label,
+            id: self.id,
+            objects: self.objects,
+            retained: self.retained,
+            below,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Collections of the JDK with little in them.
+
+use foldhash::HashMap;
+
+use super::gather::{Gathered, first, second};
+use super::{Fill, Makers, Unfilled, Wasted};
+use crate::classes::ClassIndex;
+use crate::heap::Heap;
+
+/// A collection that has no array yet.
+pub(super) const NO_ARRAY: u32 = u32::MAX;
+/// One that uses less than one place in so many is sparse.
+const SPARSE: u32 = 4;
+
+/// Classes whose objects keep what is in them in an array, or a list or tree, and the field that leads there.
+const FIELDS: [(&str, &str); 14] = [
+    ("java.util.ArrayDeque", "elements"),
+    ("java.util.ArrayList", "elementData"),
+    ("java.util.HashMap", "table"),
+    ("java.util.Hashtable", "table"),
+    ("java.util.IdentityHashMap", "table"),
+    ("java.util.LinkedList", "first"),
+    ("java.util.PriorityQueue", "queue"),
+    ("java.util.TreeMap", "root"),
+    ("java.util.Vector", "elementData"),
+    ("java.util.WeakHashMap", "table"),
+    ("java.util.concurrent.ArrayBlockingQueue", "items"),
+    ("java.util.concurrent.ConcurrentHashMap", "table"),
+    ("java.util.concurrent.CopyOnWriteArrayList", "array"),
+    ("java.util.concurrent.PriorityBlockingQueue", "queue"),
+];
+
+/// The arrays that they use.
+pub(super) const ARRAYS: [&str; 5] = [
+    "java.lang.Object[]",
+    "java.util.HashMap$Node[]",
+    "java.util.Hashtable$Entry[]",
+    "java.util.WeakHashMap$Entry[]",
+    "java.util.concurrent.ConcurrentHashMap$Node[]",
+];
+
+/// Where a class of the JDK keeps what is in its objects; `None` for what is no collection.
+pub(super) fn field(class: &str) -> Option<&'static str> {
+    let place = FIELDS.binary_search_by_key(&class, |&(name, _)| name);
+    place.ok().map(|place| FIELDS[place].1)
+}
+
+#[derive(Default)]
+struct Sum {
+    objects: u64,
+    wasted: u64,
+    makers: Makers,
+}
+
+impl Gathered {
+    /// Goes over collections and arrays together, both in the order of the arrays' numbers.
+    pub(super) fn unfilled(&self, heap: &Heap<'_>, most: usize) -> Wasted<Unfilled> {
+        let mut sums: HashMap<(ClassIndex, Fill), Sum> = HashMap::default();
+        let mut arrays = self.elements.iter().peekable();
+        let mut before = NO_ARRAY;
+        for &collection in &self.collections[..] {
+            let (array, number) = (first(collection), second(collection));
+            while arrays.next_if(|&&[at, ..]| at < array).is_some() {}
+            let found = arrays.peek().filter(|&&&[at, ..]| at == array);
+            // What several share counts with one of them.
+            let is_shared = array == before;
+            before = array;
+            let Some((fill, array_waste)) = judge(heap, array, found.copied()) else {
+                continue;
+            };
+            let own = match fill {
+                Fill::Empty => heap.objects.size(number),
+                Fill::Sparse => 0,
+            };
+            let wasted = own + if is_shared { 0 } else { array_waste };
+            let sum = sums.entry((heap.objects.class(number), fill)).or_default();
+            sum.objects += 1;
+            sum.wasted += wasted;
+            sum.makers.add(heap.objects.site(number), wasted);
+        }
+        describe(heap, sums, most)
+    }
+}
+
+/// How little is in a collection, and what its array wastes; `None` for enough.
+fn judge(heap: &Heap<'_>, array: u32, found: Option<&[u32; 3]>) -> Option<(Fill, u64)> {
+    match found {
+        None if array == NO_ARRAY => Some((Fill::Empty, 0)),
+        // It leads to no array but to the first element.
+        None => None,
+        // All empty lists of the JDK share one array without elements.
+        Some([_, 0, _]) => Some((Fill::Empty, 0)),
+        Some([_, _, 0]) => Some((Fill::Empty, heap.objects.size(array))),
+        Some(&[_, length, used]) if used < length.div_ceil(SPARSE) => {
+            let unused = u64::from(length - used);
+            Some((Fill::Sparse, unused * u64::from(heap.layout.reference)))
+        }
+        Some(_) => None,
+    }
+}
+
+fn describe(
+    heap: &Heap<'_>,
+    sums: HashMap<(ClassIndex, Fill), Sum>,
+    most: usize,
+) -> Wasted<Unfilled> {
+    let bytes = sums.values().map(|sum| sum.wasted).sum();
+    let groups = sums.len() as u64;
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.wasted), *key));
+    let rows = sums.into_iter().take(most);
+    let rows = rows.map(|((class, fill), sum)| Unfilled {
+        class: heap.classes.get(class).name.clone(),
+        fill,
+        objects: sum.objects,
+        wasted: sum.wasted,
+        allocated: sum.makers.largest(heap),
+    });
+    Wasted {
+        bytes,
+        groups,
+        rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_collection_is_found_by_its_name() {
+        for (class, name) in FIELDS {
+            assert_eq!(field(class), Some(name));
+        }
+        assert_eq!(field("java.util.ArrayList$Itr"), None);
+    }
+}

@@ -1,0 +1,151 @@
+package io.hprof;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/**
+ * The native files of one platform, {@code linux-x86_64-gnu} and the like: the agent's library and the command.
+ *
+ * <p>They are in the jar, and are extracted when they are first asked for: into the folder that the system property
+ * {@code hprof.folder} names, or into one in the temporary folder that belongs to this user and that nobody else may write to.
+ */
+public final class Bundle {
+    private static final Set<PosixFilePermission> OWNER_WRITES = PosixFilePermissions.fromString("rwxr-xr-x");
+
+    private final String platform;
+
+    private Bundle(String platform) {
+        this.platform = platform;
+    }
+
+    /** The files that fit this VM. */
+    public static Bundle ofThisVm() throws IOException {
+        return of("linux-" + architecture() + "-" + (usesMusl() ? "musl" : "gnu"));
+    }
+
+    /** The files of another platform. */
+    public static Bundle of(String platform) throws IOException {
+        Bundle bundle = new Bundle(platform);
+        if (!platform.matches("[a-z0-9_-]+") || Bundle.class.getResource(bundle.resource("libhprof.so")) == null) {
+            throw new FileNotFoundException("this jar has nothing for " + platform);
+        }
+        return bundle;
+    }
+
+    /** {@code libhprof.so}, extracted. */
+    public Path library() throws IOException {
+        return extract("libhprof.so");
+    }
+
+    /** The command {@code hprof}, extracted; it finds the library beside it. */
+    public Path command() throws IOException {
+        extract("libhprof.so");
+        return extract("hprof");
+    }
+
+    private String resource(String name) {
+        return "/native/" + platform + "/" + name;
+    }
+
+    private Path extract(String name) throws IOException {
+        byte[] content;
+        try (InputStream in = Bundle.class.getResourceAsStream(resource(name))) {
+            if (in == null) {
+                throw new FileNotFoundException("this jar has no " + name + " for " + platform);
+            }
+            content = in.readAllBytes();
+        }
+        Path folder = folder();
+        Path file = folder.resolve(name);
+        if (Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) && Arrays.equals(Files.readAllBytes(file), content)) {
+            return file;
+        }
+        // Another VM may be loading or extracting it: it must see all of it or nothing.
+        Path whole = Files.createTempFile(folder, name, ".new");
+        try {
+            Files.write(whole, content);
+            Files.setPosixFilePermissions(whole, OWNER_WRITES);
+            return Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(whole);
+        }
+    }
+
+    private Path folder() throws IOException {
+        String named = System.getProperty("hprof.folder");
+        if (named != null) {
+            return Files.createDirectories(Paths.get(named).toAbsolutePath());
+        }
+        Path temporary = Paths.get(System.getProperty("java.io.tmpdir")).toAbsolutePath();
+        Path mine = Files.createTempDirectory(temporary, "hprof-");
+        Path shared = temporary.resolve("hprof-" + Files.getOwner(mine).getName() + "-" + digest());
+        Files.setPosixFilePermissions(mine, OWNER_WRITES);
+        try {
+            Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
+        } catch (FileAlreadyExistsException there) {
+            if (!isOursAlone(shared, mine)) {
+                // Somebody else has put it there.
+                return mine;
+            }
+        }
+        Files.delete(mine);
+        return shared;
+    }
+
+    /** Of each version of the files there is one folder: a library that is in use is never replaced by another. */
+    private String digest() throws IOException {
+        try (InputStream in = Bundle.class.getResourceAsStream(resource("SHA256"))) {
+            byte[] text = in == null ? platform.getBytes() : in.readAllBytes();
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(text);
+            StringBuilder hex = new StringBuilder();
+            for (int i = 0; i < 8; i++) {
+                hex.append(String.format("%02x", digest[i]));
+            }
+            return hex.toString();
+        } catch (NoSuchAlgorithmException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    private static boolean isOursAlone(Path folder, Path mine) throws IOException {
+        PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        return found.isDirectory()
+                && found.owner().equals(Files.getOwner(mine))
+                && !found.permissions().contains(PosixFilePermission.GROUP_WRITE)
+                && !found.permissions().contains(PosixFilePermission.OTHERS_WRITE);
+    }
+
+    private static String architecture() throws IOException {
+        String name = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+        if (!System.getProperty("os.name").equals("Linux")) {
+            throw new IOException("hprof runs on Linux alone");
+        }
+        return name.equals("amd64") ? "x86_64" : name;
+    }
+
+    /** What this VM has mapped tells more than what is installed: a system may have both C libraries. */
+    private static boolean usesMusl() {
+        try (Stream<String> maps = Files.lines(Paths.get("/proc/self/maps"))) {
+            return maps.anyMatch(line -> line.contains("/ld-musl-"));
+        } catch (IOException | RuntimeException unreadable) {
+            return !Files.exists(Paths.get("/lib64/ld-linux-x86-64.so.2"))
+                    && !Files.exists(Paths.get("/lib/ld-linux-aarch64.so.1"));
+        }
+    }
+}

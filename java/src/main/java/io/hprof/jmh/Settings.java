@@ -1,0 +1,110 @@
+package io.hprof.jmh;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import org.openjdk.jmh.infra.BenchmarkParams;
+import org.openjdk.jmh.profile.ProfilerException;
+
+/** What the user said behind {@code -prof io.hprof.jmh.HprofProfiler:}. */
+final class Settings {
+    /** So deep that the call of the benchmark method is in every trace of a benchmark that does not recurse. */
+    private static final String DEPTH = "128";
+
+    private final List<String> agent = new ArrayList<>();
+    private boolean external;
+    private int sites = 5;
+    private Path folder = Paths.get("hprof");
+
+    private Settings() {}
+
+    static Settings parse(String text) throws ProfilerException {
+        Settings settings = new Settings();
+        for (String option : text.split("[;,]")) {
+            if (!option.isEmpty()) {
+                settings.take(option);
+            }
+        }
+        settings.addDefault("cpu", "heap=sites", "heap", "monitor");
+        settings.addDefault("depth", "depth=" + DEPTH, "depth");
+        settings.addDefault("cutoff", "cutoff=0", "cutoff");
+        settings.addDefault("verbose", "verbose=n", "verbose");
+        return settings;
+    }
+
+    private void take(String option) throws ProfilerException {
+        String[] parts = option.split("=", 2);
+        String value = parts.length == 2 ? parts[1] : "";
+        switch (parts[0]) {
+            case "mode":
+                if (!value.equals("internal") && !value.equals("external")) {
+                    throw new ProfilerException("hprof: mode=" + value + ": must be internal|external");
+                }
+                external = value.equals("external");
+                break;
+            case "dir":
+                folder = Paths.get(value);
+                break;
+            case "sites":
+                if (!value.matches("[0-9]{1,6}")) {
+                    throw new ProfilerException("hprof: sites=" + value + ": must be a number");
+                }
+                sites = Integer.parseInt(value);
+                break;
+            case "file":
+            case "net":
+            case "format":
+            case "doe":
+                throw new ProfilerException("hprof: " + option + ": the profile goes where dir= says, as text");
+            default:
+                agent.add(option);
+        }
+    }
+
+    private void addDefault(String name, String option, String... others) {
+        boolean given = agent.stream().anyMatch(one -> one.startsWith(name + "="));
+        for (String other : others) {
+            given |= agent.stream().anyMatch(one -> one.startsWith(other + "="));
+        }
+        if (!given) {
+            agent.add(option);
+        }
+    }
+
+    boolean isExternal() {
+        return external;
+    }
+
+    /** So many sites become results of their own. */
+    int sites() {
+        return sites;
+    }
+
+    /** Whether the profile has every allocation. */
+    boolean countsSites() {
+        return agent.contains("heap=sites") && agent.stream().noneMatch(option -> option.startsWith("sample="));
+    }
+
+    String agentOptions(Path profile) {
+        return String.join(",", agent) + ",file=" + profile;
+    }
+
+    /** A name for the next profile of a benchmark; commas would end the option {@code file}. */
+    Path newProfile(BenchmarkParams benchmark) throws IOException {
+        StringBuilder name = new StringBuilder(benchmark.getBenchmark()).append('-').append(benchmark.getMode().shortLabel());
+        for (String key : benchmark.getParamsKeys()) {
+            name.append('-').append(key).append('-').append(benchmark.getParam(key));
+        }
+        Path home = folder.resolve(name.toString().replaceAll("[^A-Za-z0-9._-]", "_")).toAbsolutePath();
+        Files.createDirectories(home);
+        for (int fork = 1; ; fork++) {
+            Path profile = home.resolve("fork-" + fork + ".txt");
+            if (!Files.exists(profile)) {
+                return profile;
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""How far CPU samples are from the truth, on programs that say themselves what each of their methods took.
+
+    measure_truth.py --agent FILE --classes DIR --kinds FILE [--rounds N]
+
+--kinds has lines `<feature> <home>`. Prints a row for each JVM, program and interval: the total variation distance of the
+samples of engine=async and of engine=jvmti from the truth (0 is right, 1 is wrong in everything), the median of the rounds, and
+what async says of samples without a Java frame. A sample belongs to the innermost method of its trace that the program
+names; samples of none (the VM's start, reading clocks) are left out, up to a fifth of all.
+"""
+
+import argparse
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = ["Ratio", "Block", "Native", "Deep", "Counts", "Virtual21"]
+INTERVALS = [10, 4]
+ENGINES = ["async", "jvmti"]
+
+
+def run(home, agent, classes, program, engine, interval, folder):
+    """The truth, the samples by method, and what the agent said."""
+    profile = folder / "profile.txt"
+    options = f"cpu=samples,engine={engine},interval={interval},depth=600,cutoff=0,file={profile}"
+    command = [f"{home}/bin/java", f"-agentpath:{agent}={options}", "-Xmx256m", "-cp", classes, program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        sys.exit(f"{program} on {home} failed: {done.stderr}")
+    truth = {name: int(amount) for name, amount in re.findall(r"^truth (\S+) (\d+)$", done.stdout, re.M)}
+    said = re.search(r"\((\d+\.\d+) %\) without", done.stderr)
+    return truth, samples(profile.read_text(), truth), said[1] if said else "-"
+
+
+def samples(text, truth):
+    """Samples by the innermost method of `truth`; None for those of none."""
+    owners = {}
+    for trace, frames in re.findall(r"^TRACE (\d+):[^\n]*\n((?:\t.*\n)+)", text, re.M):
+        methods = (frame.strip().split("(")[0] for frame in frames.splitlines())
+        owners[trace] = next((method for method in methods if method in truth), None)
+    counts = {}
+    table = text.split("CPU SAMPLES BEGIN")[1].split("CPU SAMPLES END")[0]
+    for count, trace in re.findall(r"^ *\d+ +\S+ +\S+ +(\d+) (\d+) ", table, re.M):
+        owner = owners.get(trace)
+        counts[owner] = counts.get(owner, 0) + int(count)
+    return counts
+
+
+def distance(truth, counts):
+    """Half the sum of the differences of the shares."""
+    used, all_samples = sum(truth.values()), sum(counts.values())
+    named = sum(counts.get(name, 0) for name in truth)
+    if named < 0.8 * all_samples:
+        return 1 - named / all_samples
+    return sum(abs(truth[name] / used - counts.get(name, 0) / named) for name in truth) / 2
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--agent", required=True)
+    parser.add_argument("--classes", required=True)
+    parser.add_argument("--kinds", required=True)
+    parser.add_argument("--rounds", type=int, default=1)
+    arguments = parser.parse_args()
+    kinds = [line.split()[:2] for line in pathlib.Path(arguments.kinds).read_text().splitlines()]
+    for feature, home in kinds:
+        for program in PROGRAMS:
+            if program.endswith("21") and int(feature) < 21:
+                continue
+            for interval in INTERVALS:
+                errors = {engine: [] for engine in ENGINES}
+                for _ in range(arguments.rounds):
+                    for engine in ENGINES:
+                        with tempfile.TemporaryDirectory() as folder:
+                            truth, counts, said = run(
+                                home, arguments.agent, arguments.classes, program, engine, interval, pathlib.Path(folder)
+                            )
+                        errors[engine].append(distance(truth, counts))
+                        if engine == "async":
+                            without, number = said, sum(counts.values())
+                row = [f"{statistics.median(errors[engine]):.3f}" for engine in ENGINES]
+                print(f"| {feature} | {program} | {interval} | {row[0]} | {row[1]} | {number} | {without} |", flush=True)
+
+
+main()

@@ -1,0 +1,246 @@
+# shellcheck shell=bash
+# What `scripts/package` does, step by step. A platform is <architecture>-<C library>.
+
+packaging=${target:?common.sh comes first}/package
+dist=$packaging/dist
+platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+summary="HPROF, the heap and CPU profiling agent, for today's JVMs"
+description="The agent that the JDK shipped until version 8, rebuilt for JDK 11, 17, 21 and 25: exact
+allocation sites, heap dumps, CPU samples, call times and monitors; and the command
+that reads its files and brings it to programs that run already."
+# Stands in for the time of the build wherever a format wants a time.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)
+export SOURCE_DATE_EPOCH
+
+install_zig() {
+    local venv=$tools/zig
+    [[ -x $venv/bin/cargo-zigbuild && -x $venv/bin/python-zig ]] && return
+    need_pip || return 1
+    python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
+    note "installing zig and cargo-zigbuild into $venv"
+    python3 -m venv --clear "$venv" >&2 &&
+        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet ziglang==0.17.1 cargo-zigbuild==0.24.0 >&2
+}
+
+install_package_tools() {
+    need_command cc gcc libc6-dev || die "a C linker is needed to build"
+    need_cargo
+    install_zig || die "zig and cargo-zigbuild could not be installed"
+    objcopy=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/llvm-objcopy
+    [[ -x $objcopy ]] || rustup component add llvm-tools >&2 || die "Rust's component llvm-tools could not be added"
+}
+
+rust_target() { echo "${1%-*}-unknown-linux-${1#*-}"; }
+
+# The paths of this machine, as they must not stand in the files.
+remapped() {
+    printf -- '--remap-path-prefix=%s=%s ' "$root" /hprof "${CARGO_HOME:-$HOME/.cargo}" /cargo "$(rustc --print sysroot)" /rust
+}
+
+# build_platform PLATFORM: through zig, which knows what each glibc has, and links the unwinder into the library.
+build_platform() {
+    local rust_target flags zig_target
+    rust_target=$(rust_target "$1")
+    zig_target=$rust_target
+    flags=$(remapped)
+    case $1 in
+    *-gnu) zig_target+=.2.17 ;;
+    # A library that a musl process loads shares that process's libc.
+    *-musl) flags+=" -C target-feature=-crt-static" ;;
+    esac
+    rustup target add "$rust_target" >/dev/null 2>&1 || die "rustup could not add $rust_target"
+    note "building for $1"
+    PATH=$tools/zig/bin:$PATH CARGO_TARGET_DIR=$packaging/build CARGO_INCREMENTAL=0 RUSTFLAGS=$flags \
+        cargo zigbuild --locked --release -p hprof-agent -p hprof-cli --target "$zig_target"
+}
+
+# lay_out PLATFORM: what is installed, below target/package/root/<platform>, and its debug information beside that.
+lay_out() {
+    local built home=$packaging/root/$1 debug=$packaging/debug/$1
+    built=$packaging/build/$(rust_target "$1")/release
+    rm -rf "$home" "$debug"
+    mkdir -p "$home"/{bin,lib,share/man/man1,share/doc/hprof} "$debug"
+    split_debug "$built/hprof" "$home/bin/hprof" "$debug"
+    split_debug "$built/libhprof.so" "$home/lib/libhprof.so" "$debug"
+    chmod 644 "$home/lib/libhprof.so"
+    cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$dist/THIRD-PARTY.txt" "$home/share/doc/hprof/"
+    command_of_this_machine manual "$home/share/man/man1"
+    gzip -9 -n "$home"/share/man/man1/*.1
+    touch_all "$home" "$debug"
+}
+
+# The manual pages are the same on all platforms.
+command_of_this_machine() { cargo run --locked --quiet -p hprof-cli -- "$@"; }
+
+split_debug() {
+    local from=$1 to=$2 debug
+    debug=$3/$(basename "$1").debug
+    "$objcopy" --only-keep-debug "$from" "$debug"
+    "$objcopy" --strip-all --add-gnu-debuglink="$debug" "$from" "$to"
+}
+
+touch_all() { find "$@" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
+
+pack() {
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=gnu \
+        --transform "s,^\.,$2," -C "$1" -cf - . | gzip -9 -n >"$dist/$2.tar.gz"
+}
+
+make_tarballs() {
+    pack "$packaging/root/$1" "hprof-$version-linux-$1"
+    pack "$packaging/debug/$1" "hprof-$version-linux-$1-debug"
+}
+
+make_wheel() { python3 scripts/lib/make_wheel.py "$packaging/root/$1" "$1" "$version" "$dist"; }
+
+# The licences of every crate that is linked into the library or the command, with their texts.
+list_licences() {
+    local platform rust_targets=()
+    note "listing licences"
+    for platform in $platforms; do rust_targets+=("$(rust_target "$platform")"); done
+    python3 scripts/lib/third_party.py "${rust_targets[@]}" >"$dist/THIRD-PARTY.txt"
+}
+
+make_deb() {
+    local architecture=amd64 root=$packaging/deb
+    if ! command -v dpkg-deb >/dev/null; then
+        skip "the .deb: it takes Debian's dpkg-deb"
+        return
+    fi
+    [[ $1 == aarch64-* ]] && architecture=arm64
+    rm -rf "$root"
+    mkdir -p "$root/DEBIAN"
+    cp -a "$packaging/root/$1" "$root/usr"
+    cat >"$root/DEBIAN/control" <<END
+Package: hprof
+Version: $version
+Architecture: $architecture
+Maintainer: The hprof developers <hprof@localhost>
+Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f 1)
+Depends: libc6 (>= 2.17)
+Section: devel
+Priority: optional
+Description: $summary
+$(sed 's/^/ /' <<<"$description")
+END
+    touch_all "$root"
+    dpkg-deb --root-owner-group -Zxz --build "$root" "$dist/hprof_${version}_$architecture.deb" >/dev/null
+}
+
+make_rpm() {
+    local architecture=${1%-*} work=$packaging/rpm
+    if ! need_command rpmbuild rpm; then
+        skip "the .rpm: rpmbuild could not be installed"
+        return
+    fi
+    rm -rf "$work"
+    mkdir -p "$work"
+    cat >"$work/hprof.spec" <<END
+Name: hprof
+Version: $version
+Release: 1
+Summary: $summary
+License: MIT OR Apache-2.0
+AutoReqProv: no
+Requires: glibc >= 2.17
+
+%description
+$description
+
+%install
+mkdir -p %{buildroot}
+cp -a $packaging/root/$1 %{buildroot}/usr
+
+%files
+/usr/bin/hprof
+/usr/lib/libhprof.so
+/usr/share/man/man1/*
+/usr/share/doc/hprof
+END
+    # What it is made from is stripped already, and may be of another machine.
+    rpmbuild --quiet -bb --target "$architecture-linux" \
+        -D "_topdir $work" -D "_rpmdir $work" -D "_build_id_links none" -D "_buildhost hprof" -D "__os_install_post %{nil}" \
+        -D "use_source_date_epoch_as_buildtime 1" -D "clamp_mtime_to_source_date_epoch 1" -D "_binary_payload w6.xzdio" \
+        "$work/hprof.spec" >&2
+    mv "$work/$architecture/hprof-$version-1.$architecture.rpm" "$dist/"
+}
+
+make_jar() {
+    local platform home
+    if ! need_command mvn maven; then
+        skip "the jar: Maven could not be installed"
+        return
+    fi
+    rm -rf "$packaging/jar"
+    for platform in "$@"; do
+        home=$packaging/jar/native/linux-$platform
+        mkdir -p "$home"
+        cp "$packaging/root/$platform"/{bin/hprof,lib/libhprof.so} "$home/"
+        (cd "$home" && sha256sum hprof libhprof.so >SHA256)
+    done
+    mkdir -p "$packaging/jar/META-INF"
+    cp LICENSE-MIT LICENSE-APACHE "$dist/THIRD-PARTY.txt" "$packaging/jar/META-INF/"
+    note "building the jar"
+    mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml clean verify -DbuildDirectory="$packaging/maven" \
+        -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -Dhprof.native="$packaging/jar" >&2
+    cp "$packaging/maven/hprof-$version"{,-sources,-javadoc}.jar "$dist/"
+    cp java/pom.xml "$dist/hprof-$version.pom"
+}
+
+print_sizes() {
+    local platform
+    printf '%12s  %s\n' bytes file
+    (cd "$packaging/root" && for platform in *; do stat -c '%12s  %n' "$platform"/{lib/libhprof.so,bin/hprof}; done)
+    (cd "$dist" && stat -c '%12s  %n' -- *)
+}
+
+# reproduce PLATFORM: the same sources in another folder, with nothing built before.
+reproduce() {
+    local copy
+    copy=$(mktemp -d)
+    git archive HEAD | tar -x -C "$copy"
+    (
+        install_package_tools
+        root=$copy packaging=$copy/target/package
+        cd "$copy"
+        build_platform "$1"
+    )
+    local name
+    for name in libhprof.so hprof; do
+        cmp "$copy/target/package/build/$(rust_target "$1")/release/$name" "$packaging/build/$(rust_target "$1")/release/$name" ||
+            die "$name differs from that in $packaging; the copy is in $copy"
+    done
+    rm -rf "$copy"
+    echo "libhprof.so and hprof for $1 are the same, byte for byte"
+}
+
+# What each registry's own tool says of what would be uploaded. Nothing leaves the machine.
+check_uploads() {
+    local venv=$tools/twine repository=$packaging/maven-repository
+    if [[ -x $venv/bin/twine ]] || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
+        "$venv/bin/twine" check --strict "$dist"/*.whl
+    else
+        skip "twine check: it could not be installed"
+    fi
+    if need_command mvn maven; then
+        note "deploying to the Maven repository $repository"
+        rm -rf "$repository"
+        mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml deploy -DbuildDirectory="$packaging/maven" -Dhprof.native="$packaging/jar" \
+            -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -DaltDeploymentRepository="local::file:$repository" >&2
+        (cd "$repository" && find . -name '*.jar' -o -name '*.pom')
+    else
+        skip "the deployment of the jar: Maven could not be installed"
+    fi
+    if command -v dpkg-scanpackages >/dev/null; then
+        (cd "$dist" && dpkg-scanpackages --multiversion . /dev/null)
+    else
+        skip "the index of a Debian repository: dpkg-scanpackages, of dpkg-dev, is missing"
+    fi
+    if command -v rpm >/dev/null; then
+        rpm --checksig "$dist"/*.rpm
+    else
+        skip "rpm --checksig: it is not installed"
+    fi
+    (cd "$dist" && sha256sum --check --quiet SHA256SUMS && echo "SHA256SUMS: all as they should be")
+}

@@ -1,0 +1,485 @@
+//! The sampler that interrupts threads as they use the CPU: each has a timer on its own CPU clock, and the stack is taken where
+//! the signal finds the thread. An agent thread fetches the samples and names them.
+//!
+//! Who is charged and what is charged are both true: neither waits for a safepoint.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::Sampler;
+use super::account::Account;
+use super::compiled_code::CompiledCode;
+use super::counts::SampleCounts;
+use super::vm_threads::{LOOK_INTERVAL, VmThreads};
+use crate::console;
+use crate::engines::Context;
+use crate::engines::worker::Worker;
+use crate::jvmti::{
+    AgentThreads, CompiledMethod, CpuTimerSupport, CpuTimers, Env, Event, Frame, Jni, JvmtiError,
+    NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
+    own_cpu_time,
+};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::Stacks;
+
+/// How often samples are fetched. Names die with their class, so not much may lie between.
+const FETCH_INTERVAL: Duration = Duration::from_millis(20);
+/// How often unloaded classes are looked for, and the signal.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// `cpu=samples` by timers on the threads' CPU clocks.
+pub(super) struct AsyncSampler {
+    agent_threads: Arc<AgentThreads>,
+    worker: Worker,
+    shared: Arc<Shared>,
+}
+
+/// What the agent thread and the events share.
+///
+/// Lock order: `threads` and `vm_threads` are held alone; what a thread is called in the VM is read meanwhile, which calls
+/// nothing of ours.
+struct Shared {
+    env: Env,
+    support: CpuTimerSupport,
+    /// Told of mounts where the traces of virtual threads are kept apart.
+    virtual_threads: Option<VirtualThreads>,
+    stacks: Arc<Stacks>,
+    counts: Arc<SampleCounts>,
+    interval: Duration,
+    /// Made when the first thread is registered.
+    timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
+    threads: Mutex<SampledThreads>,
+    compiled: CompiledCode,
+    vm_threads: Option<VmThreads>,
+    tally: Tally,
+    has_complained: AtomicBool,
+}
+
+/// The threads that are there.
+struct SampledThreads {
+    sampled: HashMap<ThreadSerial, SampledThread, FixedState>,
+    by_tid: HashMap<i32, ThreadSerial, FixedState>,
+    /// Whether sampling has begun and not ended.
+    running: bool,
+    /// Whether a thread that comes is sampled.
+    on: bool,
+}
+
+/// A thread that may be charged.
+struct SampledThread {
+    timed: TimedThread,
+    account: Account,
+    /// Samples that were due when the account was looked at last, since the begin.
+    due: u64,
+    on: bool,
+}
+
+/// What became of the samples, in intervals.
+#[derive(Default)]
+struct Tally {
+    samples: AtomicU64,
+    no_java: AtomicU64,
+    /// By the number of AsyncGetCallTrace's answer.
+    unwalkable: [AtomicU64; ANSWERS],
+    lost: AtomicU64,
+}
+
+/// AsyncGetCallTrace's reasons are numbers from -1 down to -10.
+const ANSWERS: usize = 11;
+
+impl AsyncSampler {
+    /// A sampler that charges a sample for each `interval` of CPU time. The VM is told now already what it has to leave
+    /// behind for it.
+    pub(super) fn new(
+        context: &Context<'_>,
+        support: CpuTimerSupport,
+        counts: Arc<SampleCounts>,
+    ) -> Self {
+        let options = context.options;
+        let threads = SampledThreads {
+            sampled: HashMap::default(),
+            by_tid: HashMap::default(),
+            running: false,
+            on: true,
+        };
+        let shared = Shared {
+            env: context.env,
+            support,
+            virtual_threads: context.virtual_threads.filter(|_| options.threads),
+            stacks: context.stacks.clone(),
+            counts,
+            interval: options.interval,
+            timers: OnceLock::new(),
+            threads: Mutex::new(threads),
+            compiled: CompiledCode::default(),
+            vm_threads: options.vm_threads.then(VmThreads::default),
+            tally: Tally::default(),
+            has_complained: AtomicBool::new(false),
+        };
+        let sampler = Self {
+            agent_threads: context.agent_threads.clone(),
+            worker: Worker::default(),
+            shared: Arc::new(shared),
+        };
+        // `start` does it again, and tells of it where the VM refuses.
+        let _ = sampler.shared.watch_code();
+        sampler
+    }
+}
+
+impl Sampler for AsyncSampler {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let shared = self.shared.clone();
+        shared.watch_code()?;
+        shared.env.make_method_ids(jni)?;
+        shared.env.tell_of_compiled_methods()?;
+        if let Some(virtual_threads) = shared.virtual_threads {
+            virtual_threads.tell_of_mounts()?;
+        }
+        if let Err(reason) = shared.timers(jni) {
+            shared.complain(format_args!("there will be no CPU samples: {reason}"));
+        }
+        shared.begin();
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF cpu sampler",
+            run,
+        )
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        self.shared.thread_registered(jni, thread, serial);
+    }
+
+    fn current_thread_ended(&self, serial: ThreadSerial) {
+        let ended = self.shared.threads.lock().remove(serial);
+        let Some(mut thread) = ended.filter(|thread| thread.on) else {
+            return;
+        };
+        // From here on no signal names it: the thread that deletes its own timer has none under way.
+        let owed = thread.owed(own_cpu_time(), self.shared.nanos());
+        drop(thread);
+        self.shared.charge_unsampled(serial, owed);
+    }
+
+    fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
+        let nanos = self.shared.nanos();
+        let mut threads = self.shared.threads.lock();
+        let running = threads.running;
+        let Some(serial) = thread else {
+            threads.on = on;
+            let sampled = threads.sampled.values_mut();
+            sampled.for_each(|thread| thread.switch(on, running, nanos));
+            return true;
+        };
+        let sampled = threads.sampled.get_mut(&serial);
+        sampled
+            .map(|thread| thread.switch(on, running, nanos))
+            .is_some()
+    }
+
+    fn stop(&self, jni: Jni<'_>) {
+        self.worker.stop();
+        self.shared.end(jni);
+        self.shared.stacks.sweep(jni);
+    }
+
+    fn method_compiled(&self, compiled: CompiledMethod) {
+        self.shared.compiled.add(compiled);
+    }
+
+    fn tells_virtual_threads_apart(&self) -> bool {
+        self.shared.virtual_threads.is_some()
+    }
+
+    fn current_thread_carries(&self, virtual_thread: Option<ThreadSerial>) {
+        let threads = self.shared.threads.lock();
+        let carrier = threads.by_tid.get(&current_tid());
+        if let Some(carrier) = carrier.and_then(|serial| threads.sampled.get(serial)) {
+            carrier.timed.carries(virtual_thread.map(|serial| serial.0));
+        }
+    }
+
+    fn fetch(&self, jni: Jni<'_>) {
+        self.shared.fetch(jni);
+        if self.shared.threads.lock().running {
+            self.shared.look_at_vm_threads();
+        }
+    }
+
+    fn outcome(&self) -> String {
+        self.shared.tally.to_string()
+    }
+
+    fn lost(&self) -> u64 {
+        self.shared.tally.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    fn nanos(&self) -> u64 {
+        self.interval.as_nanos() as u64
+    }
+
+    /// Has the VM make what is needed of code that it loads and compiles.
+    fn watch_code(&self) -> Result<(), JvmtiError> {
+        self.env.enable(Event::ClassLoad)?;
+        self.env.enable(Event::ClassPrepare)?;
+        self.env.enable(Event::MethodCompiled)
+    }
+
+    fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
+        let new = || CpuTimers::new(self.support, self.env, jni, self.stacks.shape().depth);
+        self.timers.get_or_init(new).as_ref()
+    }
+
+    /// One line for all that goes wrong.
+    fn complain(&self, complaint: std::fmt::Arguments<'_>) {
+        if !self.has_complained.swap(true, Ordering::Relaxed) {
+            console::line(format_args!("cpu=samples: {complaint}"));
+        }
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        let Ok(timers) = self.timers(jni) else { return };
+        let (timed, refused) = match timers.add(jni, thread, serial.0) {
+            Ok(added) => added,
+            Err(reason) => {
+                return self.complain(format_args!("a thread is not sampled: {reason}"));
+            }
+        };
+        if let Some(reason) = refused {
+            self.complain(format_args!(
+                "{reason}; threads without one are charged as <unsampled> when they end"
+            ));
+        }
+        let nanos = self.nanos();
+        let used = timed.clock().read().unwrap_or(0);
+        let mut new = SampledThread {
+            account: Account::open(used, nanos, FixedState::default().hash_one(serial)),
+            timed,
+            due: 0,
+            on: false,
+        };
+        let mut threads = self.threads.lock();
+        new.switch(threads.on, threads.running, nanos);
+        threads.by_tid.insert(new.timed.tid(), serial);
+        threads.sampled.insert(serial, new);
+    }
+
+    fn begin(&self) {
+        let nanos = self.nanos();
+        let mut threads = self.threads.lock();
+        threads.running = true;
+        for thread in threads.sampled.values_mut().filter(|thread| thread.on) {
+            thread.arm(nanos);
+        }
+    }
+
+    /// No timer is there any more when this returns, and all samples are counted. `by_tid` stays as it is: whoever is asked
+    /// for a report afterwards must not take the program's threads for the VM's.
+    fn end(&self, jni: Jni<'_>) {
+        let sampled = {
+            let mut threads = self.threads.lock();
+            threads.running = false;
+            std::mem::take(&mut threads.sampled)
+        };
+        drop(sampled);
+        if let Some(virtual_threads) = self.virtual_threads {
+            // A VM that refuses calls what does nothing.
+            let _ = virtual_threads.be_silent_of_mounts();
+        }
+        self.fetch(jni);
+        self.look_at_vm_threads();
+    }
+
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut next_look = Instant::now();
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
+            self.fetch(jni);
+            let now = Instant::now();
+            if now >= next_look {
+                self.look_at_vm_threads();
+                next_look = now + LOOK_INTERVAL;
+            }
+            if now >= next_sweep {
+                self.stacks.sweep(jni);
+                self.keep_out_of_the_way();
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    /// The program may have made itself the handler of the signal: it must not get ours.
+    fn keep_out_of_the_way(&self) {
+        let Some(Ok(timers)) = self.timers.get() else {
+            return;
+        };
+        if timers.has_the_signal() {
+            return;
+        }
+        let mut threads = self.threads.lock();
+        if std::mem::replace(&mut threads.running, false) {
+            threads
+                .sampled
+                .values()
+                .for_each(|thread| thread.timed.disarm());
+            drop(threads);
+            let reason = NoCpuTimers::Signal;
+            console::line(format_args!("cpu=samples: {reason}: the samples end here"));
+        }
+    }
+
+    /// Fetches the samples that have been taken, and counts them.
+    fn fetch(&self, jni: Jni<'_>) {
+        let Some(Ok(timers)) = self.timers.get() else {
+            return;
+        };
+        let depth = self.stacks.depth();
+        timers.set_depth(depth);
+        let mut samples = Vec::new();
+        timers.read(&mut samples);
+        let lost = timers.take_lost();
+        // Without frames there is nothing to charge.
+        if depth == 0 {
+            return;
+        }
+        for sample in samples {
+            self.count(jni, sample, depth);
+        }
+        self.tally.lost.fetch_add(lost, Ordering::Relaxed);
+        self.charge_unsampled(ThreadSerial::UNKNOWN, lost);
+    }
+
+    fn count(&self, jni: Jni<'_>, sample: StackSample, depth: usize) {
+        let weight = u64::from(sample.weight);
+        let thread = match sample.virtual_thread {
+            0 => ThreadSerial(sample.thread),
+            virtual_thread => ThreadSerial(virtual_thread),
+        };
+        self.tally.samples.fetch_add(weight, Ordering::Relaxed);
+        let unseen = match sample.stack {
+            SampledStack::Frames { frames, leaf } => {
+                let trace = self.trace(jni, thread, frames, leaf, depth);
+                self.counts.add(trace, weight);
+                return;
+            }
+            SampledStack::NoJava => &self.tally.no_java,
+            SampledStack::Unwalkable(answer) => {
+                let number = answer.unsigned_abs() as usize;
+                &self.tally.unwalkable[number.min(ANSWERS - 1)]
+            }
+        };
+        unseen.fetch_add(weight, Ordering::Relaxed);
+        let trace = self.stacks.unsampled_trace(ThreadSerial(sample.thread));
+        self.counts.add(trace, weight);
+    }
+
+    fn trace(
+        &self,
+        jni: Jni<'_>,
+        thread: ThreadSerial,
+        mut frames: Vec<Frame>,
+        leaf: usize,
+        depth: usize,
+    ) -> TraceId {
+        if leaf != 0
+            && let Some(method) = self.compiled.method_at(leaf)
+        {
+            // It has just been entered, or is about to be left.
+            let location = 0;
+            frames.insert(0, Frame { method, location });
+        }
+        frames.truncate(depth);
+        self.stacks.trace(jni, thread, &frames)
+    }
+
+    fn charge_unsampled(&self, thread: ThreadSerial, samples: u64) {
+        if samples > 0 && self.stacks.depth() > 0 {
+            let trace = self.stacks.unsampled_trace(thread);
+            self.counts.add(trace, samples);
+        }
+    }
+
+    fn look_at_vm_threads(&self) {
+        let Some(vm_threads) = &self.vm_threads else {
+            return;
+        };
+        let java = {
+            let threads = self.threads.lock();
+            threads.by_tid.keys().copied().collect()
+        };
+        if self.stacks.depth() > 0 {
+            vm_threads.look(&java, self.nanos(), &self.stacks, &self.counts);
+        }
+    }
+}
+
+impl SampledThreads {
+    fn remove(&mut self, serial: ThreadSerial) -> Option<SampledThread> {
+        let thread = self.sampled.remove(&serial)?;
+        self.by_tid.remove(&thread.timed.tid());
+        Some(thread)
+    }
+}
+
+impl SampledThread {
+    fn switch(&mut self, on: bool, running: bool, interval: u64) {
+        if on == self.on {
+            return;
+        }
+        self.on = on;
+        // A thread that is ending has nothing more to charge.
+        let used = self.timed.clock().read().unwrap_or(u64::MAX);
+        if !on {
+            self.due += self.account.charge(used, interval);
+            return self.timed.disarm();
+        }
+        self.account.skip(used);
+        if running {
+            self.arm(interval);
+        }
+    }
+
+    fn arm(&self, interval: u64) {
+        let first = Duration::from_nanos(self.account.until_next(interval));
+        self.timed.arm(first, Duration::from_nanos(interval));
+    }
+
+    /// Samples that are due by the thread's clock, and that the timer has not told of: the kernel looks at it only at its
+    /// ticks.
+    fn owed(&mut self, used: u64, interval: u64) -> u64 {
+        self.due += self.account.charge(used, interval);
+        self.due.saturating_sub(self.timed.charged())
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let samples = count(&self.samples);
+        let unwalkable: u64 = self.unwalkable.iter().map(count).sum();
+        let share = 100.0 * unwalkable as f64 / samples.max(1) as f64;
+        write!(
+            out,
+            "{samples} samples, {unwalkable} ({share:.1} %) without the Java frames that they had"
+        )?;
+        let answers = self.unwalkable.iter().zip(0..);
+        for (answer, number) in answers.filter(|(answer, _)| count(answer) > 0) {
+            write!(out, " [-{number}: {}]", count(answer))?;
+        }
+        let (no_java, lost) = (count(&self.no_java), count(&self.lost));
+        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")
+    }
+}

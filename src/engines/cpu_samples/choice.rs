@@ -1,0 +1,50 @@
+//! Which sampler it is.
+
+use std::fmt;
+
+use crate::jvmti::{CpuTimerSupport, Env, NoCpuTimers};
+use crate::options::{Cpu, Options, SampleEngine};
+
+/// How samples are taken.
+#[derive(Clone)]
+pub enum SampleWay {
+    /// By timers on the threads' CPU clocks.
+    Async(CpuTimerSupport),
+    /// With JVMTI alone; why, unless the user wanted it.
+    Jvmti(Option<NoCpuTimers>),
+}
+
+/// The user asks for what cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("option engine=async: {0}; must be auto or jvmti here")]
+pub struct EngineRefused(NoCpuTimers);
+
+impl SampleWay {
+    /// How, by `engine=` and by what the VM and the system have; `None` where no samples are asked for.
+    pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, EngineRefused> {
+        if options.cpu != Some(Cpu::Samples) {
+            return Ok(None);
+        }
+        if options.engine == SampleEngine::Jvmti {
+            return Ok(Some(Self::Jvmti(None)));
+        }
+        match CpuTimerSupport::find(env) {
+            Ok(support) => Ok(Some(Self::Async(support))),
+            Err(reason) if options.engine == SampleEngine::Async => Err(EngineRefused(reason)),
+            Err(reason) => Ok(Some(Self::Jvmti(Some(reason)))),
+        }
+    }
+}
+
+/// `engine=async`, and what is to be known of it.
+impl fmt::Display for SampleWay {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Async(_) => out.write_str("engine=async"),
+            Self::Jvmti(None) => out.write_str("engine=jvmti, safepoint-biased"),
+            Self::Jvmti(Some(reason)) => {
+                write!(out, "engine=jvmti, safepoint-biased (no async: {reason})")
+            }
+        }
+    }
+}

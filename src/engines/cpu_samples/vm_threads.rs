@@ -1,0 +1,119 @@
+//! `vmthreads=y`: the CPU time of threads that run no Java, kind by kind, so that all samples together are the CPU time of the
+//! process.
+//!
+//! These threads have no stack that means anything to a user, so their clocks are enough. The system lists them.
+
+use std::fs;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+
+use super::account::Account;
+use super::counts::SampleCounts;
+use crate::jvmti::ThreadCpuClock;
+use crate::stacks::Stacks;
+
+/// How often they are looked at: what a thread uses between the last look and its end is not seen.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What HotSpot calls its threads, as far as the system keeps a name (15 bytes), and what stands for them. The first that
+/// a name begins with holds.
+const KINDS: [(&str, Kind); 17] = [
+    ("GC Thread", Kind::Collector),
+    ("ParGC Thread", Kind::Collector),
+    ("G1 ", Kind::Collector),
+    ("ZWorker", Kind::Collector),
+    ("ZDirector", Kind::Collector),
+    ("ZDriver", Kind::Collector),
+    ("ZUncommit", Kind::Collector),
+    ("ZUnmapper", Kind::Collector),
+    ("ZStat", Kind::Collector),
+    ("XWorker", Kind::Collector),
+    ("XD", Kind::Collector),
+    ("RuntimeWorker", Kind::Collector),
+    ("Shenandoah", Kind::Collector),
+    ("Concurrent Mark", Kind::Collector),
+    ("C1 ", Kind::Compiler),
+    ("C2 ", Kind::Compiler),
+    ("HPROF", Kind::Agent),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Collector,
+    Compiler,
+    Agent,
+    /// The VM's other threads, and those of native libraries that the VM does not know.
+    Other,
+}
+
+impl Kind {
+    fn of(name: &str) -> Self {
+        let mut kinds = KINDS.iter();
+        let found = kinds.find(|(begin, _)| name.starts_with(begin));
+        found.map_or(Self::Other, |&(_, kind)| kind)
+    }
+
+    fn of_thread(task: i32) -> Self {
+        let name = fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default();
+        Self::of(&name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Collector => "<GC>",
+            Self::Compiler => "<JIT-compiler>",
+            Self::Agent => "<HPROF>",
+            Self::Other => "<VM>",
+        }
+    }
+}
+
+/// Watches these threads.
+#[derive(Default)]
+pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>>);
+
+struct VmThread {
+    clock: ThreadCpuClock,
+    account: Account,
+    kind: Kind,
+}
+
+impl VmThreads {
+    /// Charges what has been used since the last look. `java` are the threads that have samples of their own.
+    pub(super) fn look(
+        &self,
+        java: &HashSet<i32, FixedState>,
+        interval: u64,
+        stacks: &Stacks,
+        counts: &SampleCounts,
+    ) {
+        let mut threads = self.0.lock();
+        let there: HashSet<i32, FixedState> = tasks().filter(|task| !java.contains(task)).collect();
+        threads.retain(|task, _| there.contains(task));
+        for &task in &there {
+            let thread = threads.entry(task).or_insert_with(|| VmThread {
+                clock: ThreadCpuClock::of_thread(task),
+                account: Account::open(0, interval, interval / 2),
+                kind: Kind::Other,
+            });
+            let used = thread.clock.read().unwrap_or(0);
+            let samples = thread.account.charge(used, interval);
+            if samples > 0 {
+                // A thread has the name of the one that made it until it names itself.
+                if thread.kind == Kind::Other {
+                    thread.kind = Kind::of_thread(task);
+                }
+                counts.add(stacks.stand_in_trace(thread.kind.name()), samples);
+            }
+        }
+    }
+}
+
+/// The numbers of all threads of this process.
+fn tasks() -> impl Iterator<Item = i32> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+}

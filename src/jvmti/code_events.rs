@@ -1,0 +1,86 @@
+//! What a profiler that takes stacks from a signal handler has to be told of: methods must have their ids before, as none can
+//! be made there, and the VM's compilers must leave notes of where inlined code is.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::env::{Buffer, Env, Method, jvmti};
+use super::error::JvmtiError;
+use super::events::{CompiledMethod, receiver};
+use super::jni::{Callback, Jni, Object};
+use super::sys;
+
+impl Env {
+    /// Has the methods of all classes that are there get their ids.
+    pub fn make_method_ids(self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        for class in self.loaded_classes(jni)? {
+            self.make_method_ids_of(class.object());
+        }
+        Ok(())
+    }
+
+    /// A class that is not prepared has none yet.
+    fn make_method_ids_of(self, class: Object<'_>) {
+        let mut count = 0;
+        let mut methods = ptr::null_mut();
+        // SAFETY: both are where answers go; `Buffer` frees the array.
+        let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
+        if answer.is_ok() {
+            drop(Buffer::new(self, methods, count));
+        }
+    }
+
+    /// Tells of all compiled methods that are there by [`super::Events::method_compiled`].
+    pub fn tell_of_compiled_methods(self) -> Result<(), JvmtiError> {
+        // SAFETY: a plain number.
+        unsafe { jvmti!(self, GenerateEvents, sys::JVMTI_EVENT_COMPILED_METHOD_LOAD) }
+    }
+}
+
+pub(super) unsafe extern "C" fn on_class_load(
+    _: *mut sys::jvmtiEnv,
+    _: *mut sys::JNIEnv,
+    _: sys::jthread,
+    _: sys::jclass,
+) {
+}
+
+pub(super) unsafe extern "C" fn on_class_prepare(
+    env: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    _: sys::jthread,
+    class: sys::jclass,
+) {
+    let callback = Callback;
+    // SAFETY: the VM's arguments, valid until the callback returns.
+    let arguments = unsafe {
+        (
+            Jni::from_raw(jni, &callback),
+            Object::from_raw(class, &callback),
+        )
+    };
+    let (Some(jni), Some(class)) = arguments else {
+        return;
+    };
+    if let Some(env) = Env::of_callback(env, jni) {
+        env.make_method_ids_of(class);
+    }
+}
+
+pub(super) unsafe extern "C" fn on_compiled_method_load(
+    _: *mut sys::jvmtiEnv,
+    method: sys::jmethodID,
+    size: sys::jint,
+    start: *const c_void,
+    _: sys::jint,
+    _: *const sys::jvmtiAddrLocationMap,
+    _: *const c_void,
+) {
+    if let Some(events) = receiver() {
+        events.method_compiled(CompiledMethod {
+            method: Method::from_raw(method),
+            start: start.addr(),
+            size: usize::try_from(size).unwrap_or(0),
+        });
+    }
+}

@@ -1,0 +1,436 @@
+//! The signal handler: it takes one sample of the thread that it interrupts.
+//!
+//! A handler may come between any two instructions of the thread, also within malloc, the dynamic linker, or while the thread
+//! holds any lock. So all that runs in it is in this file, marked [`handler_section`], or is inlined into it
+//! (`Ring::claim`, `Registers`), and obeys these rules:
+//!
+//! - it takes no lock and waits for nobody. A slot of the ring is claimed by one compare-and-swap, tried again only when another
+//!   thread was faster;
+//! - it allocates nothing: the ring, the records of threads and [`STATE`] were made before;
+//! - it uses no thread-locals of ours. That of `errno`, which it gives back as it was, was made with the thread;
+//! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
+//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the handler that was there before; of the system `gettid` by
+//!   `syscall`, which POSIX and Linux allow there. Nothing else: a test reads the section in the release library
+//!   and fails when a symbol is referred to that is not on its list;
+//! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, and its
+//!   `JavaThread`, which is not freed before its ThreadEnd event, where the record is given back.
+//!
+//! The one thing of the program that it changes, and changes back before it returns, are the registers that AsyncGetCallTrace
+//! starts from, and the program counter of the thread's last Java frame where the VM has left it out. The thread itself does
+//! not run meanwhile, and the VM walks a thread only at a place where it has filled that in.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+
+use super::records::{Record, Records};
+use super::registers::{Place, Registers};
+use super::ring::{Head, Ring};
+use super::trace::{
+    AsyncGetCallTrace, CallTrace, NOT_WALKABLE_JAVA, NOT_WALKABLE_NOT_JAVA, UNKNOWN_JAVA,
+    UNKNOWN_NOT_JAVA,
+};
+use crate::jvmti::sys;
+
+/// What the handler knows. All of it is set before [`State::ring`].
+pub(super) struct State {
+    /// Null while no samples are taken.
+    pub(super) ring: AtomicPtr<Ring>,
+    /// The threads.
+    pub(super) records: AtomicPtr<Records>,
+    /// The most frames that are asked for.
+    pub(super) depth: AtomicU32,
+    /// An [`AsyncGetCallTrace`].
+    pub(super) get_call_trace: AtomicPtr<c_void>,
+    /// The code cache.
+    pub(super) code_begin: AtomicUsize,
+    pub(super) code_end: AtomicUsize,
+    /// Offsets in a `JavaThread`.
+    pub(super) last_java_sp: AtomicUsize,
+    pub(super) last_java_pc: AtomicUsize,
+    /// How far its JNI environment is from its begin.
+    pub(super) environment: AtomicUsize,
+    /// Intervals that found the ring full.
+    pub(super) lost: AtomicU64,
+    /// Handlers that are running.
+    pub(super) inside: AtomicUsize,
+    /// The handler that was there before, null where there was none, and whether it takes three arguments.
+    pub(super) before: AtomicPtr<c_void>,
+    pub(super) before_takes_info: AtomicU32,
+}
+
+/// What the handler knows.
+pub(super) static STATE: State = State {
+    ring: AtomicPtr::new(ptr::null_mut()),
+    records: AtomicPtr::new(ptr::null_mut()),
+    depth: AtomicU32::new(0),
+    get_call_trace: AtomicPtr::new(ptr::null_mut()),
+    code_begin: AtomicUsize::new(0),
+    code_end: AtomicUsize::new(0),
+    last_java_sp: AtomicUsize::new(0),
+    last_java_pc: AtomicUsize::new(0),
+    environment: AtomicUsize::new(0),
+    lost: AtomicU64::new(0),
+    inside: AtomicUsize::new(0),
+    before: AtomicPtr::new(ptr::null_mut()),
+    before_takes_info: AtomicU32::new(0),
+};
+
+/// The signal's value names a thread's record by its number below this mark, which nobody else's value is likely to have.
+pub(super) const MARK: usize = 0x4850_524f_u32 as usize;
+pub(super) const MARK_SHIFT: u32 = 32;
+
+/// The part of `siginfo_t` that a timer's signal has.
+#[repr(C)]
+struct TimerSignal {
+    number: i32,
+    error: i32,
+    code: i32,
+    padding: i32,
+    timer: i32,
+    overrun: i32,
+    value: usize,
+}
+
+/// How many frames of C are followed from where the VM calls itself to the Java code that called it.
+const NATIVE_FRAMES: usize = 64;
+
+const WORD: usize = size_of::<usize>();
+
+/// The handler.
+///
+/// # Safety
+/// The kernel calls it, with what it passes to handlers.
+#[unsafe(link_section = "hprof_handler")]
+pub(super) unsafe extern "C" fn on_cpu_timer(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: the kernel's arguments; `errno` is there on every thread.
+    unsafe {
+        let errno = libc::__errno_location();
+        let saved = *errno;
+        let timer_signal = info.cast::<TimerSignal>();
+        let value = (*timer_signal).value;
+        if (*timer_signal).code == libc::SI_TIMER && value >> MARK_SHIFT == MARK {
+            STATE.inside.fetch_add(1, Ordering::SeqCst);
+            let overrun = (*timer_signal).overrun;
+            let number = value as u32 as usize;
+            take_sample(number, overrun, context);
+            STATE.inside.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            call_handler_before(signal, info, context);
+        }
+        *errno = saved;
+    }
+}
+
+/// A signal that is not ours.
+///
+/// # Safety
+/// As for the handler.
+#[inline(always)]
+unsafe fn call_handler_before(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    let before = STATE.before.load(Ordering::Acquire);
+    if before.is_null() {
+        return;
+    }
+    // SAFETY: sigaction gave this function as the handler, of the type that its flags say.
+    unsafe {
+        if STATE.before_takes_info.load(Ordering::Relaxed) != 0 {
+            let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
+                std::mem::transmute(before);
+            handler(signal, info, context);
+        } else {
+            let handler: unsafe extern "C" fn(libc::c_int) = std::mem::transmute(before);
+            handler(signal);
+        }
+    }
+}
+
+/// # Safety
+/// As for the handler. `STATE.inside` counts the caller.
+#[inline(always)]
+unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
+    // SAFETY: whoever sets `ring` to null waits for `inside` before it frees the ring; the records are never freed.
+    let (ring, records) = unsafe {
+        (
+            STATE.ring.load(Ordering::SeqCst).as_ref(),
+            STATE.records.load(Ordering::Relaxed).as_ref(),
+        )
+    };
+    let (Some(ring), Some(records)) = (ring, records) else {
+        return;
+    };
+    let Some(record) = records.get(number) else {
+        return;
+    };
+    // SAFETY: gettid takes no arguments.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    // A record may be another thread's by now.
+    if record.tid.load(Ordering::Acquire) as libc::c_long != tid {
+        return;
+    }
+    let weight = (overrun.max(0) as u32).wrapping_add(1);
+    record
+        .charged
+        .fetch_add(u64::from(weight), Ordering::Relaxed);
+    let Some(slot) = ring.claim() else {
+        STATE.lost.fetch_add(u64::from(weight), Ordering::Relaxed);
+        return;
+    };
+    let mut head = Head {
+        thread: record.serial.load(Ordering::Relaxed),
+        virtual_thread: record.virtual_thread.load(Ordering::Relaxed),
+        weight,
+        frames: 0,
+        leaf: 0,
+    };
+    let depth = STATE.depth.load(Ordering::Relaxed);
+    if depth > 0 {
+        // SAFETY: the arguments of the handler, on the thread of the record.
+        unsafe {
+            let walk = Walk {
+                record,
+                depth: depth as sys::jint,
+                trace: CallTrace {
+                    env: ptr::null_mut(),
+                    count: 0,
+                    frames: ring.room(&slot),
+                },
+                context,
+            };
+            (head.frames, head.leaf) = walk.run();
+        }
+    }
+    ring.publish(slot, head);
+}
+
+/// One look at the stack, with what is tried when AsyncGetCallTrace fails.
+struct Walk<'a> {
+    record: &'a Record,
+    depth: sys::jint,
+    trace: CallTrace,
+    context: *mut c_void,
+}
+
+impl Walk<'_> {
+    /// The number of frames or the reason why there are none, and the instruction of a method that is missing on top.
+    ///
+    /// # Safety
+    /// `context` is the handler's, and the current thread the record's.
+    #[inline(always)]
+    unsafe fn run(mut self) -> (i32, usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let address = self.record.java_thread.load(Ordering::Relaxed);
+            let environment = STATE.environment.load(Ordering::Relaxed);
+            self.trace.env = ptr::with_exposed_provenance_mut(address.wrapping_add(environment));
+            let reason = self.ask();
+            match reason {
+                UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => {
+                    (self.begin_at_last_java_frame(address, reason), 0)
+                }
+                UNKNOWN_JAVA | NOT_WALKABLE_JAVA => self.begin_at_caller(reason),
+                count => (count, 0),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn ask(&mut self) -> i32 {
+        // SAFETY: `VmLayout::find` made the pointer from such a function. There is room for `depth` frames.
+        unsafe {
+            let function = STATE.get_call_trace.load(Ordering::Relaxed);
+            let function: AsyncGetCallTrace = std::mem::transmute(function);
+            self.trace.count = 0;
+            compiler_fence(Ordering::SeqCst);
+            function(&mut self.trace, self.depth, self.context);
+        }
+        self.trace.count
+    }
+
+    /// The thread is in the VM, which it entered without saying from which instruction: that stands below the stack pointer
+    /// of its last Java frame, where HotSpot itself looks for it (`JavaFrameAnchor::make_walkable`).
+    ///
+    /// # Safety
+    /// As for `run`; `thread` is the current thread in the VM's memory.
+    #[inline(always)]
+    unsafe fn begin_at_last_java_frame(&mut self, thread: usize, reason: i32) -> i32 {
+        // SAFETY: AsyncGetCallTrace has found the thread alive, so it has these fields; the stack is only read within its
+        // bounds.
+        unsafe {
+            let field = |offset: &AtomicUsize| {
+                let address = thread.wrapping_add(offset.load(Ordering::Relaxed));
+                ptr::with_exposed_provenance_mut::<usize>(address)
+            };
+            let sp = field(&STATE.last_java_sp).read_volatile();
+            let pc = field(&STATE.last_java_pc);
+            if sp == 0 {
+                // It runs no Java.
+                return 0;
+            }
+            if pc.read_volatile() != 0 {
+                return reason;
+            }
+            let below = sp.wrapping_sub(WORD);
+            if !self.is_on_stack(below, below) {
+                return reason;
+            }
+            let caller = word(below);
+            if !is_code(caller) {
+                return reason;
+            }
+            pc.write_volatile(caller);
+            let count = self.ask();
+            pc.write_volatile(0);
+            if count > 0 { count } else { reason }
+        }
+    }
+
+    /// The thread is in compiled code that has not made its frame or has given it up, in a stub of the VM, or in a C function
+    /// that such code called: goes on at the caller.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn begin_at_caller(&mut self, reason: i32) -> (i32, usize) {
+        // SAFETY: the handler's context; the stack is only read within its bounds.
+        unsafe {
+            let registers = Registers::of(self.context);
+            let here = registers.place();
+            let is_in_code = is_code(here.pc);
+            let mut count = reason;
+            if is_in_code {
+                // The frame is not there yet, or no more; then half of it is.
+                count = self.try_at(registers, self.caller_by_link(registers, here), reason);
+                if count <= 0 {
+                    count = self.try_at(registers, self.caller_at(here, here.sp), reason);
+                }
+                if count <= 0 {
+                    count = self.try_at(registers, self.caller_behind_saved_fp(here), reason);
+                }
+            }
+            if count <= 0 {
+                count = self.try_at(registers, self.caller_by_frames(here), reason);
+            }
+            registers.set_place(here);
+            let leaf = if is_in_code { here.pc } else { 0 };
+            (count, if count > 0 { leaf } else { 0 })
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn try_at(&mut self, registers: Registers, place: Option<Place>, reason: i32) -> i32 {
+        let Some(place) = place else {
+            return reason;
+        };
+        registers.set_place(place);
+        // SAFETY: the caller's promise.
+        let count = unsafe { self.ask() };
+        if count > 0 { count } else { reason }
+    }
+
+    /// The return address is in the link register.
+    #[inline(always)]
+    fn caller_by_link(&self, registers: Registers, here: Place) -> Option<Place> {
+        let pc = registers.link();
+        (is_code(pc) && pc != here.pc).then_some(Place { pc, ..here })
+    }
+
+    /// The return address is at `at`.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn caller_at(&self, here: Place, at: usize) -> Option<Place> {
+        if !self.is_on_stack(at, here.sp) {
+            return None;
+        }
+        // SAFETY: it is on the thread's stack.
+        let pc = unsafe { word(at) };
+        let sp = at.wrapping_add(WORD);
+        is_code(pc).then_some(Place { pc, sp, ..here })
+    }
+
+    /// The caller's frame pointer has been saved, nothing more.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn caller_behind_saved_fp(&self, here: Place) -> Option<Place> {
+        // SAFETY: the caller's promise; the second is checked to be on the stack by the first.
+        unsafe {
+            let caller = self.caller_at(here, here.sp.wrapping_add(WORD))?;
+            let fp = word(here.sp);
+            Some(Place { fp, ..caller })
+        }
+    }
+
+    /// Follows frame pointers, which the VM and its stubs keep, to the first code of the code cache.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn caller_by_frames(&self, here: Place) -> Option<Place> {
+        let mut fp = here.fp;
+        let mut lowest = here.sp;
+        let mut frames = 0;
+        while frames < NATIVE_FRAMES {
+            let at = fp.wrapping_add(WORD);
+            if !fp.is_multiple_of(WORD)
+                || !self.is_on_stack(fp, lowest)
+                || !self.is_on_stack(at, lowest)
+            {
+                return None;
+            }
+            // SAFETY: both words are on the thread's stack.
+            let (outer, pc) = unsafe { (word(fp), word(at)) };
+            if is_code(pc) {
+                let sp = at.wrapping_add(WORD);
+                return Some(Place { pc, sp, fp: outer });
+            }
+            lowest = at;
+            fp = outer;
+            frames = frames.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Whether a word lies on the thread's stack, `lowest` or above.
+    #[inline(always)]
+    fn is_on_stack(&self, address: usize, lowest: usize) -> bool {
+        let (begin, end) = (
+            self.record.stack_begin.load(Ordering::Relaxed),
+            self.record.stack_end.load(Ordering::Relaxed),
+        );
+        address.is_multiple_of(WORD)
+            && address >= begin
+            && address >= lowest
+            && address < end.wrapping_sub(WORD)
+    }
+}
+
+/// # Safety
+/// A word of the current thread's stack.
+#[inline(always)]
+unsafe fn word(address: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::with_exposed_provenance::<usize>(address).read_volatile() }
+}
+
+/// Whether it is an address of code that the VM made.
+#[inline(always)]
+fn is_code(address: usize) -> bool {
+    address >= STATE.code_begin.load(Ordering::Relaxed)
+        && address < STATE.code_end.load(Ordering::Relaxed)
+}

@@ -1,0 +1,108 @@
+//! What the handler finds about the thread that it interrupts. Records are used again and never freed: a signal may be on its
+//! way when its timer is deleted.
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::layout::VmThread;
+
+/// So many threads can be sampled at one time. The system gives memory only for those that there are.
+const COUNT: usize = 1 << 16;
+
+/// One thread. All zeros is no thread.
+#[repr(align(64))]
+pub(super) struct Record {
+    /// What the system calls the thread, 0 for a record that is not in use. Set last.
+    pub(super) tid: AtomicI32,
+    /// The serial number.
+    pub(super) serial: AtomicU32,
+    /// That of the virtual thread which it carries, 0 for none.
+    pub(super) virtual_thread: AtomicU32,
+    /// The thread in the VM's memory.
+    pub(super) java_thread: AtomicUsize,
+    /// Its stack.
+    pub(super) stack_begin: AtomicUsize,
+    pub(super) stack_end: AtomicUsize,
+    /// Intervals that its timer has told of.
+    pub(super) charged: AtomicU64,
+}
+
+/// All records.
+pub(super) struct Records {
+    records: Box<[Record]>,
+    free: Mutex<Free>,
+}
+
+#[derive(Default)]
+struct Free {
+    given_back: Vec<u32>,
+    never_used: u32,
+}
+
+impl Records {
+    /// The records of this process.
+    pub(super) fn shared() -> &'static Self {
+        static RECORDS: OnceLock<Records> = OnceLock::new();
+        RECORDS.get_or_init(|| Self {
+            records: zeroed(),
+            free: Mutex::default(),
+        })
+    }
+
+    /// The record of a number; `None` for a number that is none. For the handler.
+    #[inline(always)]
+    pub(super) fn get(&self, number: usize) -> Option<&Record> {
+        if number >= self.records.len() {
+            return None;
+        }
+        // SAFETY: the number is below the length. A check that panics has no place in the handler.
+        Some(unsafe { &*self.records.as_ptr().add(number) })
+    }
+
+    /// A record for a thread; `None` where there are too many.
+    pub(super) fn take(&self, serial: u32, thread: VmThread) -> Option<u32> {
+        let number = {
+            let mut free = self.free.lock();
+            match free.given_back.pop() {
+                Some(number) => number,
+                None if (free.never_used as usize) < COUNT => {
+                    free.never_used += 1;
+                    free.never_used - 1
+                }
+                None => return None,
+            }
+        };
+        let record = self.get(number as usize)?;
+        record.serial.store(serial, Ordering::Relaxed);
+        record.virtual_thread.store(0, Ordering::Relaxed);
+        record.java_thread.store(thread.address, Ordering::Relaxed);
+        record.stack_begin.store(thread.stack.0, Ordering::Relaxed);
+        record.stack_end.store(thread.stack.1, Ordering::Relaxed);
+        record.charged.store(0, Ordering::Relaxed);
+        record.tid.store(thread.tid, Ordering::Release);
+        Some(number)
+    }
+
+    /// The thread is not sampled any more.
+    pub(super) fn give_back(&self, number: u32) {
+        if let Some(record) = self.get(number as usize) {
+            record.tid.store(0, Ordering::Release);
+            self.free.lock().given_back.push(number);
+        }
+    }
+}
+
+fn zeroed() -> Box<[Record]> {
+    let layout = Layout::array::<Record>(COUNT).expect("a few megabytes");
+    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout.
+    unsafe {
+        let records = alloc_zeroed(layout);
+        if records.is_null() {
+            handle_alloc_error(layout);
+        }
+        Box::from_raw(std::ptr::slice_from_raw_parts_mut(records.cast(), COUNT))
+    }
+}

@@ -1,0 +1,270 @@
+//! Where the handler puts samples, and an agent thread takes them from: a queue of fixed size for many writers and one
+//! reader, by the sequence numbers of Dmitry Vyukov's bounded queue. A writer never waits; a full queue refuses.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::trace::CallFrame;
+use crate::jvmti::env::Frame;
+
+/// What a slot holds beside the frames.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    /// The serial number of the thread.
+    pub(super) thread: u32,
+    /// That of the virtual thread it ran, 0 where there was none or nobody wanted to know.
+    pub(super) virtual_thread: u32,
+    /// How many intervals of CPU time the sample stands for.
+    pub(super) weight: u32,
+    /// How many frames there are, or AsyncGetCallTrace's reason why there are none.
+    pub(super) frames: i32,
+    /// The instruction of a method that the frames lack because they begin at its caller, 0 where they lack none.
+    pub(super) leaf: usize,
+}
+
+/// A sample as the reader gets it.
+pub(super) struct Sample<'a> {
+    pub(super) head: Head,
+    pub(super) frames: &'a [CallFrame],
+}
+
+/// A slot may be written at position p when its sequence is p, and read when it is p + 1.
+struct Slot {
+    sequence: AtomicUsize,
+    head: UnsafeCell<Head>,
+}
+
+/// The queue.
+pub(super) struct Ring {
+    slots: Box<[Slot]>,
+    /// So many frames for each slot. The system gives the memory when it is first written to, so deep slots cost only what is
+    /// used of them.
+    frames: *mut CallFrame,
+    depth: usize,
+    next_write: AtomicUsize,
+    next_read: AtomicUsize,
+}
+
+// SAFETY: a slot belongs to the writer that claimed it until it is published, and then to the one reader until it is
+// released; `sequence` hands it over.
+unsafe impl Sync for Ring {}
+// SAFETY: as above; the memory is the ring's own.
+unsafe impl Send for Ring {}
+
+/// A slot that its writer fills in.
+pub(super) struct Claimed {
+    position: usize,
+}
+
+impl Ring {
+    /// A queue of `slots` samples, a power of two, each with room for `depth` frames, at least one.
+    pub(super) fn new(slots: usize, depth: usize) -> Self {
+        debug_assert!(slots.is_power_of_two() && depth > 0);
+        let layout = frames_layout(slots, depth);
+        // SAFETY: the layout has a size: there is a slot and a frame.
+        let frames = unsafe { alloc_zeroed(layout) };
+        if frames.is_null() {
+            handle_alloc_error(layout);
+        }
+        let slot = |position| Slot {
+            sequence: AtomicUsize::new(position),
+            head: UnsafeCell::default(),
+        };
+        Self {
+            slots: (0..slots).map(slot).collect(),
+            frames: frames.cast(),
+            depth,
+            next_write: AtomicUsize::new(0),
+            next_read: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many frames fit.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    #[inline(always)]
+    fn index(&self, position: usize) -> usize {
+        position & (self.slots.len() - 1)
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: usize) -> &Slot {
+        // SAFETY: `index` is below the length. A check would have a panic, which the handler must not refer to.
+        unsafe { &*self.slots.as_ptr().add(self.index(position)) }
+    }
+
+    #[inline(always)]
+    fn frames_of(&self, position: usize) -> *mut CallFrame {
+        // SAFETY: there are `depth` frames for each slot.
+        unsafe { self.frames.add(self.index(position) * self.depth) }
+    }
+
+    /// A slot for the caller alone; `None` where all are taken. For the handler.
+    #[inline(always)]
+    pub(super) fn claim(&self) -> Option<Claimed> {
+        let mut position = self.next_write.load(Ordering::Relaxed);
+        loop {
+            let sequence = self.slot(position).sequence.load(Ordering::Acquire);
+            let ahead = sequence.wrapping_sub(position) as isize;
+            if ahead < 0 {
+                return None;
+            }
+            if ahead > 0 {
+                position = self.next_write.load(Ordering::Relaxed);
+                continue;
+            }
+            let next = position.wrapping_add(1);
+            match self.next_write.compare_exchange_weak(
+                position,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Claimed { position }),
+                Err(now) => position = now,
+            }
+        }
+    }
+
+    /// Where the frames of a claimed slot go, [`Ring::depth`] at the most. For the handler.
+    #[inline(always)]
+    pub(super) fn room(&self, claimed: &Claimed) -> *mut CallFrame {
+        self.frames_of(claimed.position)
+    }
+
+    /// Hands a slot over to the reader. For the handler.
+    #[inline(always)]
+    pub(super) fn publish(&self, claimed: Claimed, head: Head) {
+        let slot = self.slot(claimed.position);
+        // SAFETY: the slot is the writer's until the next line.
+        unsafe { *slot.head.get() = head };
+        slot.sequence
+            .store(claimed.position.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Takes out what is there, oldest first, up to a slot that is still being written.
+    ///
+    /// # Safety
+    /// No other call may be running: there is one reader.
+    pub(super) unsafe fn read(&self, mut each: impl FnMut(Sample<'_>)) {
+        loop {
+            let position = self.next_read.load(Ordering::Relaxed);
+            let slot = self.slot(position);
+            if slot.sequence.load(Ordering::Acquire) != position.wrapping_add(1) {
+                return;
+            }
+            // SAFETY: the slot was published, and is the one reader's until it is released below.
+            let sample = unsafe {
+                let head = *slot.head.get();
+                let count = usize::try_from(head.frames).unwrap_or(0).min(self.depth);
+                Sample {
+                    head,
+                    frames: std::slice::from_raw_parts(self.frames_of(position), count),
+                }
+            };
+            each(sample);
+            self.next_read
+                .store(position.wrapping_add(1), Ordering::Relaxed);
+            slot.sequence
+                .store(position.wrapping_add(self.slots.len()), Ordering::Release);
+        }
+    }
+}
+
+impl Sample<'_> {
+    /// The frames as JVMTI has them.
+    pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = Frame> {
+        self.frames.iter().map(|frame| frame.jvmti())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated it by this layout.
+        unsafe {
+            dealloc(
+                self.frames.cast(),
+                frames_layout(self.slots.len(), self.depth),
+            );
+        }
+    }
+}
+
+fn frames_layout(slots: usize, depth: usize) -> Layout {
+    Layout::array::<CallFrame>(slots * depth)
+        .expect("slots and depth are bounded by a few thousand")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::thread;
+
+    use super::*;
+
+    fn head(thread: u32) -> Head {
+        Head {
+            thread,
+            ..Head::default()
+        }
+    }
+
+    fn read(ring: &Ring) -> Vec<u32> {
+        let mut threads = Vec::new();
+        // SAFETY: the test reads on one thread.
+        unsafe { ring.read(|sample| threads.push(sample.head.thread)) };
+        threads
+    }
+
+    #[test]
+    fn samples_come_out_in_order_and_a_full_ring_refuses() {
+        let ring = Ring::new(4, 1);
+        for round in 0..3 {
+            for sample in 0..4 {
+                let claimed = ring.claim().expect("room");
+                ring.publish(claimed, head(round * 4 + sample));
+            }
+            assert!(ring.claim().is_none(), "full");
+            assert_eq!(read(&ring), (round * 4..round * 4 + 4).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_being_written_keeps_those_behind_it() {
+        let ring = Ring::new(4, 1);
+        let first = ring.claim().expect("room");
+        let second = ring.claim().expect("room");
+        ring.publish(second, head(2));
+        assert_eq!(read(&ring), []);
+        ring.publish(first, head(1));
+        assert_eq!(read(&ring), [1, 2]);
+    }
+
+    #[test]
+    fn writers_and_the_reader_lose_nothing_but_what_was_refused() {
+        let ring = Ring::new(64, 1);
+        let refused = AtomicU64::new(0);
+        let mut sum = 0;
+        thread::scope(|scope| {
+            let write = || {
+                for _ in 0..50_000 {
+                    match ring.claim() {
+                        Some(claimed) => ring.publish(claimed, head(1)),
+                        None => {
+                            refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            };
+            let writers = [scope.spawn(write), scope.spawn(write), scope.spawn(write)];
+            while !writers.iter().all(|writer| writer.is_finished()) {
+                sum += read(&ring).len() as u64;
+            }
+        });
+        sum += read(&ring).len() as u64;
+        assert_eq!(sum + refused.load(Ordering::Relaxed), 150_000);
+    }
+}

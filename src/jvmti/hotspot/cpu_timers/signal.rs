@@ -1,0 +1,62 @@
+//! The disposition of the signal, and what the program had done with it.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::handler::{STATE, on_cpu_timer};
+use super::timer::SIGNAL;
+
+/// Whether the handler has been installed once. It stays: a timer's signal that comes late would end the process where no
+/// handler waits for it.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Makes ours the handler; the one before is called with whatever is not a timer of ours. `false` where the program has put
+/// its own in our place since: it may call ours in turn, so ours cannot go before it again.
+pub(super) fn install() -> bool {
+    if is_ours() {
+        return true;
+    }
+    if INSTALLED.load(Ordering::Relaxed) {
+        return false;
+    }
+    let Some(before) = current() else {
+        return false;
+    };
+    let handler = match before.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => std::ptr::null_mut(),
+        handler => std::ptr::with_exposed_provenance_mut::<c_void>(handler),
+    };
+    let takes_info = before.sa_flags & libc::SA_SIGINFO != 0;
+    STATE
+        .before_takes_info
+        .store(takes_info.into(), Ordering::Relaxed);
+    STATE.before.store(handler, Ordering::Release);
+    let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
+        on_cpu_timer;
+    // SAFETY: the structure may be all zeros before it is filled in, and is read during the call only; the handler keeps to
+    // what handlers may do and lives as long as the library, which the VM never unloads.
+    let status = unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        action.sa_mask = before.sa_mask;
+        libc::sigaction(SIGNAL, &action, std::ptr::null_mut())
+    };
+    INSTALLED.store(status == 0, Ordering::Relaxed);
+    status == 0
+}
+
+/// Whether nobody has put another handler in our place.
+pub(super) fn is_ours() -> bool {
+    let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
+        on_cpu_timer;
+    current().is_some_and(|action| action.sa_sigaction == handler as usize)
+}
+
+fn current() -> Option<libc::sigaction> {
+    // SAFETY: the structure may be all zeros, and is where the answer goes.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        (libc::sigaction(SIGNAL, std::ptr::null(), &mut action) == 0).then_some(action)
+    }
+}

@@ -1,0 +1,110 @@
+//! Timers on the CPU clock of one thread (POSIX timers, as Linux has them). The system's calls are made without the C library,
+//! whose older versions have these functions in a library of their own.
+
+use std::io;
+use std::time::Duration;
+
+use super::handler::{MARK, MARK_SHIFT};
+use crate::jvmti::clock::ThreadCpuClock;
+
+/// The signal: nobody but old programs with `setitimer(ITIMER_VIRTUAL)` uses it. SIGPROF is that of JFR from JDK 25 on.
+pub(super) const SIGNAL: libc::c_int = libc::SIGVTALRM;
+
+/// A timer that sends [`SIGNAL`] to its thread; deleted on drop.
+pub(super) struct Timer(libc::c_int);
+
+impl Timer {
+    /// A timer of the thread that does not run yet; its signals name `record`.
+    pub(super) fn new(tid: libc::pid_t, record: u32) -> io::Result<Self> {
+        // SAFETY: an event may be all zeros before it is filled in; both are read and written during the call only.
+        unsafe {
+            let mut event = std::mem::zeroed::<libc::sigevent>();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = SIGNAL;
+            event.sigev_notify_thread_id = tid;
+            event.sigev_value.sival_ptr =
+                std::ptr::without_provenance_mut(MARK << MARK_SHIFT | record as usize);
+            let mut timer = 0;
+            let clock = ThreadCpuClock::of_thread(tid).number();
+            checked(libc::syscall(
+                libc::SYS_timer_create,
+                clock,
+                &raw mut event,
+                &raw mut timer,
+            ))?;
+            Ok(Self(timer))
+        }
+    }
+
+    /// Goes off when the thread has used `first` more, and whenever it has used `interval` more; `None` stops it.
+    pub(super) fn set(&self, first: Duration, interval: Option<Duration>) -> io::Result<()> {
+        let zero = Duration::ZERO;
+        // A time of zero would stop it.
+        let first = interval.map_or(zero, |_| first.max(Duration::from_nanos(1)));
+        let times = libc::itimerspec {
+            it_interval: timespec(interval.unwrap_or(zero)),
+            it_value: timespec(first),
+        };
+        let no_old_times = std::ptr::null_mut::<libc::itimerspec>();
+        // SAFETY: the times are read during the call only.
+        checked(unsafe {
+            libc::syscall(
+                libc::SYS_timer_settime,
+                self.0,
+                0,
+                &raw const times,
+                no_old_times,
+            )
+        })
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is this value's alone.
+        unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
+    }
+}
+
+/// Whether the system gives the current thread such a timer.
+pub(super) fn probe() -> io::Result<()> {
+    // SAFETY: gettid takes no arguments.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
+    let timer = Timer::new(tid, u32::MAX)?;
+    timer.set(Duration::from_secs(3600), Some(Duration::from_secs(3600)))
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+fn checked(status: libc::c_long) -> io::Result<()> {
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_has_timers_on_the_clocks_of_threads() {
+        probe().expect("a timer");
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_has_no_timer() {
+        // Linux numbers threads below this.
+        const NO_THREAD: libc::pid_t = 1 << 22;
+        let error = Timer::new(NO_THREAD, 0).map(drop);
+        assert_eq!(
+            error.expect_err("no such thread").raw_os_error(),
+            Some(libc::EINVAL)
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! The types and answers of HotSpot's AsyncGetCallTrace, which no header of the JDK has.
+
+use crate::jvmti::env::{Frame, Method};
+use crate::jvmti::sys;
+
+/// `ASGCT_CallFrame`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct CallFrame {
+    /// The bytecode index, negative in a native method.
+    location: sys::jint,
+    method: sys::jmethodID,
+}
+
+/// `ASGCT_CallTrace`.
+#[repr(C)]
+pub(super) struct CallTrace {
+    /// The current thread's environment.
+    pub(super) env: *mut sys::JNIEnv,
+    /// How many frames there are, or why there are none.
+    pub(super) count: sys::jint,
+    /// Where they go.
+    pub(super) frames: *mut CallFrame,
+}
+
+/// The function.
+pub(super) type AsyncGetCallTrace =
+    unsafe extern "C" fn(*mut CallTrace, sys::jint, *mut std::ffi::c_void);
+
+/// The thread is in the VM or in native code, and its last Java frame was not found (`ticks_unknown_not_Java`).
+pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
+/// As above; there is one, and it cannot be walked from (`ticks_not_walkable_not_Java`).
+pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
+/// The thread is in Java, and the frame it is in was not found (`ticks_unknown_Java`).
+pub(super) const UNKNOWN_JAVA: i32 = -5;
+/// As above; it cannot be walked from (`ticks_not_walkable_Java`).
+pub(super) const NOT_WALKABLE_JAVA: i32 = -6;
+
+impl CallFrame {
+    pub(super) fn jvmti(self) -> Frame {
+        Frame {
+            method: Method::from_raw(self.method),
+            location: i64::from(self.location.max(-1)),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What one thread of the system remembers of the frames it has walked over.
+
+use super::code_heap::CodeBlob;
+use super::compiled::{CodePlace, PlaceKind};
+
+/// Places at first and at the most, 32 bytes each.
+const FIRST: usize = 64;
+const MOST: usize = 4_096;
+
+/// Return addresses in compiled code, and methods that the interpreter runs.
+#[derive(Default)]
+pub struct WalkCache {
+    places: Slots<CodePlace>,
+    /// `Method*` to `jmethodID`.
+    methods: Slots<usize>,
+}
+
+/// A table in which every key has one slot; the one that came last has it.
+struct Slots<T> {
+    slots: Vec<(usize, T)>,
+    /// How often a key has taken the slot of another since the table grew.
+    displaced: usize,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            displaced: 0,
+        }
+    }
+}
+
+impl WalkCache {
+    #[inline]
+    pub(super) fn place(&self, pc: usize) -> Option<CodePlace> {
+        self.places.get(pc)
+    }
+
+    pub(super) fn set_place(&mut self, pc: usize, place: CodePlace) {
+        self.places.set(pc, place);
+    }
+
+    #[inline]
+    pub(super) fn method(&self, method: usize) -> Option<usize> {
+        self.methods.get(method)
+    }
+
+    pub(super) fn set_method(&mut self, method: usize, id: usize) {
+        self.methods.set(method, id);
+    }
+}
+
+impl<T: Copy + Empty> Slots<T> {
+    #[inline]
+    fn get(&self, key: usize) -> Option<T> {
+        let (slot_key, value) = self.slots.get(self.slot(key))?;
+        (*slot_key == key).then_some(*value)
+    }
+
+    fn set(&mut self, key: usize, value: T) {
+        if self.slots.is_empty() {
+            self.slots.resize(FIRST, (0, T::EMPTY));
+        }
+        let slot = self.slot(key);
+        let before = std::mem::replace(&mut self.slots[slot], (key, value));
+        if before.0 == 0 || before.0 == key {
+            return;
+        }
+        self.displaced += 1;
+        if self.displaced > self.slots.len() && self.slots.len() < MOST {
+            self.grow();
+        }
+    }
+
+    fn grow(&mut self) {
+        let more = vec![(0, T::EMPTY); self.slots.len() * 4];
+        self.displaced = 0;
+        for (key, value) in std::mem::replace(&mut self.slots, more) {
+            if key != 0 {
+                let slot = self.slot(key);
+                self.slots[slot] = (key, value);
+            }
+        }
+    }
+
+    /// Addresses are multiples of something, so their low bits alone would leave most slots empty.
+    #[inline]
+    fn slot(&self, key: usize) -> usize {
+        let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize);
+        (spread >> 40) & self.slots.len().wrapping_sub(1)
+    }
+}
+
+/// What stands in a slot that no key has, whose key is 0.
+trait Empty {
+    const EMPTY: Self;
+}
+
+impl Empty for usize {
+    const EMPTY: Self = 0;
+}
+
+impl Empty for CodePlace {
+    const EMPTY: Self = Self {
+        blob: CodeBlob(0),
+        identity: 0,
+        frame_words: 0,
+        frames: 0,
+        kind: PlaceKind::Stub,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_forgets_grows() {
+        let mut slots = Slots::<usize>::default();
+        assert_eq!(slots.get(16), None);
+        for round in 0..20 {
+            for key in (1..=1_000).map(|key| key * 16) {
+                slots.set(key, key + round);
+            }
+        }
+        assert_eq!(slots.slots.len(), MOST);
+        let known = (1..=1_000).filter(|key| slots.get(key * 16) == Some(key * 16 + 19));
+        assert!(known.count() > 800);
+        for key in 1..1_000_000 {
+            slots.set(key, key);
+        }
+        assert_eq!(slots.slots.len(), MOST);
+        assert_eq!(slots.get(999_999), Some(999_999));
+    }
+}

@@ -1,0 +1,114 @@
+//! The VM's code heaps, and which piece of code an address belongs to.
+
+use super::super::vm_structs::VmStructs;
+use super::memory::read;
+
+/// More code heaps than any VM has: the tables were misread.
+const MOST_HEAPS: usize = 8;
+/// What stands in a segment map where no code is.
+const UNUSED: u8 = 0xff;
+/// How much of a block can be read for sure: more than the head of the largest kind of code, whatever kind the block holds.
+pub(super) const READABLE: usize = 512;
+
+/// All code heaps. They are made when the VM starts and stay where they are.
+pub(super) struct CodeHeaps {
+    heaps: Vec<CodeHeap>,
+    /// The size of `HeapBlock`, the head of a block, and where in it is said whether it is in use.
+    head: usize,
+    is_used: usize,
+}
+
+/// One code heap: blocks of segments, each with a byte in the segment map.
+struct CodeHeap {
+    low: usize,
+    /// Where the VM keeps the end of what can be read. It only grows.
+    high: usize,
+    segment_map: usize,
+    log2_segment: u32,
+}
+
+/// The head of a piece of code (`CodeBlob`) that is in use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct CodeBlob(pub(super) usize);
+
+impl CodeHeaps {
+    pub(super) fn find(structs: VmStructs) -> Option<Self> {
+        let offset = |type_name, name| structs.offset(type_name, name);
+        let list = structs.field(c"CodeCache", c"_heaps")?.not_null()?.addr();
+        let length = offset(c"GrowableArrayBase", c"_len")
+            .or_else(|| offset(c"GenericGrowableArray", c"_len"))?;
+        let elements = offset(c"GrowableArray<int>", c"_data")?;
+        let memory = offset(c"CodeHeap", c"_memory")?;
+        let map = offset(c"CodeHeap", c"_segmap")?;
+        let low = offset(c"VirtualSpace", c"_low")?;
+        let high = offset(c"VirtualSpace", c"_high")?;
+        let log2_segment = offset(c"CodeHeap", c"_log2_segment_size")?;
+        // SAFETY: the tables say that these fields are there, and of these types. The list is made before any code is, and does
+        // not change.
+        let heaps: Vec<CodeHeap> = unsafe {
+            let list: usize = read(list);
+            if list == 0 {
+                return None;
+            }
+            let count = usize::try_from(read::<i32>(list + length)).ok()?;
+            if count > MOST_HEAPS {
+                return None;
+            }
+            let elements: usize = read(list + elements);
+            let heap_at = |index| {
+                let heap: usize = read(elements + index * size_of::<usize>());
+                CodeHeap {
+                    low: read(heap + memory + low),
+                    high: heap + memory + high,
+                    segment_map: read(heap + map + low),
+                    log2_segment: read::<i32>(heap + log2_segment) as u32,
+                }
+            };
+            (0..count).map(heap_at).collect()
+        };
+        let is_sound = |heap: &CodeHeap| (4..16).contains(&heap.log2_segment);
+        (!heaps.is_empty() && heaps.iter().all(is_sound)).then_some(Self {
+            heaps,
+            head: structs.size_of(c"HeapBlock")?,
+            is_used: offset(c"HeapBlock", c"_header")? + offset(c"HeapBlock::Header", c"_used")?,
+        })
+    }
+
+    /// The code that holds an address.
+    #[inline]
+    pub(super) fn blob(&self, pc: usize) -> Option<CodeBlob> {
+        let block = self.heaps.iter().find_map(|heap| heap.block(pc))?;
+        // SAFETY: a block begins with its head.
+        let is_used = unsafe { read::<u8>(block + self.is_used) } != 0;
+        is_used.then_some(CodeBlob(block + self.head))
+    }
+}
+
+impl CodeHeap {
+    /// The block that an address is in, as HotSpot itself finds it, also without a lock (`CodeHeap::find_block_for`): each byte of the
+    /// segment map says how many segments before it, at least, the block has begun.
+    ///
+    /// Everything from `low` to `*high` can be read, and so can the segment map for it: the VM makes both larger before it says
+    /// so, and never smaller.
+    #[inline]
+    fn block(&self, pc: usize) -> Option<usize> {
+        // SAFETY: the field of a code heap, which is never freed.
+        let high: usize = unsafe { read(self.high) };
+        if pc < self.low || pc >= high {
+            return None;
+        }
+        let mut segment = (pc - self.low) >> self.log2_segment;
+        loop {
+            // SAFETY: the segment is below `high`, so it has a byte in the map.
+            let back = unsafe { read::<u8>(self.segment_map + segment) };
+            match back {
+                0 => {
+                    let block = self.low + (segment << self.log2_segment);
+                    return (block + READABLE <= high).then_some(block);
+                }
+                UNUSED => return None,
+                back => segment = segment.checked_sub(usize::from(back))?,
+            }
+        }
+    }
+}

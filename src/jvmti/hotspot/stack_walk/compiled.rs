@@ -1,0 +1,267 @@
+//! Compiled code: how large its frames are, and how many methods are inlined where.
+
+use std::cmp::Ordering;
+use std::ffi::{CStr, c_char};
+use std::ptr;
+
+use super::code_heap::CodeBlob;
+use super::layout::{DebugInfoLayout, Layout, NmethodLayout};
+use super::memory::read;
+
+/// Methods that were inlined into each other are at most so many; HotSpot's own limit is far below.
+const MOST_INLINED: u16 = 1_000;
+
+/// What is known of a return address within code that is not the interpreter's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct CodePlace {
+    /// The code.
+    pub(super) blob: CodeBlob,
+    /// What tells the code from other code that stood at the same place before.
+    pub(super) identity: u32,
+    /// How large its frame is, in words.
+    pub(super) frame_words: u32,
+    /// How many methods the frame stands for.
+    pub(super) frames: u16,
+    pub(super) kind: PlaceKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaceKind {
+    /// In compiled methods, or in the code around a native one.
+    Compiled,
+    /// In a stub that calls the VM, of no method.
+    Stub,
+    /// Where a virtual thread's stack ends.
+    ContinuationEntry,
+}
+
+/// Code that is not of one of these kinds, and keeps no frame of a known size, cannot be walked over.
+const UNWALKABLE: [&CStr; 3] = [c"DeoptimizationBlob", c"UncommonTrapBlob", c"ExceptionBlob"];
+
+impl Layout {
+    /// Looks at a return address; `None` where its frame is not one that can be walked over.
+    ///
+    /// # Safety
+    /// The blob is in use and holds `pc`, which is a return address of a frame of the current thread: that frame keeps
+    /// the VM from freeing the blob.
+    pub(super) unsafe fn place(
+        &self,
+        blob: CodeBlob,
+        pc: usize,
+        continuation_entry: Option<usize>,
+    ) -> Option<CodePlace> {
+        // SAFETY: every blob has these fields; its name lives as long as it does.
+        let (frame_words, name) = unsafe {
+            let name: usize = read(blob.0 + self.blob.name);
+            let frame_words: i32 = read(blob.0 + self.blob.frame_size);
+            if name == 0 || frame_words < 2 {
+                return None;
+            }
+            let name = CStr::from_ptr(ptr::with_exposed_provenance::<c_char>(name));
+            (frame_words as u32, name)
+        };
+        // SAFETY: the caller's promise; only an nmethod has these names.
+        let (kind, frames) = unsafe {
+            if name == c"nmethod" {
+                (
+                    PlaceKind::Compiled,
+                    self.nmethod.frames_at(blob, pc, continuation_entry)?,
+                )
+            } else if name == c"native nmethod" {
+                (PlaceKind::Compiled, 1)
+            } else if UNWALKABLE.contains(&name) {
+                return None;
+            } else {
+                (PlaceKind::Stub, 0)
+            }
+        };
+        let is_entry = kind == PlaceKind::Compiled
+            // SAFETY: as above.
+            && continuation_entry == Some(unsafe { read(blob.0 + self.nmethod.method) });
+        let kind = if is_entry {
+            PlaceKind::ContinuationEntry
+        } else {
+            kind
+        };
+        Some(CodePlace {
+            blob,
+            // SAFETY: as above, and as is said at `identity`.
+            identity: unsafe { self.identity(blob, kind) },
+            frame_words,
+            frames,
+            kind,
+        })
+    }
+
+    /// What tells code from what stands at its place at other times: the number of its compilation, which the VM gives out once. Stubs that
+    /// call the VM have none, but few are ever freed: their name must be the same one.
+    ///
+    /// # Safety
+    /// The blob was found by `CodeHeaps::blob`: so much of it can be read as the head of a compiled method needs, also where it
+    /// is of another kind than was thought.
+    #[inline]
+    pub(super) unsafe fn identity(&self, blob: CodeBlob, kind: PlaceKind) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match kind {
+                PlaceKind::Stub => read::<usize>(blob.0 + self.blob.name) as u32,
+                _ => read(blob.0 + self.nmethod.compile_id),
+            }
+        }
+    }
+}
+
+/// The debug information of one compiled method.
+struct DebugInfo {
+    code_begin: usize,
+    pcs_begin: usize,
+    pcs_end: usize,
+    data_begin: usize,
+    data_end: usize,
+}
+
+impl NmethodLayout {
+    /// How many methods stand at a return address, inlined into each other; `None` where the VM has not said anything of it, or means
+    /// to throw the frame away.
+    ///
+    /// # Safety
+    /// The blob is an nmethod that is not freed meanwhile.
+    unsafe fn frames_at(
+        &self,
+        blob: CodeBlob,
+        pc: usize,
+        continuation_entry: Option<usize>,
+    ) -> Option<u16> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if continuation_entry == Some(read(blob.0 + self.method)) {
+                return Some(0);
+            }
+            let info = self.debug_info(blob, pc)?;
+            let scope = self.scope_of(&info, pc)?;
+            self.count_scopes(&info, scope)
+        }
+    }
+
+    /// # Safety
+    /// As for `frames_at`.
+    unsafe fn debug_info(&self, blob: CodeBlob, pc: usize) -> Option<DebugInfo> {
+        let head = blob.0;
+        // SAFETY: the caller's promise; the tables say that the fields are there.
+        unsafe {
+            let number = |offset: usize| usize::try_from(read::<i32>(head + offset)).ok();
+            match self.debug_info {
+                DebugInfoLayout::Behind {
+                    code_begin,
+                    deopt_handlers,
+                    scopes_pcs_offset,
+                    dependencies_offset,
+                    scopes_data_begin,
+                } => {
+                    if deopt_handlers
+                        .iter()
+                        .any(|&handler| read::<usize>(head + handler) == pc)
+                    {
+                        return None;
+                    }
+                    let pcs_begin = head + number(scopes_pcs_offset)?;
+                    Some(DebugInfo {
+                        code_begin: read(head + code_begin),
+                        pcs_begin,
+                        pcs_end: head + number(dependencies_offset)?,
+                        data_begin: read(head + scopes_data_begin),
+                        data_end: pcs_begin,
+                    })
+                }
+                DebugInfoLayout::Apart {
+                    code_offset,
+                    deopt_handler_offsets,
+                    immutable_data,
+                    immutable_data_size,
+                    scopes_pcs_offset,
+                    scopes_data_offset,
+                } => {
+                    let is_handler =
+                        |&offset: &usize| number(offset).map(|at| head + at) == Some(pc);
+                    if deopt_handler_offsets.iter().any(is_handler) {
+                        return None;
+                    }
+                    let data: usize = read(head + immutable_data);
+                    let data_begin = data + number(scopes_data_offset)?;
+                    Some(DebugInfo {
+                        code_begin: head + number(code_offset)?,
+                        pcs_begin: data + number(scopes_pcs_offset)?,
+                        pcs_end: data_begin,
+                        data_begin,
+                        data_end: data + number(immutable_data_size)?,
+                    })
+                }
+            }
+        }
+    }
+
+    /// Where the scope of exactly this return address stands in the data: the `PcDesc`s are in the order of their offsets.
+    ///
+    /// # Safety
+    /// The information is that of an nmethod that is not freed meanwhile.
+    unsafe fn scope_of(&self, info: &DebugInfo, pc: usize) -> Option<usize> {
+        let wanted = i32::try_from(pc.checked_sub(info.code_begin)?).ok()?;
+        let size = self.pc_desc_size;
+        let (mut low, mut high) = (0, info.pcs_end.checked_sub(info.pcs_begin)? / size);
+        while low < high {
+            let middle = (low + high) / 2;
+            let desc = info.pcs_begin + middle * size;
+            // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope stands.
+            match unsafe { read::<i32>(desc) }.cmp(&wanted) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                // SAFETY: as above.
+                Ordering::Equal => return usize::try_from(unsafe { read::<i32>(desc + 4) }).ok(),
+            }
+        }
+        None
+    }
+
+    /// A scope begins with the place of the one it is inlined into, 0 for none.
+    ///
+    /// # Safety
+    /// As for `scope_of`.
+    unsafe fn count_scopes(&self, info: &DebugInfo, mut scope: usize) -> Option<u16> {
+        for count in 1..MOST_INLINED {
+            // 0 is the scope of code without debug information.
+            if scope == 0 {
+                return None;
+            }
+            // SAFETY: the caller's promise.
+            let outer = unsafe { self.unsigned5(info, scope) }? as usize;
+            if outer == 0 {
+                return Some(count);
+            }
+            scope = outer;
+        }
+        None
+    }
+
+    /// A number of one to five bytes in HotSpot's UNSIGNED5, the lowest first: a byte of 192 or more is followed by another, which
+    /// counts 64 times as much.
+    ///
+    /// # Safety
+    /// As for `scope_of`.
+    unsafe fn unsigned5(&self, info: &DebugInfo, offset: usize) -> Option<u32> {
+        let mut sum = 0_u32;
+        for index in 0..5 {
+            let address = info.data_begin + offset + index;
+            if address >= info.data_end {
+                return None;
+            }
+            // SAFETY: a byte of the data.
+            let byte = u32::from(unsafe { read::<u8>(address) });
+            let digit = byte.checked_sub(self.excluded_bytes)?;
+            sum = sum.wrapping_add(digit << (6 * index));
+            if byte < 192 || index == 4 {
+                return Some(sum);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,164 @@
+//! Where the VM keeps what a walk over a stack needs, as its own tables say. What they do not say is that of the versions
+//! which are known.
+
+use std::ffi::CStr;
+
+use super::super::vm_structs::VmStructs;
+
+/// The size of a word on a stack.
+pub(super) const WORD: usize = size_of::<usize>();
+
+/// Offsets of fields, in bytes.
+pub(super) struct Layout {
+    pub(super) thread: ThreadLayout,
+    pub(super) anchor: AnchorLayout,
+    pub(super) frame: FrameLayout,
+    pub(super) blob: BlobLayout,
+    pub(super) nmethod: NmethodLayout,
+}
+
+/// `JavaThread`.
+pub(super) struct ThreadLayout {
+    pub(super) size: usize,
+    pub(super) stack_base: usize,
+    pub(super) stack_size: usize,
+    pub(super) anchor: usize,
+}
+
+/// `JavaFrameAnchor`, and where a `JavaCallWrapper` keeps the one of the frames below.
+pub(super) struct AnchorLayout {
+    pub(super) sp: usize,
+    pub(super) pc: usize,
+    pub(super) fp: usize,
+    pub(super) in_call_wrapper: usize,
+}
+
+/// Offsets from the frame pointer: of an interpreted frame, and of the one by which the VM enters Java.
+pub(super) struct FrameLayout {
+    pub(super) sender_sp: isize,
+    pub(super) method: isize,
+    pub(super) bcp: isize,
+    pub(super) call_wrapper: isize,
+}
+
+/// `CodeBlob`.
+pub(super) struct BlobLayout {
+    pub(super) name: usize,
+    pub(super) frame_size: usize,
+}
+
+/// `nmethod`.
+pub(super) struct NmethodLayout {
+    pub(super) method: usize,
+    pub(super) compile_id: usize,
+    pub(super) pc_desc_size: usize,
+    pub(super) debug_info: DebugInfoLayout,
+    /// The byte that UNSIGNED5 leaves out: 1 since JDK 20, before that none.
+    pub(super) excluded_bytes: u32,
+}
+
+/// Where an `nmethod` has its debug information.
+pub(super) enum DebugInfoLayout {
+    /// In the code heap, behind the code.
+    Behind {
+        code_begin: usize,
+        deopt_handlers: [usize; 2],
+        scopes_pcs_offset: usize,
+        /// What stands behind the `PcDesc`s.
+        dependencies_offset: usize,
+        scopes_data_begin: usize,
+    },
+    /// In memory of its own; JDK 24 on.
+    Apart {
+        code_offset: usize,
+        deopt_handler_offsets: [usize; 2],
+        immutable_data: usize,
+        immutable_data_size: usize,
+        scopes_pcs_offset: usize,
+        scopes_data_offset: usize,
+    },
+}
+
+impl Layout {
+    /// `None` where the VM does not say, or is of a version that nobody has tried.
+    pub(super) fn find(structs: VmStructs, version: u32) -> Option<Self> {
+        let offset = |type_name, name| structs.offset(type_name, name);
+        let words = |name: &CStr| Some(structs.constant(name)? * WORD as isize);
+        // `interpreter_frame_last_sp_offset`; behind it come the method, its mirror, the method data, the cache, the locals and the
+        // bytecode pointer, on both architectures and all versions.
+        let last_sp = words(c"frame::interpreter_frame_last_sp_offset")?;
+        if !matches!(version, 11 | 17 | 21 | 25) {
+            return None;
+        }
+        Some(Self {
+            thread: ThreadLayout {
+                size: structs.size_of(c"JavaThread")?,
+                stack_base: offset(c"JavaThread", c"_stack_base")?,
+                stack_size: offset(c"JavaThread", c"_stack_size")?,
+                anchor: offset(c"JavaThread", c"_anchor")?,
+            },
+            anchor: AnchorLayout {
+                sp: offset(c"JavaFrameAnchor", c"_last_Java_sp")?,
+                pc: offset(c"JavaFrameAnchor", c"_last_Java_pc")?,
+                fp: offset(c"JavaFrameAnchor", c"_last_Java_fp")?,
+                in_call_wrapper: offset(c"JavaCallWrapper", c"_anchor")?,
+            },
+            frame: FrameLayout {
+                sender_sp: words(c"frame::interpreter_frame_sender_sp_offset")?,
+                method: last_sp - WORD as isize,
+                bcp: last_sp - 6 * WORD as isize,
+                call_wrapper: words(c"frame::entry_frame_call_wrapper_offset")?,
+            },
+            blob: BlobLayout {
+                name: offset(c"CodeBlob", c"_name")?,
+                frame_size: offset(c"CodeBlob", c"_frame_size")?,
+            },
+            nmethod: NmethodLayout::find(structs, version)?,
+        })
+    }
+}
+
+impl NmethodLayout {
+    fn find(structs: VmStructs, version: u32) -> Option<Self> {
+        let method = structs.offset(c"CompiledMethod", c"_method");
+        Some(Self {
+            method: method.or_else(|| structs.offset(c"nmethod", c"_method"))?,
+            compile_id: structs.offset(c"nmethod", c"_compile_id")?,
+            pc_desc_size: structs.size_of(c"PcDesc")?,
+            debug_info: DebugInfoLayout::find(structs)?,
+            excluded_bytes: u32::from(version >= 20),
+        })
+    }
+}
+
+impl DebugInfoLayout {
+    fn find(structs: VmStructs) -> Option<Self> {
+        let nmethod = |name| structs.offset(c"nmethod", name);
+        let compiled = |name| structs.offset(c"CompiledMethod", name);
+        let blob = |name| structs.offset(c"CodeBlob", name);
+        let scopes_pcs_offset = nmethod(c"_scopes_pcs_offset")?;
+        let Some(immutable_data) = nmethod(c"_immutable_data") else {
+            return Some(Self::Behind {
+                code_begin: blob(c"_code_begin")?,
+                deopt_handlers: [
+                    compiled(c"_deopt_handler_begin")?,
+                    compiled(c"_deopt_mh_handler_begin")?,
+                ],
+                scopes_pcs_offset,
+                dependencies_offset: nmethod(c"_dependencies_offset")?,
+                scopes_data_begin: compiled(c"_scopes_data_begin")?,
+            });
+        };
+        Some(Self::Apart {
+            code_offset: blob(c"_code_offset")?,
+            deopt_handler_offsets: [
+                nmethod(c"_deopt_handler_offset")?,
+                nmethod(c"_deopt_mh_handler_offset")?,
+            ],
+            immutable_data,
+            immutable_data_size: nmethod(c"_immutable_data_size")?,
+            scopes_pcs_offset,
+            scopes_data_offset: nmethod(c"_scopes_data_offset")?,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! The packages of Python, Debian and Red Hat, installed where nothing else is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::{assert_exact, has, package, run};
+use crate::harness::Jvm;
+
+on_every_jvm!(the_wheel_profiles_from_a_fresh_environment);
+
+fn the_wheel_profiles_from_a_fresh_environment(jvm: &Jvm) {
+    let Some(wheel) = package("hprof_agent-", "manylinux2014_x86_64.whl") else {
+        return;
+    };
+    let folder = TempDir::new().expect("a folder");
+    let environment = folder.path().join("venv");
+    run(Command::new("python3")
+        .args(["-m", "venv"])
+        .arg(&environment));
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        "--no-index",
+    ]);
+    run(pip.arg(wheel));
+    let hprof = environment.join("bin/hprof");
+    let library = run(Command::new(&hprof).arg("agent-path"));
+    assert_eq!(Path::new(&library), environment.join("lib/libhprof.so"));
+    assert_exact(jvm, folder.path(), &format!("-agentpath:{library}"));
+    let top = run(Command::new(&hprof)
+        .arg("top")
+        .arg(folder.path().join("alloc.txt")));
+    assert!(top.contains("Alloc.dropObjects"), "{top}");
+}
+
+on_every_jvm!(the_debian_package_profiles_from_a_root_of_its_own);
+
+fn the_debian_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
+    let Some(package) = package("hprof_", "_amd64.deb") else {
+        return;
+    };
+    if !has("dpkg") {
+        return;
+    }
+    let root = TempDir::new().expect("a root");
+    let database = root.path().join("var/lib/dpkg");
+    for folder in ["info", "updates"] {
+        fs::create_dir_all(database.join(folder)).expect("a folder");
+    }
+    fs::write(database.join("status"), "").expect("a file");
+    let mut dpkg = Command::new("dpkg");
+    // No libc6 is in that root: the program that runs brings the machine's.
+    dpkg.args([
+        "--force-depends",
+        "--force-not-root",
+        "--force-script-chrootless",
+        "--log=/dev/null",
+    ]);
+    run(dpkg
+        .arg(format!("--root={}", root.path().display()))
+        .arg("-i")
+        .arg(package));
+    assert_installed(jvm, root);
+}
+
+on_every_jvm!(the_red_hat_package_profiles_from_a_root_of_its_own);
+
+fn the_red_hat_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
+    let Some(package) = package("hprof-", ".x86_64.rpm") else {
+        return;
+    };
+    if !has("rpm") {
+        return;
+    }
+    let root = TempDir::new().expect("a root");
+    let mut rpm = Command::new("rpm");
+    rpm.arg("--root").arg(root.path()).args(["--nodeps", "-i"]);
+    run(rpm.arg(package));
+    assert_installed(jvm, root);
+}
+
+fn assert_installed(jvm: &Jvm, root: TempDir) {
+    let installed = |path: &str| -> PathBuf { root.path().join(path) };
+    let library = run(Command::new(installed("usr/bin/hprof")).arg("agent-path"));
+    assert_eq!(Path::new(&library), installed("usr/lib/libhprof.so"));
+    for file in [
+        "share/man/man1/hprof.1.gz",
+        "share/doc/hprof/THIRD-PARTY.txt",
+    ] {
+        assert!(installed("usr").join(file).is_file(), "{file}");
+    }
+    assert_exact(jvm, root.path(), &format!("-agentpath:{library}"));
+}

@@ -1,0 +1,129 @@
+//! The JMH profiler of the jar: objects an operation are those that the benchmark's source makes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::{package, run};
+use crate::harness::{Jvm, javac, skip};
+
+/// JMH's jars, and the jar under test; says so where they are missing.
+fn class_path() -> Option<String> {
+    let jar = package("hprof-", ".jar")?;
+    let Some(jmh) = std::env::var_os("HPROF_JMH").map(PathBuf::from) else {
+        skip("tests of the JMH profiler: $HPROF_JMH, the folder with JMH's jars, is not set");
+        return None;
+    };
+    let jars = fs::read_dir(jmh).expect("JMH's jars");
+    let jars = jars.map(|entry| entry.expect("a jar").path()).chain([jar]);
+    let jars: Vec<_> = jars.map(|jar| jar.display().to_string()).collect();
+    Some(jars.join(":"))
+}
+
+/// The scores of a benchmark by name: behind a colon, those of the profiler.
+struct Scores(String);
+
+impl Scores {
+    fn of(jvm: &Jvm, class_path: &str, folder: &Path, options: &str, arguments: &[&str]) -> Self {
+        let results = folder.join("results.csv");
+        let mut java = Command::new(jvm.home.join("bin/java"));
+        java.current_dir(folder).args([
+            "-Djmh.ignoreLock=true",
+            "-cp",
+            class_path,
+            "org.openjdk.jmh.Main",
+        ]);
+        // Its own lock would keep the tests of other JVMs out; nothing is timed here.
+        java.arg("-prof")
+            .arg(format!("io.hprof.jmh.HprofProfiler:dir=profiles;{options}"));
+        java.args(["-rf", "csv", "-rff"])
+            .arg(&results)
+            .args(arguments);
+        run(&mut java);
+        Self(fs::read_to_string(results).expect("results"))
+    }
+
+    /// "Benchmark","Mode",Threads,Samples,Score,...
+    fn get(&self, name: &str) -> f64 {
+        let end = format!(":{name}\"");
+        let mut rows = self
+            .0
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let row = rows.find(|row| row[0].ends_with(&end));
+        row.and_then(|row| row[4].parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {}", self.0))
+    }
+}
+
+fn assert_allocates_as_its_source_says(jvm: &Jvm, options: &str) {
+    let Some(jars) = class_path() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm/packages/Allocating.java");
+    let mut compile = Command::new(javac());
+    compile.args([
+        "-processor",
+        "org.openjdk.jmh.generators.BenchmarkProcessor",
+        "--release",
+        "11",
+    ]);
+    run(compile
+        .args(["-cp", &jars, "-d"])
+        .arg(folder.path())
+        .arg(source));
+    let class_path = format!("{}:{jars}", folder.path().display());
+    let scores = Scores::of(jvm, &class_path, folder.path(), options, &["Allocating"]);
+    let at = |class: &str, line: u32| {
+        scores.get(&format!(
+            "hprof.objects @ {class} org.example.Allocating.make(Allocating.java:{line})"
+        ))
+    };
+    assert_eq!(scores.get("hprof.objects"), 4.0, "{}", scores.0);
+    assert_eq!(
+        scores.get("hprof.bytes"),
+        3.0 * 24.0 + 1000.0,
+        "{}",
+        scores.0
+    );
+    let node = "org.example.Allocating$Node";
+    assert_eq!(
+        (at(node, 38), at(node, 40), at("byte[]", 41)),
+        (2.0, 1.0, 1.0)
+    );
+    let graph = "profiles/org.example.Allocating.make-avgt/fork-1.svg";
+    assert!(folder.path().join(graph).is_file());
+}
+
+on_every_jvm!(objects_an_operation_are_those_of_the_source);
+
+fn objects_an_operation_are_those_of_the_source(jvm: &Jvm) {
+    assert_allocates_as_its_source_says(jvm, "heap=sites");
+}
+
+on_every_jvm!(objects_of_a_whole_fork_are_those_of_the_source);
+
+fn objects_of_a_whole_fork_are_those_of_the_source(jvm: &Jvm) {
+    assert_allocates_as_its_source_says(jvm, "heap=sites;mode=external");
+}
+
+on_every_jvm!(jmhs_own_sample_boxes_what_the_cache_has_not);
+
+/// `JMHSample_35_Profilers.Maps` looks the numbers from 1 to 255 up; those above 127 have to be boxed. The compiler that
+/// takes no object apart is the judge.
+fn jmhs_own_sample_boxes_what_the_cache_has_not(jvm: &Jvm) {
+    let Some(jars) = class_path() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let arguments = [
+        ["JMHSample_35_Profilers.Maps.test", "-p", "type=hashmap"].as_slice(),
+        &[
+            "-f", "1", "-wi", "1", "-i", "1", "-w", "100ms", "-r", "100ms",
+        ],
+        &["-jvmArgsAppend", "-XX:TieredStopAtLevel=1"],
+    ]
+    .concat();
+    let scores = Scores::of(jvm, &jars, folder.path(), "heap=sites", &arguments);
+    assert_eq!(scores.get("hprof.objects"), 128.0, "{}", scores.0);
+    assert_eq!(scores.get("hprof.bytes"), 128.0 * 16.0, "{}", scores.0);
+}

@@ -1,0 +1,113 @@
+//! Stacks that the agent walks over itself are those that the VM gives.
+//!
+//! The programs of `java-tests/stacks` make objects under every kind of frame; with `stacks=verify` the agent compares each
+//! stack that it knows again with the VM's answer and tells what it found.
+
+use std::collections::BTreeMap;
+
+use crate::harness::{Finished, Jvm, Program};
+use crate::profile::Profile;
+
+/// How long a program makes objects, in milliseconds: a short form of `scripts/stress --stacks`.
+const LIFE: &str = "1500";
+
+/// What the agent tells at the end: stacks that were known again, and of them the ones that were checked and differed.
+struct Told {
+    known: u64,
+    checked: u64,
+    differed: u64,
+}
+
+fn told(run: &Finished) -> Option<Told> {
+    let line = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("hprof: stacks: "))?;
+    let number = |what: &str| {
+        let before = line.split(what).next()?;
+        before.split_whitespace().next_back()?.parse().ok()
+    };
+    Some(Told {
+        known: number(" known again")?,
+        checked: number(" checked")?,
+        differed: number(" differed")?,
+    })
+}
+
+fn assert_all_agree(jvm: &Jvm, vm_options: &[&str], program: &str, arguments: &[&str]) {
+    let options = "heap=sites,stacks=verify,file=x.txt";
+    let mut run = Program::java(jvm, options, vm_options).program("stacks", program);
+    for argument in arguments {
+        run = run.arg(argument);
+    }
+    let run = run.run_well();
+    let Some(told) = told(&run) else {
+        panic!("{vm_options:?}: no stack was walked over: {}", run.stderr);
+    };
+    assert_eq!(told.differed, 0, "{vm_options:?}: {}", run.stderr);
+    assert_eq!(told.checked, told.known, "{vm_options:?}");
+    assert!(told.known > 5_000, "{vm_options:?}: {}", run.stderr);
+}
+
+/// How the VM makes code.
+const WAYS: [&[&str]; 5] = [
+    &[],
+    &["-Xint"],
+    &["-XX:TieredStopAtLevel=1"],
+    &["-XX:-Inline"],
+    &["-XX:ReservedCodeCacheSize=5m"],
+];
+
+on_every_jvm!(stacks_walked_over_are_those_of_the_vm);
+
+fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
+    for way in WAYS {
+        assert_all_agree(jvm, way, "Stacks", &[LIFE, "2"]);
+    }
+}
+
+on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm from 21);
+
+fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
+    for way in [&[][..], &["-Xint"]] {
+        assert_all_agree(jvm, way, "StacksVirtual21", &[LIFE]);
+    }
+}
+
+/// What was made by methods of the program, by class and trace.
+fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
+    let rows = profile.sites[0].rows.iter().filter_map(|row| {
+        let frames = &profile.traces[&row.trace].frames;
+        let is_own = frames.first()?.starts_with("Alloc.");
+        is_own.then(|| {
+            // A lambda's class has a number in its name.
+            let is_named = |frame: &&String| !frame.contains("$$Lambda");
+            let frames = frames.iter().filter(is_named).cloned().collect();
+            let key = (row.class.clone(), frames);
+            (key, (row.allocated, row.live))
+        })
+    });
+    rows.collect()
+}
+
+on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites);
+
+/// The sites of a program that makes the same objects each time, whatever takes the stacks.
+fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
+    let sites = |stacks: &str| {
+        let options = format!("heap=sites,cutoff=0,depth=8,verbose=y,stacks={stacks},file=x.txt");
+        let run = Program::java(jvm, &options, &[]).program("sites", "Alloc");
+        let run = run.run_well();
+        (own_sites(&Profile::parse(&run.read("x.txt"))), run)
+    };
+    let (walked, run) = sites("auto");
+    assert!(
+        told(&run).is_some_and(|told| told.known > 0),
+        "{}",
+        run.stderr
+    );
+    let (asked, run) = sites("jvmti");
+    assert!(told(&run).is_none(), "{}", run.stderr);
+    assert!(walked.len() > 5, "{walked:?}");
+    assert_eq!(walked, asked);
+}
