@@ -61,9 +61,12 @@ public class Steady {
     }
 
     static Short last;
+    /** Alive to the end. */
+    static Loop one, two;
 
     public static void main(String[] args) throws Exception {
-        Loop one = new Loop("one"), two = new Loop("two");
+        one = new Loop("one");
+        two = new Loop("two");
         one.start();
         two.start();
         Path end = Path.of("stop");

@@ -1,12 +1,13 @@
 //! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
 //!
 //! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in;
-//! `values` reads times and sizes; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
+//! `values` reads times and sizes; `help` is the usage text; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
 //! runs.
 
 mod address;
 mod command;
 mod file_name;
+mod help;
 mod settings;
 mod table;
 mod values;
@@ -16,7 +17,7 @@ use std::time::Duration;
 pub use address::Address;
 pub use command::{Command, Verb, command, none};
 pub use file_name::{Surroundings, with_number};
-pub use table::help;
+pub use help::help;
 
 /// `depth=`: CONTROL SETTINGS has 16 bits for it.
 pub type Depth = u16;

@@ -1,23 +1,20 @@
 //! The options as data: one row each gives the parser, the error message, the default and the line of the help.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::values::{ROTATE, TIME, bytes, patterns, rotate, switch, time};
-use super::{
-    Address, Clock, Cpu, Dumper, Format, Heap, OptionError, SampleEngine, Sort, StackSource,
-};
+use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
 /// One option.
 pub(super) struct Row {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The values as the help shows them.
-    values: &'static str,
+    pub(super) values: &'static str,
     /// The values as an error message explains them, where `values` is a placeholder.
     allowed: Option<&'static str>,
-    default: &'static str,
-    description: &'static str,
+    pub(super) default: &'static str,
+    pub(super) description: &'static str,
     setter: Setter,
 }
 
@@ -37,7 +34,7 @@ enum Refusal {
     Twice,
 }
 
-const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     Row {
         name: "heap",
         values: "dump|sites|all",
@@ -179,12 +176,7 @@ const ROWS: &[Row] = &[
         default: "auto",
         description: "how CPU samples are taken",
         setter: Setter::Value(|settings, value| {
-            settings.options.engine = match value {
-                "auto" => SampleEngine::Auto,
-                "async" => SampleEngine::Async,
-                "jvmti" => SampleEngine::Jvmti,
-                _ => return Err(Refusal::NotAllowed),
-            };
+            settings.options.engine = sample_engine(value).ok_or(Refusal::NotAllowed)?;
             Ok(())
         }),
     },
@@ -504,50 +496,4 @@ impl Row {
             },
         })
     }
-}
-
-/// The usage text.
-pub fn help() -> String {
-    let mut help = String::from(
-        "\
-HPROF: where a Java program makes its objects and spends its CPU time
-
-usage: java -agentpath:/path/to/libhprof.so=<option>=<value>,... Main
-       java -agentpath:/path/to/libhprof.so=help
-
-Option                Description                               Default
---------------------- ----------------------------------------- ----------------
-",
-    );
-    for row in ROWS.iter().filter(|row| !row.description.is_empty()) {
-        let option = format!("{}={}", row.name, row.values);
-        // Writing to a String cannot fail.
-        let _ = writeln!(help, "{option:<21} {:<41} {}", row.description, row.default);
-    }
-    help.push_str(
-        "
-In file=, %p stands for the process id, %t for the time of the start, %h for
-the host, %{NAME} for an environment variable. Options in the environment
-variable _JAVA_HPROF_OPTIONS come after those of the command line.
-
-A dump while the program runs: 'hprof dump <pid>', after which counting goes
-on, or SIGQUIT, after which CPU samples, times and contention start anew.
-
-Example: every object that is alive, for MAT or VisualVM
-  java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
-Example: what is alive, and where it was made, 8 frames a trace
-  java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
-Example: 20 ms of CPU time a sample, 8 frames a trace, as text
-  java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
-Example: every call of the methods of two packages, counted and timed
-  java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
-Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
-  java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
-Example: a file for every ten minutes, the last day of them
-  java -agentpath:/path/to/libhprof.so=cpu=samples,rotate=10m,keep=144 Main
-Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
-  java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
-",
-    );
-    help
 }

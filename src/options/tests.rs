@@ -369,3 +369,23 @@ fn help_lists_every_option_with_its_default() {
     }
     assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
 }
+
+#[test]
+fn periods_have_a_length_and_an_end() {
+    let options = options("rotate=10m,keep=7,timeout=2h");
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    assert_eq!(options.rotate, Some(Rotate::Every(minutes(10))));
+    assert_eq!(options.keep, Some(7));
+    assert_eq!(options.timeout, Some(minutes(120)));
+    assert_eq!(error("keep=7"), "option keep=7: needs rotate=");
+    for (option, allowed) in [
+        (
+            "rotate=10",
+            "a time like 500ms, 30s, 10m or 2h, or a size like 512kb, 64mb or 2gb",
+        ),
+        ("keep=0", "a whole number of files from 1 to 1000000"),
+        ("timeout=5mb", "a time like 500ms, 30s, 10m or 2h"),
+    ] {
+        assert_eq!(error(option), format!("option {option}: must be {allowed}"));
+    }
+}

@@ -154,6 +154,13 @@ impl Profile {
                     .collect();
                 let sites = Sites::parse(rest, &rows, std::mem::take(&mut notes));
                 for row in &sites.rows {
+                    // In a later period, what lives may have been allocated before.
+                    let is_possible =
+                        row.live <= row.allocated && row.live_bytes <= row.allocated_bytes;
+                    assert!(
+                        is_possible || profile.head.contains_key("Goes on"),
+                        "{row:?}"
+                    );
                     assert!(
                         profile.traces.contains_key(&row.trace),
                         "TRACE {} stands before the row that names it",

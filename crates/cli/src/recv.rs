@@ -2,6 +2,9 @@
 
 mod callers;
 mod command;
+mod events;
+mod many;
+mod names;
 mod watch;
 
 use std::ffi::OsString;
@@ -18,6 +21,8 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 use callers::Arrival;
+use many::{Limits, Wanted};
+use names::Pattern;
 use watch::Watch;
 
 /// How often the progress is shown.
@@ -27,15 +32,21 @@ const PIECE: usize = 64 * 1024;
 /// What a shell says of a program that was interrupted before it had anything to do.
 const INTERRUPTED: i32 = 130;
 
-/// Receive the profile of one agent (net=HOST:PORT), and send it commands
+/// Receive the profiles of agents (net=HOST:PORT), and send them commands
 ///
-/// Waits for an agent, writes what it sends to a file, and ends when the agent
-/// does. Who connects and sends something else, or nothing, is no agent. The file appears under its name when it is finished, for its owner's
-/// eyes alone; a profile that was cut off is kept too, and exit status 1 says so.
-/// Ctrl-C finishes the file; the program that is profiled goes on without it.
+/// With -o, waits for an agent, writes what it sends to a file, and ends when the
+/// agent does. Who connects and sends something else, or nothing, is no agent. The
+/// file appears under its name when it is finished, for its owner's eyes alone; a
+/// profile that was cut off is kept too, and exit status 1 says so. Ctrl-C
+/// finishes the file; the program that is profiled goes on without it.
+///
+/// With --dir, any number of agents at once, one file each, until Ctrl-C or
+/// SIGTERM. A file has `.part` behind its name until it is finished, and can be
+/// read meanwhile. Each event is a line of JSON on the standard output.
 ///
 /// Commands for the agent come from the standard input, one a line, and from
-/// --send, as soon as an agent has begun to send its profile:
+/// --send, as soon as an agent has begun to send its profile. With --dir they go to
+/// all agents, or behind `@N` to the one that has this number in the events:
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, after_help = command::NAMES)]
 pub struct Arguments {
@@ -49,29 +60,113 @@ pub struct Arguments {
     listen: SocketAddr,
 
     /// The file to write
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        conflicts_with = "dir",
+        required_unless_present = "dir"
+    )]
+    output: Option<PathBuf>,
+
+    /// The folder for the files of many agents
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+
+    /// What the files in it are called: {peer}, {host}, {port}, {time} and {number} are filled in
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        default_value = "{peer}-{time}.hprof",
+        requires = "dir",
+        conflicts_with = "output"
+    )]
+    name: Pattern,
+
+    /// So many agents at a time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000,
+        requires = "dir",
+        conflicts_with = "output"
+    )]
+    max_agents: usize,
+
+    /// So many bytes of each agent, which is disconnected then; k, m or g may stand behind the number
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "dir", conflicts_with = "output")]
+    max_bytes: Option<u64>,
+
+    /// So many bytes of all agents together
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "dir", conflicts_with = "output")]
+    max_all_bytes: Option<u64>,
 
     /// Send this command; may be given several times
     #[arg(short, long, value_name = "COMMAND", value_parser = command::parse)]
     send: Vec<Command>,
 
     /// Show the progress on stderr even where that is no terminal
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dir")]
     progress: bool,
+}
+
+/// `64m` as 67108864.
+fn bytes(text: &str) -> Result<u64, String> {
+    let factors = [('k', 1 << 10), ('m', 1 << 20), ('g', 1 << 30)];
+    let lower = text.to_ascii_lowercase();
+    let unit = factors.iter().find(|(unit, _)| lower.ends_with(*unit));
+    let (digits, factor) = match unit {
+        Some(&(unit, factor)) => (lower.trim_end_matches(unit), factor),
+        None => (lower.as_str(), 1_u64),
+    };
+    let bytes = digits.parse::<u64>().ok();
+    let bytes = bytes.and_then(|bytes| bytes.checked_mul(factor));
+    bytes
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "must be a number above 0, k, m or g may stand behind it".to_owned())
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match (&arguments.dir, &arguments.output) {
+        (Some(folder), _) => receive_many(arguments, folder),
+        (None, Some(output)) => receive_one(arguments, output),
+        // clap asks for one of the two.
+        (None, None) => Ok(()),
+    }
+}
+
+fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
+    let about = |error| Failure::about(folder, error);
+    if !std::fs::metadata(folder).map_err(about)?.is_dir() {
+        return Err(Failure::about(folder, "is no folder"));
+    }
+    let failure = |error| Failure::Message(format!("{}: {error}", arguments.listen));
+    let listener = TcpListener::bind(arguments.listen).map_err(failure)?;
+    let wanted = Wanted {
+        folder: folder.to_owned(),
+        pattern: arguments.name.clone(),
+        limits: Limits {
+            agents: arguments.max_agents,
+            bytes: arguments.max_bytes,
+            all_bytes: arguments.max_all_bytes,
+        },
+        commands: arguments.send.clone(),
+    };
+    many::collect(&listener, wanted)
+}
+
+fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     // A place that cannot be written is found before anybody waits, and nothing is left there if nobody comes.
-    drop(create(&arguments.output)?);
+    drop(create(output)?);
     let agent = Arc::new(Agent::default());
     stop_on_interrupt(agent.clone())?;
     let Arrival { stream, beginning } = wait(arguments.listen)?;
     agent.connect(stream);
     Reception {
         agent,
-        file: create(&arguments.output)?,
+        file: create(output)?,
+        output: output.to_owned(),
         watch: Watch::default(),
         progress: Progress::new(arguments.progress),
     }
@@ -169,6 +264,8 @@ impl Agent {
 struct Reception {
     agent: Arc<Agent>,
     file: NamedTempFile,
+    /// The name that it gets.
+    output: PathBuf,
     watch: Watch,
     progress: Progress,
 }
@@ -179,18 +276,19 @@ impl Reception {
         self.progress.end();
         let torn = self.watch.is_torn();
         let amount = self.watch.amount();
-        let kept = self.file.persist(&arguments.output);
-        kept.map_err(|error| Failure::about(&arguments.output, error.error))?;
+        let output = &self.output;
+        let kept = self.file.persist(output);
+        kept.map_err(|error| Failure::about(output, error.error))?;
         let was_interrupted = self.agent.interrupted.load(Ordering::SeqCst);
         match received {
             Err(failure) => Err(failure),
             Ok(()) if torn && !was_interrupted => Err(Failure::about(
-                &arguments.output,
+                output,
                 format_args!("the profile was cut off; what came is kept: {amount}"),
             )),
             Ok(()) => {
                 let end = if torn { ", the last one cut off" } else { "" };
-                say(&format!("{}: {amount}{end}", arguments.output.display()));
+                say(&format!("{}: {amount}{end}", output.display()));
                 Ok(())
             }
         }
@@ -198,7 +296,8 @@ impl Reception {
 
     /// Reads until the agent ends, or the connection.
     fn receive(&mut self, arguments: &Arguments, beginning: &[u8]) -> Result<(), Failure> {
-        let failure = |error| Failure::about(&arguments.output, error);
+        let output = self.output.clone();
+        let failure = |error| Failure::about(&output, error);
         self.take(beginning).map_err(failure)?;
         self.start_sending(arguments);
         let mut piece = vec![0; PIECE];

@@ -40,18 +40,18 @@ fn is_filler(class: &str) -> bool {
 }
 
 impl TrackerState {
-    /// What the heap holds beyond what is tracked.
+    /// What the heap holds beyond what is tracked. The program may go on meanwhile: what is made between two looks must not
+    /// be taken for what was there before, so the larger of what is tracked before and after counts.
     pub(super) fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
-        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
-        for (key, site) in self.sites.iter() {
-            let live = site.live();
-            let tracked = tracked.entry(key.class).or_default();
-            tracked.instances += live.instances;
-            tracked.bytes += live.bytes;
-        }
+        let mut tracked = self.tracked();
         let classes = self.env.loaded_classes(jni)?;
         let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
         let counts = self.env.class_histogram(&objects)?;
+        for (class, after) in self.tracked() {
+            let before = tracked.entry(class).or_default();
+            before.instances = before.instances.max(after.instances);
+            before.bytes = before.bytes.max(after.bytes);
+        }
         let mut unseen = Vec::new();
         for (&class, count) in objects
             .iter()
@@ -72,6 +72,16 @@ impl TrackerState {
             }
         }
         Ok(unseen)
+    }
+
+    /// What is tracked and not known to be dead, by class.
+    fn tracked(&self) -> HashMap<ClassId, Amount, FixedState> {
+        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        for (key, site) in self.sites.iter() {
+            let sum = tracked.entry(key.class).or_default();
+            *sum = *sum + site.live();
+        }
+        tracked
     }
 }
 

@@ -74,7 +74,8 @@ impl Sums {
                 let items = count(profile, sites, "Steady$Item", "Steady$Loop.make");
                 sums.items += items.allocated;
                 sums.kept = items.live;
-                sums.short += count(profile, sites, "Steady$Short", "").allocated;
+                sums.short +=
+                    count(profile, sites, "Steady$Short", "Steady.lambda$main$0").allocated;
             }
             for times in &profile.times {
                 let rows = times.rows.iter();
@@ -110,11 +111,12 @@ fn two_hundred_periods_add_up_to_the_whole(jvm: &Jvm) {
     assert_eq!(Sums::of(&profiles), Sums::told_by(&run), "{}", jvm.feature);
     for (name, profile) in files.iter().zip(&profiles) {
         assert_eq!((profile.sites.len(), profile.times.len()), (1, 1), "{name}");
-        for thread in ["main", "one", "two"] {
-            // Each file names the threads that are alive. The very first may be over before they start.
-            let found = profile.threads.iter().any(|other| other.name == thread);
-            assert!(found || name == "x.txt", "{name} has no {thread}");
-        }
+    }
+    for thread in ["main", "one", "two"] {
+        let names = |profile: &&Profile| profile.threads.iter().any(|other| other.name == thread);
+        // Each file names the threads that are alive; those before the first and after the last have none of them.
+        let found = profiles.iter().filter(names).count();
+        assert!(found > 150, "{}: {found} files have {thread}", jvm.feature);
     }
 }
 

@@ -25,16 +25,20 @@ pub struct Arrival {
 }
 
 /// One who has not said enough.
-struct Caller {
-    stream: TcpStream,
-    address: SocketAddr,
-    said: Vec<u8>,
+pub struct Caller {
+    pub stream: TcpStream,
+    pub address: SocketAddr,
+    pub said: Vec<u8>,
 }
 
+/// What one is by what it has said.
 #[derive(Debug, PartialEq)]
-enum Verdict {
+pub enum Verdict {
+    /// It begins as a profile does.
     Agent,
+    /// It does not.
     Stranger,
+    /// It may, yet.
     Open,
 }
 
@@ -79,7 +83,7 @@ fn wait_for_any(listener: &TcpListener, callers: &[Caller]) -> io::Result<()> {
 }
 
 /// The next one, if one has come and is still there.
-fn accept(listener: &TcpListener) -> io::Result<Option<Caller>> {
+pub fn accept(listener: &TcpListener) -> io::Result<Option<Caller>> {
     let (stream, address) = match listener.accept() {
         Ok(accepted) => accepted,
         Err(error) => {
@@ -99,7 +103,8 @@ fn accept(listener: &TcpListener) -> io::Result<Option<Caller>> {
     }))
 }
 
-fn listen(caller: &mut Caller) -> Verdict {
+/// Hears what a caller says.
+pub fn listen(caller: &mut Caller) -> Verdict {
     let mut piece = [0; LONGEST];
     match caller.stream.read(&mut piece) {
         Ok(count @ 1..) => {

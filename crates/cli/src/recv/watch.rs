@@ -74,18 +74,34 @@ impl Watch {
         }
     }
 
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Records so far, of a binary profile.
+    pub fn records(&self) -> Option<u64> {
+        match self.content() {
+            Content::Binary(binary) => Some(binary.records),
+            Content::Version | Content::Text { .. } => None,
+        }
+    }
+
     /// What there is so far: `7 records, 4711 bytes`; a text has lines.
     pub fn amount(&self) -> String {
         let bytes = self.bytes;
-        let content = match &self.format {
-            Format::Plain(content) => content,
-            Format::Compressed(decoder) => decoder.get_ref(),
-            Format::Unknown | Format::Broken => &Content::Version,
-        };
-        match content {
+        match self.content() {
             Content::Version => format!("{bytes} bytes"),
             Content::Binary(binary) => format!("{} records, {bytes} bytes", binary.records),
             Content::Text { lines, .. } => format!("{lines} lines, {bytes} bytes"),
+        }
+    }
+
+    fn content(&self) -> &Content {
+        match &self.format {
+            Format::Plain(content) => content,
+            Format::Compressed(decoder) => decoder.get_ref(),
+            Format::Unknown | Format::Broken => &Content::Version,
         }
     }
 

@@ -1,0 +1,489 @@
+//! A collector for any number of agents: a file for each in one folder.
+//!
+//! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
+//! agent waits in memory up to a bound, and events go out on a thread of their own.
+
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use hprof_format::Command;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use super::callers::{self, Caller, Verdict};
+use super::command;
+use super::events::{Event, Events, Reason, Refusal};
+use super::names::{Known, PartFile, Pattern};
+use super::watch::Watch;
+use crate::failure::Failure;
+
+/// Bytes that an agent may send in a turn, and as many compressed ones as become no more than some megabytes.
+const TURN: usize = 64 * 1024;
+const COMPRESSED_TURN: usize = 16 * 1024;
+/// Bytes of commands that wait for an agent; more are not sent.
+const WAITING: usize = 64 * 1024;
+/// How long somebody may take to say what he is.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long after an error nobody is let in: there may be no more descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Agents at a time.
+    pub agents: usize,
+    /// Bytes of each.
+    pub bytes: Option<u64>,
+    /// Bytes of all of them, as long as the collector runs.
+    pub all_bytes: Option<u64>,
+}
+
+/// What is wanted.
+pub struct Wanted {
+    /// Where the files go.
+    pub folder: PathBuf,
+    /// What they are called.
+    pub pattern: Pattern,
+    /// What is allowed.
+    pub limits: Limits,
+    /// What each agent is told when it begins.
+    pub commands: Vec<Command>,
+}
+
+/// An agent that sends its profile.
+struct Agent {
+    number: u64,
+    peer: SocketAddr,
+    stream: TcpStream,
+    file: PartFile,
+    watch: Watch,
+    is_compressed: bool,
+    /// What has not been sent to it.
+    outgoing: Vec<u8>,
+    serial: u32,
+    /// What went wrong with its file.
+    error: Option<io::Error>,
+}
+
+/// Who asks the loop for something.
+enum Request {
+    /// A line was typed.
+    Line(String),
+    /// The collector is to end.
+    Stop,
+}
+
+/// What goes on.
+struct Collector {
+    wanted: Wanted,
+    events: Events,
+    callers: Vec<(Caller, Instant)>,
+    agents: Vec<Agent>,
+    /// Agents so far.
+    count: u64,
+    /// Bytes so far.
+    bytes: u64,
+    /// Nobody is let in until then.
+    pause: Option<Instant>,
+}
+
+/// Collects until it is interrupted.
+pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
+    let address = listener.local_addr().map_err(broken)?;
+    listener.set_nonblocking(true).map_err(broken)?;
+    allow_many_descriptors();
+    let (requests, woken) = requests()?;
+    let events = Events::new();
+    events.say(Event::Listening {
+        address: address.to_string(),
+        dir: wanted.folder.display().to_string(),
+    });
+    let mut collector = Collector {
+        wanted,
+        events,
+        callers: Vec::new(),
+        agents: Vec::new(),
+        count: 0,
+        bytes: 0,
+        pause: None,
+    };
+    let ended = collector.run(listener, &requests, &woken);
+    collector.stop();
+    ended.map_err(broken)
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::Message(format!("the collector cannot go on: {error}"))
+}
+
+/// An agent takes two.
+fn allow_many_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Fewer agents will find room.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// What is typed, and interrupts; a byte comes out of the stream for each.
+fn requests() -> Result<(Receiver<Request>, UnixStream), Failure> {
+    let (requests, received) = channel();
+    let (wake, woken) = UnixStream::pair().map_err(broken)?;
+    woken.set_nonblocking(true).map_err(broken)?;
+    let typed = requests.clone();
+    let mut wake_typed = wake.try_clone().map_err(broken)?;
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if typed.send(Request::Line(line)).is_err() || wake_typed.write_all(&[0]).is_err() {
+                return;
+            }
+        }
+    });
+    ctrlc::set_handler(move || {
+        let _ = requests.send(Request::Stop);
+        let _ = (&wake).write_all(&[0]);
+    })
+    .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))?;
+    Ok((received, woken))
+}
+
+impl Collector {
+    fn run(
+        &mut self,
+        listener: &TcpListener,
+        requests: &Receiver<Request>,
+        woken: &UnixStream,
+    ) -> io::Result<()> {
+        loop {
+            let ready = self.wait(listener, woken)?;
+            let _ = (&*woken).read(&mut [0; 64]);
+            for request in requests.try_iter() {
+                match request {
+                    Request::Stop => return Ok(()),
+                    Request::Line(line) => self.obey(&line),
+                }
+            }
+            self.serve(&ready.agents);
+            self.listen();
+            if ready.listener {
+                self.accept(listener);
+            }
+        }
+    }
+
+    /// Waits for somebody, or for the end of a silence.
+    fn wait(&self, listener: &TcpListener, woken: &UnixStream) -> io::Result<Ready> {
+        let paused = self.pause.is_some_and(|end| Instant::now() < end);
+        let mut all = Vec::with_capacity(self.agents.len() + self.callers.len() + 2);
+        all.push(PollFd::new(woken, PollFlags::IN));
+        let open = if paused {
+            PollFlags::empty()
+        } else {
+            PollFlags::IN
+        };
+        all.push(PollFd::new(listener, open));
+        for agent in &self.agents {
+            let wanted = match agent.outgoing.is_empty() {
+                true => PollFlags::IN,
+                false => PollFlags::IN | PollFlags::OUT,
+            };
+            all.push(PollFd::new(&agent.stream, wanted));
+        }
+        let callers = self.callers.iter().map(|(caller, _)| &caller.stream);
+        all.extend(callers.map(|stream| PollFd::new(stream, PollFlags::IN)));
+        let patience = match (paused, self.callers.is_empty()) {
+            (true, _) => Some(PAUSE),
+            (false, false) => Some(Duration::from_secs(1)),
+            (false, true) => None,
+        };
+        let patience = patience.map(|patience| Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: patience.subsec_nanos().into(),
+        });
+        match poll(&mut all, patience.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let agents = all[2..2 + self.agents.len()].iter().map(is_ready);
+        Ok(Ready {
+            listener: is_ready(&all[1]),
+            agents: agents.collect(),
+        })
+    }
+
+    /// A turn for each agent that has something, or takes something.
+    fn serve(&mut self, ready: &[bool]) {
+        let mut piece = vec![0; TURN];
+        let mut ended = Vec::new();
+        for (index, agent) in self.agents.iter_mut().enumerate() {
+            if !ready.get(index).copied().unwrap_or(false) {
+                continue;
+            }
+            agent.send();
+            let Limits {
+                bytes, all_bytes, ..
+            } = self.wanted.limits;
+            let before = agent.watch.bytes();
+            let mut end = agent.take_turn(&mut piece);
+            self.bytes += agent.watch.bytes() - before;
+            if end.is_none() && bytes.is_some_and(|most| agent.watch.bytes() >= most) {
+                end = Some(Reason::Limit);
+            }
+            if end.is_none() && all_bytes.is_some_and(|most| self.bytes >= most) {
+                end = Some(Reason::LimitOfAll);
+            }
+            if let Some(reason) = end {
+                ended.push((index, reason));
+            }
+        }
+        for (index, reason) in ended.into_iter().rev() {
+            let agent = self.agents.swap_remove(index);
+            self.finish(agent, reason);
+        }
+    }
+
+    /// Hears those who have not said what they are.
+    fn listen(&mut self) {
+        let mut index = 0;
+        while let Some((caller, since)) = self.callers.get_mut(index) {
+            let refusal = match callers::listen(caller) {
+                Verdict::Agent => None,
+                Verdict::Stranger => Some(Refusal::NoAgent),
+                Verdict::Open if since.elapsed() >= SILENCE => Some(Refusal::Silent),
+                Verdict::Open => {
+                    index += 1;
+                    continue;
+                }
+            };
+            let (caller, _) = self.callers.swap_remove(index);
+            match refusal {
+                Some(refusal) => self.refuse(caller.address, refusal),
+                None => self.begin(caller),
+            }
+        }
+    }
+
+    fn accept(&mut self, listener: &TcpListener) {
+        loop {
+            match callers::accept(listener) {
+                Ok(Some(caller)) => self.let_in(caller),
+                Ok(None) => return,
+                Err(error) => {
+                    self.pause = Some(Instant::now() + PAUSE);
+                    let error = error.to_string();
+                    return self.events.say(Event::Failed {
+                        agent: None,
+                        peer: None,
+                        error,
+                    });
+                }
+            }
+        }
+    }
+
+    fn let_in(&mut self, caller: Caller) {
+        let Limits {
+            agents, all_bytes, ..
+        } = self.wanted.limits;
+        if all_bytes.is_some_and(|most| self.bytes >= most) {
+            return self.refuse(caller.address, Refusal::LimitOfAll);
+        }
+        // The silent ones take no place of an agent, and an agent may be silent for a while.
+        if self.agents.len() >= agents || self.callers.len() >= agents.saturating_mul(2) {
+            return self.refuse(caller.address, Refusal::TooMany);
+        }
+        self.callers.push((caller, Instant::now()));
+    }
+
+    fn refuse(&self, peer: SocketAddr, reason: Refusal) {
+        let peer = peer.to_string();
+        self.events.say(Event::Refused { peer, reason });
+    }
+
+    /// Somebody is an agent.
+    fn begin(&mut self, caller: Caller) {
+        let Caller {
+            stream,
+            address: peer,
+            said,
+        } = caller;
+        if self.agents.len() >= self.wanted.limits.agents {
+            return self.refuse(peer, Refusal::TooMany);
+        }
+        let number = self.count + 1;
+        let known = Known {
+            peer,
+            number,
+            time: SystemTime::now(),
+        };
+        let name = self.wanted.pattern.name(&known);
+        let file = match PartFile::create(&self.wanted.folder, &name) {
+            Ok(file) => file,
+            Err(error) => {
+                self.failed(None, peer, &error);
+                return self.refuse(peer, Refusal::NoFile);
+            }
+        };
+        self.count = number;
+        let mut agent = Agent {
+            number,
+            peer,
+            stream,
+            file,
+            watch: Watch::default(),
+            is_compressed: said.first() == Some(&super::watch::GZIP),
+            outgoing: Vec::new(),
+            serial: 0,
+            error: None,
+        };
+        self.events.say(Event::Begun {
+            agent: number,
+            peer: peer.to_string(),
+            file: agent.file.name.clone(),
+        });
+        self.bytes += said.len() as u64;
+        if let Some(reason) = agent.take(&said) {
+            return self.finish(agent, reason);
+        }
+        for &command in &self.wanted.commands {
+            agent.queue(command);
+        }
+        agent.send();
+        self.agents.push(agent);
+    }
+
+    /// The file of an agent gets its name.
+    fn finish(&self, mut agent: Agent, reason: Reason) {
+        let _ = agent.stream.shutdown(Shutdown::Both);
+        if let Some(error) = agent.error.take() {
+            self.failed(Some(agent.number), agent.peer, &error);
+        }
+        let whole = !agent.watch.is_torn();
+        let (bytes, records) = (agent.watch.bytes(), agent.watch.records());
+        let part = agent.file.name.clone();
+        let file = agent.file.finish().unwrap_or_else(|error| {
+            self.failed(Some(agent.number), agent.peer, &error);
+            part
+        });
+        self.events.say(Event::Ended {
+            agent: agent.number,
+            peer: agent.peer.to_string(),
+            file,
+            bytes,
+            records,
+            whole,
+            reason,
+        });
+    }
+
+    fn failed(&self, agent: Option<u64>, peer: SocketAddr, error: &io::Error) {
+        self.events.say(Event::Failed {
+            agent,
+            peer: Some(peer.to_string()),
+            error: error.to_string(),
+        });
+    }
+
+    /// A line is a command for all agents, or behind `@N` for one.
+    fn obey(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        let (number, text) = match line.strip_prefix('@').map(|rest| rest.split_once(' ')) {
+            None => (None, line),
+            Some(Some((number, text))) => match number.parse::<u64>() {
+                Ok(number) => (Some(number), text),
+                Err(_) => return super::say(&format!("'@{number}' is no number of an agent")),
+            },
+            Some(None) => return super::say("a command is needed behind '@N'"),
+        };
+        let command = match command::parse(text) {
+            Ok(command) => command,
+            Err(message) => return super::say(&message),
+        };
+        let mut agents = 0;
+        let meant = |agent: &&mut Agent| number.is_none_or(|number| agent.number == number);
+        for agent in self.agents.iter_mut().filter(meant) {
+            agents += usize::from(agent.queue(command));
+            agent.send();
+        }
+        let command = command.to_string();
+        self.events.say(Event::Sent { command, agents });
+    }
+
+    /// All files get their names.
+    fn stop(mut self) {
+        for agent in std::mem::take(&mut self.agents) {
+            self.finish(agent, Reason::Stopped);
+        }
+        self.events.end(Event::Stopped {
+            agents: self.count,
+            bytes: self.bytes,
+        });
+    }
+}
+
+/// Who has something.
+struct Ready {
+    listener: bool,
+    agents: Vec<bool>,
+}
+
+impl Agent {
+    /// Takes what the agent has sent, but no more than its turn; says why it has no more.
+    fn take_turn(&mut self, piece: &mut [u8]) -> Option<Reason> {
+        let turn = if self.is_compressed {
+            COMPRESSED_TURN
+        } else {
+            TURN
+        };
+        match self.stream.read(&mut piece[..turn]) {
+            Ok(0) => Some(Reason::Agent),
+            Ok(count) => self.take(&piece[..count]),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => None,
+                // The agent's process is gone; the end of the profile tells whether something is missing.
+                _ => Some(Reason::Agent),
+            },
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) -> Option<Reason> {
+        if let Err(error) = self.file.file.write_all(piece) {
+            self.error = Some(error);
+            return Some(Reason::File);
+        }
+        self.watch.see(piece);
+        None
+    }
+
+    /// Has a command wait for the agent; `false` where too many do.
+    fn queue(&mut self, command: Command) -> bool {
+        let bytes = command.encode(self.serial + 1);
+        if self.outgoing.len() + bytes.len() > WAITING {
+            return false;
+        }
+        self.serial += 1;
+        self.outgoing.extend_from_slice(&bytes);
+        true
+    }
+
+    /// Sends what the agent takes. One that is gone is noticed where it is read.
+    fn send(&mut self) {
+        while !self.outgoing.is_empty() {
+            match self.stream.write(&self.outgoing) {
+                Ok(count @ 1..) => drop(self.outgoing.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                _ => return self.outgoing.clear(),
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What the files of agents are called.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+/// Names that are tried for one file.
+const TRIED: u32 = 100_000;
+/// What stands behind the name of a file that is not finished.
+const PART: &str = ".part";
+
+/// A name with places for what is known of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(String);
+
+/// What is no pattern.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum NoPattern {
+    /// It would lead elsewhere.
+    #[error("a file's name without '/' is needed: all files are in the folder that --dir names")]
+    Path,
+    /// Between braces.
+    #[error(
+        "{{{0}}} stands for nothing; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
+    )]
+    Unknown(String),
+    /// A brace without its other.
+    #[error("a '{{' needs its '}}'")]
+    Open,
+}
+
+/// What is known of an agent when it begins.
+pub struct Known {
+    /// Where it is.
+    pub peer: SocketAddr,
+    /// Agents before it.
+    pub number: u64,
+    /// When it has begun.
+    pub time: SystemTime,
+}
+
+impl FromStr for Pattern {
+    type Err = NoPattern;
+
+    fn from_str(text: &str) -> Result<Pattern, NoPattern> {
+        let pattern = Pattern(text.to_owned());
+        let known = Known {
+            peer: SocketAddr::from(([127, 0, 0, 1], 1)),
+            number: 1,
+            time: SystemTime::UNIX_EPOCH,
+        };
+        let name = pattern.fill(&known)?;
+        let mut parts = Path::new(&name).components();
+        let is_plain =
+            matches!(parts.next(), Some(Component::Normal(part)) if part == OsStr::new(&name));
+        match is_plain && parts.next().is_none() && !name.contains('\0') {
+            true => Ok(pattern),
+            false => Err(NoPattern::Path),
+        }
+    }
+}
+
+impl Pattern {
+    /// The name for an agent. What is filled in has digits, letters, `.`, `-` and `_`.
+    pub fn name(&self, known: &Known) -> String {
+        // It was filled in once when it was read.
+        self.fill(known).unwrap_or_default()
+    }
+
+    fn fill(&self, known: &Known) -> Result<String, NoPattern> {
+        let mut name = String::new();
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            let (what, after) = after.split_once('}').ok_or(NoPattern::Open)?;
+            name.push_str(before);
+            name.push_str(&known.value(what)?);
+            rest = after;
+        }
+        name.push_str(rest);
+        Ok(name)
+    }
+}
+
+impl Known {
+    fn value(&self, what: &str) -> Result<String, NoPattern> {
+        let host = || self.peer.ip().to_string().replace([':', '%'], "_");
+        Ok(match what {
+            "peer" => format!("{}-{}", host(), self.peer.port()),
+            "host" => host(),
+            "port" => self.peer.port().to_string(),
+            "number" => self.number.to_string(),
+            "time" => time(self.time),
+            _ => return Err(NoPattern::Unknown(what.to_owned())),
+        })
+    }
+}
+
+/// `20261122-003015`, in UTC.
+fn time(time: SystemTime) -> String {
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    chrono::DateTime::from_timestamp(since.as_secs() as i64, 0)
+        .map(|time| time.format("%Y%m%d-%H%M%S").to_string())
+        .unwrap_or_default()
+}
+
+/// A file that has another name until it is finished, by which it can be read if that never comes.
+pub struct PartFile {
+    pub file: File,
+    folder: PathBuf,
+    part: PathBuf,
+    /// The name that it gets.
+    pub name: String,
+}
+
+impl PartFile {
+    /// A new file for its owner's eyes alone. A name that is taken gets a number.
+    pub fn create(folder: &Path, wanted: &str) -> io::Result<PartFile> {
+        for number in 1..TRIED {
+            let name = numbered(wanted, number);
+            let part = folder.join(format!("{name}{PART}"));
+            if folder.join(&name).symlink_metadata().is_ok() {
+                continue;
+            }
+            let mut options = OpenOptions::new();
+            // Neither a file nor a link may be there.
+            match options.write(true).create_new(true).mode(0o600).open(&part) {
+                Ok(file) => {
+                    return Ok(PartFile {
+                        file,
+                        folder: folder.to_owned(),
+                        part,
+                        name,
+                    });
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            "every name that it may have is taken",
+        ))
+    }
+
+    /// Gives the file its name; one that has come there meanwhile is not replaced.
+    pub fn finish(mut self) -> io::Result<String> {
+        for number in 1..TRIED {
+            let name = numbered(&self.name, number);
+            match rename_to_new(&self.part, &self.folder.join(&name)) {
+                Ok(()) => {
+                    self.name = name;
+                    return Ok(self.name);
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+}
+
+fn rename_to_new(old: &Path, new: &Path) -> io::Result<()> {
+    match renameat_with(CWD, old, CWD, new, RenameFlags::NOREPLACE) {
+        // Not every file system can do that.
+        Err(Errno::INVAL | Errno::NOSYS) => match new.symlink_metadata() {
+            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+            Err(_) => std::fs::rename(old, new),
+        },
+        renamed => Ok(renamed?),
+    }
+}
+
+/// `a.hprof`, `a-2.hprof`, `a-3.hprof`.
+fn numbered(name: &str, number: u32) -> String {
+    if number == 1 {
+        return name.to_owned();
+    }
+    let suffix = name.rfind(".hprof").or_else(|| name.rfind('.'));
+    let end = suffix.filter(|&at| at > 0).unwrap_or(name.len());
+    let (stem, suffix) = name.split_at(end);
+    format!("{stem}-{number}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        Known {
+            peer: "[::1]:4711".parse().expect("an address"),
+            number: 7,
+            time: SystemTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn what_is_known_stands_in_the_name() {
+        let name = |pattern: &str| {
+            pattern
+                .parse::<Pattern>()
+                .map(|pattern| pattern.name(&known()))
+        };
+        assert_eq!(
+            name("{peer}-{time}.hprof").as_deref(),
+            Ok("__1-4711-19700101-000000.hprof")
+        );
+        assert_eq!(name("{host}.{port}.{number}").as_deref(), Ok("__1.4711.7"));
+        assert_eq!(name("plain").as_deref(), Ok("plain"));
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        for pattern in ["", ".", "..", "/x", "../x", "a/b", "x/", "./x", "\0"] {
+            assert_eq!(
+                pattern.parse::<Pattern>(),
+                Err(NoPattern::Path),
+                "{pattern:?}"
+            );
+        }
+        assert_eq!(
+            "{user}".parse::<Pattern>(),
+            Err(NoPattern::Unknown("user".to_owned()))
+        );
+        assert_eq!("{peer".parse::<Pattern>(), Err(NoPattern::Open));
+    }
+
+    #[test]
+    fn nothing_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("a.hprof"), "mine").expect("a file");
+        std::os::unix::fs::symlink("/dev/null", path("a-2.hprof.part")).expect("a link");
+        let first = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
+        let second = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
+        assert_eq!((&*first.name, &*second.name), ("a-3.hprof", "a-4.hprof"));
+        std::fs::write(path("a-3.hprof"), "mine").expect("a file");
+        assert_eq!(first.finish().expect("it is there"), "a-3-2.hprof");
+        assert_eq!(
+            std::fs::read_to_string(path("a-3.hprof")).expect("a file"),
+            "mine"
+        );
+        assert!(!path("a-3.hprof.part").exists());
+        assert!(path("a-4.hprof.part").exists(), "readable until then");
+    }
+}

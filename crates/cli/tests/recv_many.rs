@@ -1,0 +1,416 @@
+//! `hprof recv --dir` with agents that are played by the test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hprof_format::{
+    BinaryEncoder, Command as Order, Commands, Encoder, Micros, Millis, Received, Record, StringId,
+};
+use serde_json::Value;
+
+/// A profile that no other agent has.
+fn profile(agent: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut bytes);
+    for id in 1..=200 {
+        let record = Record::String {
+            id: StringId(id),
+            text: format!("text {id} of agent {agent}").into_bytes().into(),
+        };
+        encoder.record(Micros(0), &record, &mut bytes);
+    }
+    bytes
+}
+
+struct Collector {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    events: BufReader<ChildStdout>,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Collector {
+    fn start(test: &str, arguments: &[&str]) -> Collector {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("many")
+            .join(test);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("the target directory can be written");
+        Collector::again(folder, arguments)
+    }
+
+    /// A collector in a folder that is there.
+    fn again(folder: PathBuf, arguments: &[&str]) -> Collector {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hprof"))
+            .args(["recv", "--dir"])
+            .arg(&folder)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the tool starts");
+        let mut collector = Collector {
+            stdin: child.stdin.take(),
+            events: BufReader::new(child.stdout.take().expect("a pipe")),
+            child,
+            address: String::new(),
+            folder,
+        };
+        let listening = collector.event("listening");
+        collector.address = text(&listening, "address").to_owned();
+        collector
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&*self.address).expect("it listens")
+    }
+
+    /// The next event of a kind; those between are not looked at.
+    fn event(&mut self, kind: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            let count = self.events.read_line(&mut line).expect("UTF-8");
+            assert!(count > 0, "it has ended without {kind}");
+            let event: Value = serde_json::from_str(&line).expect("each line is JSON");
+            assert!(
+                event["time"]
+                    .as_u64()
+                    .is_some_and(|time| time > 1_700_000_000_000)
+            );
+            if event["event"] == kind {
+                return event;
+            }
+        }
+    }
+
+    fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("a pipe");
+        stdin.write_all(line.as_bytes()).expect("it reads");
+    }
+
+    fn signal(&self, signal: &str) {
+        let kill = Command::new("kill")
+            .args(["-s", signal, &self.child.id().to_string()])
+            .status();
+        assert!(kill.expect("kill").success());
+    }
+
+    /// Interrupts it; what it has said since.
+    fn stop(mut self) -> (Vec<Value>, String) {
+        self.signal("TERM");
+        let mut rest = String::new();
+        self.events.read_to_string(&mut rest).expect("UTF-8");
+        let output = self.child.wait_with_output().expect("it ends");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let events = rest
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
+        (events.collect(), said)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.join(name)).expect("a file")
+    }
+}
+
+fn text<'a>(event: &'a Value, field: &str) -> &'a str {
+    event[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no {field} in {event}"))
+}
+
+#[test]
+fn two_hundred_agents_have_a_file_each() {
+    const AGENTS: usize = 200;
+    let mut collector = Collector::start("each", &[]);
+    let mut agents: Vec<TcpStream> = (0..AGENTS).map(|_| collector.connect()).collect();
+    let profiles: Vec<Vec<u8>> = (0..AGENTS).map(profile).collect();
+    let peers: Vec<String> = agents
+        .iter()
+        .map(|agent| agent.local_addr().expect("an address").to_string())
+        .collect();
+    // All of them at once, in pieces that end anywhere.
+    let longest = profiles.iter().map(Vec::len).max().expect("there are some");
+    for start in (0..longest).step_by(777) {
+        for (agent, profile) in agents.iter_mut().zip(&profiles) {
+            let piece = profile.get(start..(start + 777).min(profile.len()));
+            agent
+                .write_all(piece.unwrap_or_default())
+                .expect("it reads");
+        }
+    }
+    drop(agents);
+    let mut ended = BTreeMap::new();
+    for _ in 0..AGENTS {
+        let event = collector.event("ended");
+        assert_eq!(
+            (&event["whole"], &event["records"]),
+            (&true.into(), &200.into())
+        );
+        assert_eq!(event["reason"], "agent");
+        ended.insert(
+            text(&event, "peer").to_owned(),
+            text(&event, "file").to_owned(),
+        );
+    }
+    for (peer, profile) in peers.iter().zip(&profiles) {
+        let name = &ended[peer];
+        assert!(
+            name.starts_with(&peer.replace(':', "-")),
+            "{name} of {peer}"
+        );
+        assert_eq!(&collector.read(name), profile);
+        let mode = fs::metadata(collector.folder.join(name))
+            .expect("a file")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let files = fs::read_dir(&collector.folder).expect("a folder").count();
+    assert_eq!(files, AGENTS, "nothing is left beside them");
+    let (events, _) = collector.stop();
+    let stopped = events.last().expect("it says so");
+    assert_eq!(
+        (&stopped["event"], &stopped["agents"]),
+        (&"stopped".into(), &AGENTS.into())
+    );
+}
+
+#[test]
+fn a_bad_agent_harms_no_other() {
+    let mut collector =
+        Collector::start("bad", &["--max-bytes", "64k", "--name", "{number}.hprof"]);
+    let mut good = collector.connect();
+    let whole = profile(1);
+    good.write_all(&whole[..100]).expect("it reads");
+    assert_eq!(text(&collector.event("begun"), "file"), "1.hprof");
+    let silent = collector.connect();
+    let mut stranger = collector.connect();
+    stranger
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .expect("it reads");
+    assert_eq!(text(&collector.event("refused"), "reason"), "no_agent");
+    // One that sends without an end, and one that sends what becomes a thousand times as much.
+    let mut endless = collector.connect();
+    let piece = profile(2);
+    while endless.write_all(&piece).is_ok() {}
+    let event = collector.event("ended");
+    assert_eq!(
+        (text(&event, "reason"), text(&event, "file")),
+        ("limit", "2.hprof")
+    );
+    assert!(
+        event["bytes"]
+            .as_u64()
+            .is_some_and(|bytes| (65_536..300_000).contains(&bytes))
+    );
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(b"JAVA PROFILE 1.0.2\0")
+        .expect("memory takes all");
+    gzip.write_all(&vec![0; 4 << 20]).expect("memory takes all");
+    let mut bomb = collector.connect();
+    bomb.write_all(&gzip.finish().expect("memory takes all"))
+        .expect("it reads");
+    drop(bomb);
+    assert_eq!(text(&collector.event("ended"), "file"), "3.hprof");
+    // One that takes no command does not keep the others from theirs.
+    let mut deaf = collector.connect();
+    deaf.write_all(&profile(4)).expect("it reads");
+    collector.event("begun");
+    for _ in 0..3_000 {
+        collector.send("@4 heap-summary\n");
+        assert_eq!(collector.event("sent")["agents"], 1);
+    }
+    collector.send("@1 force-gc\n");
+    let mut commands = Commands::new(good.try_clone().expect("a stream"));
+    assert_eq!(commands.receive(), Some(Received::Command(Order::ForceGc)));
+    good.write_all(&whole[100..]).expect("it reads");
+    drop((commands, good));
+    let event = loop {
+        let event = collector.event("ended");
+        if event["agent"] == 1 {
+            break event;
+        }
+    };
+    assert_eq!(event["whole"], true);
+    assert_eq!(collector.read("1.hprof"), whole);
+    drop((silent, deaf));
+    collector.stop();
+}
+
+#[test]
+fn limits_hold_for_all_together() {
+    let mut collector =
+        Collector::start("limits", &["--max-agents", "2", "--max-all-bytes", "10k"]);
+    let mut agents: Vec<TcpStream> = Vec::new();
+    for number in 0..2 {
+        let mut agent = collector.connect();
+        agent
+            .write_all(&profile(number)[..2_000])
+            .expect("it reads");
+        collector.event("begun");
+        agents.push(agent);
+    }
+    let mut third = collector.connect();
+    let _ = third.write_all(&profile(3)[..100]);
+    assert_eq!(text(&collector.event("refused"), "reason"), "too_many");
+    agents[0]
+        .write_all(&[&profile(0)[2_000..], &profile(7)].concat())
+        .expect("it reads");
+    assert_eq!(text(&collector.event("ended"), "reason"), "limit_of_all");
+    let _fourth = collector.connect();
+    assert_eq!(text(&collector.event("refused"), "reason"), "limit_of_all");
+    collector.stop();
+}
+
+#[test]
+fn commands_go_to_all_or_to_one() {
+    let mut collector = Collector::start("commands", &["--send", "force-gc"]);
+    let mut agents = Vec::new();
+    for number in 1..=3 {
+        let mut agent = collector.connect();
+        agent.write_all(&profile(number)).expect("it reads");
+        assert_eq!(collector.event("begun")["agent"], number);
+        let commands = Commands::new(agent.try_clone().expect("a stream"));
+        agents.push((agent, commands));
+    }
+    collector.send("@2 heap-summary\ncpu-samples\n@9 exit\n@x exit\nno such thing\n");
+    for number in 1..=3 {
+        let commands = &mut agents[number - 1].1;
+        let mut orders = vec![Order::ForceGc];
+        if number == 2 {
+            orders.push(Order::HeapSummary);
+        }
+        orders.push(Order::CpuSamples { cutoff: 0.0 });
+        for order in orders {
+            assert_eq!(
+                commands.receive(),
+                Some(Received::Command(order)),
+                "{number}"
+            );
+        }
+    }
+    let counts: Vec<Value> = (0..3)
+        .map(|_| collector.event("sent")["agents"].clone())
+        .collect();
+    assert_eq!(counts, [1, 3, 0].map(Value::from));
+    let (_, said) = collector.stop();
+    assert!(said.contains("'@x' is no number of an agent"), "{said}");
+    assert!(said.contains("no command 'no'"), "{said}");
+}
+
+#[test]
+fn what_came_can_be_read_after_a_kill_and_a_stop_names_it() {
+    let mut collector = Collector::start("kill", &["--name", "a.hprof"]);
+    let whole = profile(1);
+    let mut agent = collector.connect();
+    agent.write_all(&whole).expect("it reads");
+    let path = collector.folder.join("a.hprof.part");
+    // Everything is in the file as soon as it has come.
+    while fs::metadata(&path).map_or(0, |found| found.len()) < whole.len() as u64 {
+        std::thread::yield_now();
+    }
+    collector.signal("KILL");
+    collector.child.wait().expect("it ends");
+    assert_eq!(fs::read(&path).expect("a file"), whole);
+    // Another one goes on in the same folder, and leaves that file alone.
+    let mut collector = Collector::again(collector.folder.clone(), &["--name", "a.hprof"]);
+    let mut agent = collector.connect();
+    agent
+        .write_all(&whole[..whole.len() - 1])
+        .expect("it reads");
+    assert_eq!(text(&collector.event("begun"), "file"), "a-2.hprof");
+    while fs::metadata(collector.folder.join("a-2.hprof.part")).map_or(0, |found| found.len())
+        < whole.len() as u64 - 1
+    {
+        std::thread::yield_now();
+    }
+    let folder = collector.folder.clone();
+    let (events, _) = collector.stop();
+    assert_eq!(text(&events[0], "file"), "a-2.hprof");
+    assert_eq!(
+        (text(&events[0], "reason"), &events[0]["whole"]),
+        ("stopped", &false.into())
+    );
+    assert_eq!(
+        fs::read(folder.join("a-2.hprof")).expect("a file"),
+        whole[..whole.len() - 1]
+    );
+    assert_eq!(fs::read(&path).expect("a file"), whole);
+}
+
+#[test]
+fn a_supervisor_that_reads_nothing_stops_nobody() {
+    let collector = Collector::start("deaf", &["--name", "{number}.hprof"]);
+    // More lines than a pipe and the queue hold.
+    for _ in 0..12_000 {
+        let mut stranger = collector.connect();
+        let _ = stranger.write_all(b"x");
+    }
+    let mut agent = collector.connect();
+    agent.write_all(&profile(1)).expect("it reads");
+    drop(agent);
+    let path = collector.folder.join("1.hprof");
+    while !path.exists() {
+        std::thread::yield_now();
+    }
+    let (events, _) = collector.stop();
+    let lost = events.iter().filter_map(|event| event["lost"].as_u64());
+    let told = events.len() as u64 + lost.sum::<u64>();
+    // Those who were sent away, the agent that began and ended, and the end.
+    assert_eq!(told, 12_000 + 3);
+}
+
+#[test]
+fn what_cannot_work_is_said_at_once() {
+    let cases: &[(&[&str], i32, &str)] = &[
+        (
+            &["--dir", "nowhere"],
+            1,
+            "hprof: nowhere: No such file or directory",
+        ),
+        (&["--dir", "/dev/null"], 1, "hprof: /dev/null: is no folder"),
+        (
+            &["--dir", ".", "--name", "../x"],
+            2,
+            "error: invalid value '../x' for '--name <PATTERN>'",
+        ),
+        (
+            &["--dir", ".", "--max-bytes", "0"],
+            2,
+            "error: invalid value '0' for '--max-bytes <BYTES>'",
+        ),
+        (
+            &["--dir", ".", "-o", "x"],
+            2,
+            "error: the argument '--dir <FOLDER>' cannot be used with",
+        ),
+        (
+            &["-o", "x", "--max-bytes", "1"],
+            2,
+            "error: the argument '--output <FILE>' cannot be used with",
+        ),
+    ];
+    for (arguments, status, message) in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_hprof"))
+            .arg("recv")
+            .args(*arguments)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the tool starts");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(*status), "{said}");
+        assert!(said.starts_with(message), "{said}");
+    }
+}

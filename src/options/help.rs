@@ -1,0 +1,51 @@
+//! The usage text, printed from the table.
+
+use std::fmt::Write;
+
+use super::table::ROWS;
+
+/// The usage text.
+pub fn help() -> String {
+    let mut help = String::from(
+        "\
+HPROF: where a Java program makes its objects and spends its CPU time
+
+usage: java -agentpath:/path/to/libhprof.so=<option>=<value>,... Main
+       java -agentpath:/path/to/libhprof.so=help
+
+Option                Description                               Default
+--------------------- ----------------------------------------- ----------------
+",
+    );
+    for row in ROWS.iter().filter(|row| !row.description.is_empty()) {
+        let option = format!("{}={}", row.name, row.values);
+        // Writing to a String cannot fail.
+        let _ = writeln!(help, "{option:<21} {:<41} {}", row.description, row.default);
+    }
+    help.push_str(
+        "
+In file=, %p stands for the process id, %t for the time of the start, %h for
+the host, %{NAME} for an environment variable. Options in the environment
+variable _JAVA_HPROF_OPTIONS come after those of the command line.
+
+A dump while the program runs: 'hprof dump <pid>', after which counting goes
+on, or SIGQUIT, after which CPU samples, times and contention start anew.
+
+Example: every object that is alive, for MAT or VisualVM
+  java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
+Example: what is alive, and where it was made, 8 frames a trace
+  java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
+Example: 20 ms of CPU time a sample, 8 frames a trace, as text
+  java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
+Example: every call of the methods of two packages, counted and timed
+  java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
+Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
+  java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
+Example: a file for every ten minutes, the last day of them
+  java -agentpath:/path/to/libhprof.so=cpu=samples,rotate=10m,keep=144 Main
+Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
+  java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
+",
+    );
+    help
+}
