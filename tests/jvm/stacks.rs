@@ -46,7 +46,7 @@ fn assert_all_agree(jvm: &Jvm, vm_options: &[&str], program: &str, arguments: &[
     };
     assert_eq!(told.differed, 0, "{vm_options:?}: {}", run.stderr);
     assert_eq!(told.checked, told.known, "{vm_options:?}");
-    assert!(told.known > 5_000, "{vm_options:?}: {}", run.stderr);
+    assert!(told.known > 500, "{vm_options:?}: {}", run.stderr);
 }
 
 /// How the VM makes code.
