@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = ["Ratio", "Block", "Native", "Deep", "Counts", "Virtual21"]
+PROGRAMS = ["Turns", "Ratio", "Block", "Native", "Deep", "Counts", "Virtual21"]
 INTERVALS = [10, 4]
 ENGINES = ["async", "jvmti"]
 
