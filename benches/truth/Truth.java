@@ -16,7 +16,13 @@ final class Truth {
         return THREADS.getCurrentThreadCpuTime();
     }
 
-    /** Runs the chunks in turn until the thread has used so much, each so long that reading the clock is nothing. */
+    /**
+     * How often a chunk runs before the clock is read. Reading a thread's clock is a moment at which Linux takes the processor
+     * from it, so on a busy machine the kernel's ticks, and with them the samples, would not fall evenly on short chunks.
+     */
+    private static final int REPEATS = 25;
+
+    /** Runs the chunks in turn until the thread has used so much. */
     static void run(long millis, String[] names, Runnable... chunks) {
         for (int round = 0; round < 30; round++) for (Runnable chunk : chunks) chunk.run();
         long[] used = new long[chunks.length];
@@ -24,7 +30,7 @@ final class Truth {
         long last = begin;
         while (last - begin < millis * 1_000_000) {
             for (int chunk = 0; chunk < chunks.length; chunk++) {
-                chunks[chunk].run();
+                for (int repeat = 0; repeat < REPEATS; repeat++) chunks[chunk].run();
                 long time = now();
                 used[chunk] += time - last;
                 last = time;

@@ -209,9 +209,10 @@ public class Stacks {
         }
     }
 
+    /** Wants no other monitor while it has this one, which threads come to that have one already. */
     static Object locked(Mix mix, int depth) {
         synchronized (LOCK) {
-            return new Object[] {next(mix, Math.min(depth, 2))};
+            return new Object[] {leaf(mix, depth)};
         }
     }
 

@@ -10,11 +10,11 @@ description="The agent that the JDK shipped until version 8, rebuilt for JDK 11,
 allocation sites, heap dumps, CPU samples, call times and monitors; and the command
 that reads its files and brings it to programs that run already."
 # Stands in for the time of the build wherever a format wants a time.
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}
 export SOURCE_DATE_EPOCH
 
 install_zig() {
-    local venv=$tools/zig
+    local venv=${tools:?}/zig
     [[ -x $venv/bin/cargo-zigbuild && -x $venv/bin/python-zig ]] && return
     need_pip || return 1
     python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
@@ -122,7 +122,7 @@ Depends: libc6 (>= 2.17)
 Section: devel
 Priority: optional
 Description: $summary
-$(sed 's/^/ /' <<<"$description")
+ ${description//$'\n'/$'\n' }
 END
     touch_all "$root"
     dpkg-deb --root-owner-group -Zxz --build "$root" "$dist/hprof_${version}_$architecture.deb" >/dev/null
@@ -197,19 +197,16 @@ print_sizes() {
 
 # reproduce PLATFORM: the same sources in another folder, with nothing built before.
 reproduce() {
-    local copy
+    local copy name built
+    built=build/$(rust_target "$1")/release
     copy=$(mktemp -d)
     git archive HEAD | tar -x -C "$copy"
-    (
-        install_package_tools
-        root=$copy packaging=$copy/target/package
-        cd "$copy"
-        build_platform "$1"
-    )
-    local name
+    mkdir "$copy/target"
+    ln -s "$tools" "$copy/target/tools"
+    env -u CARGO_TARGET_DIR "$copy/scripts/package" --build "$1"
     for name in libhprof.so hprof; do
-        cmp "$copy/target/package/build/$(rust_target "$1")/release/$name" "$packaging/build/$(rust_target "$1")/release/$name" ||
-            die "$name differs from that in $packaging; the copy is in $copy"
+        cmp "$copy/target/package/$built/$name" "$packaging/$built/$name" ||
+            die "$name differs from that in $packaging/$built; the copy is in $copy"
     done
     rm -rf "$copy"
     echo "libhprof.so and hprof for $1 are the same, byte for byte"

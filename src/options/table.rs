@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use super::settings::Settings;
-use super::values::{ROTATE, TIME, bytes, patterns, rotate, switch, time};
-use super::{
-    Address, Clock, Cpu, Dumper, Format, Heap, OptionError, SampleEngine, Sort, StackSource,
-};
+use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
 /// One option.
 pub(super) struct Row {
@@ -178,12 +176,7 @@ pub(super) const ROWS: &[Row] = &[
         default: "auto",
         description: "how CPU samples are taken",
         setter: Setter::Value(|settings, value| {
-            settings.options.engine = match value {
-                "auto" => SampleEngine::Auto,
-                "async" => SampleEngine::Async,
-                "jvmti" => SampleEngine::Jvmti,
-                _ => return Err(Refusal::NotAllowed),
-            };
+            settings.options.engine = sample_engine(value).ok_or(Refusal::NotAllowed)?;
             Ok(())
         }),
     },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Rotate;
+use super::{Rotate, SampleEngine};
 
 /// What `rotate=` takes.
 pub(super) const ROTATE: &str =
@@ -36,6 +36,16 @@ pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
     patterns
         .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
         .collect()
+}
+
+/// How CPU samples are taken.
+pub(super) fn sample_engine(value: &str) -> Option<SampleEngine> {
+    match value {
+        "auto" => Some(SampleEngine::Auto),
+        "async" => Some(SampleEngine::Async),
+        "jvmti" => Some(SampleEngine::Jvmti),
+        _ => None,
+    }
 }
 
 /// `y` or `n`.

@@ -58,7 +58,8 @@ const WAYS: [&[&str]; 5] = [
     &["-XX:ReservedCodeCacheSize=5m"],
 ];
 
-on_every_jvm!(stacks_walked_over_are_those_of_the_vm);
+// Of others the agent asks the VM each time.
+on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
 fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     for way in WAYS {
@@ -66,7 +67,7 @@ fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm from 21);
+on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm: jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
 fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
     for way in [&[][..], &["-Xint"]] {
@@ -90,7 +91,7 @@ fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
     rows.collect()
 }
 
-on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites);
+on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
 /// The sites of a program that makes the same objects each time, whatever takes the stacks.
 fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {

@@ -1,5 +1,6 @@
 //! How large the VM makes its objects.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
@@ -175,6 +176,13 @@ fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
         }
         last = Some((id, shape));
     }
+    Ok(best(&candidates, distances))
+}
+
+/// The candidate that fits, if there is enough to tell: with how many distances each touches, and with how many it overlaps.
+fn best(candidates: &[(Layout, u32, u32)], distances: u32) -> Option<Layout> {
+    // Where all objects are of one size, several fit alike.
+    let usual = |layout: &Layout| (layout.header, layout.reference, layout.alignment) == (12, 4, 8);
     let best = candidates
         .iter()
         // HotSpot adds fields of its own to some classes, and dumps without them make objects look too small, never too
@@ -182,8 +190,16 @@ fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
         .filter(|&&(_, touching, overlapping)| {
             touching >= distances / 4 && overlapping <= distances / 500
         })
-        .max_by_key(|&&(_, touching, _)| touching);
-    Ok(best.filter(|_| distances >= ENOUGH).map(|best| best.0))
+        .max_by_key(|(layout, touching, overlapping)| {
+            let overlapping = Reverse(*overlapping);
+            (
+                *touching,
+                overlapping,
+                usual(layout),
+                Reverse(layout.alignment),
+            )
+        });
+    best.filter(|_| distances >= ENOUGH).map(|best| best.0)
 }
 
 fn candidates() -> impl Iterator<Item = Layout> {
@@ -248,6 +264,26 @@ mod tests {
         let wide: Layout = "16,8,16".parse().expect("a layout");
         assert_eq!(wide.instance(1, 0), 32);
         assert_eq!(wide.array(1, 1), 32);
+    }
+
+    #[test]
+    fn of_layouts_that_fit_alike_the_usual_one_is_found() {
+        // A list whose elements, with one reference, are 16 bytes apart.
+        let link = Shape::Instance {
+            references: 1,
+            others: 0,
+        };
+        let fitting: Vec<(Layout, u32, u32)> = candidates()
+            .map(|layout| match link.size(&layout) {
+                16 => (layout, 1000, 0),
+                ..16 => (layout, 0, 0),
+                _ => (layout, 0, 1000),
+            })
+            .collect();
+        assert!(fitting.iter().filter(|fitting| fitting.1 > 0).count() > 1);
+        let found = best(&fitting, 1000).expect("one that fits");
+        assert_eq!((found.header, found.reference, found.alignment), (12, 4, 8));
+        assert_eq!(best(&fitting, ENOUGH - 1), None);
     }
 
     #[test]

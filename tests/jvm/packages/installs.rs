@@ -7,11 +7,10 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{assert_exact, has, package, run};
-use crate::harness::Jvm;
+use crate::harness::any_jvm;
 
-on_every_jvm!(the_wheel_profiles_from_a_fresh_environment);
-
-fn the_wheel_profiles_from_a_fresh_environment(jvm: &Jvm) {
+#[test]
+fn the_wheel_profiles_from_a_fresh_environment() {
     let Some(wheel) = package("hprof_agent-", "manylinux2014_x86_64.whl") else {
         return;
     };
@@ -33,16 +32,15 @@ fn the_wheel_profiles_from_a_fresh_environment(jvm: &Jvm) {
     let hprof = environment.join("bin/hprof");
     let library = run(Command::new(&hprof).arg("agent-path"));
     assert_eq!(Path::new(&library), environment.join("lib/libhprof.so"));
-    assert_exact(jvm, folder.path(), &format!("-agentpath:{library}"));
+    assert_exact(any_jvm(), folder.path(), &format!("-agentpath:{library}"));
     let top = run(Command::new(&hprof)
         .arg("top")
         .arg(folder.path().join("alloc.txt")));
     assert!(top.contains("Alloc.dropObjects"), "{top}");
 }
 
-on_every_jvm!(the_debian_package_profiles_from_a_root_of_its_own);
-
-fn the_debian_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
+#[test]
+fn the_debian_package_profiles_from_a_root_of_its_own() {
     let Some(package) = package("hprof_", "_amd64.deb") else {
         return;
     };
@@ -67,12 +65,11 @@ fn the_debian_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
         .arg(format!("--root={}", root.path().display()))
         .arg("-i")
         .arg(package));
-    assert_installed(jvm, root);
+    assert_installed(root);
 }
 
-on_every_jvm!(the_red_hat_package_profiles_from_a_root_of_its_own);
-
-fn the_red_hat_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
+#[test]
+fn the_red_hat_package_profiles_from_a_root_of_its_own() {
     let Some(package) = package("hprof-", ".x86_64.rpm") else {
         return;
     };
@@ -83,10 +80,10 @@ fn the_red_hat_package_profiles_from_a_root_of_its_own(jvm: &Jvm) {
     let mut rpm = Command::new("rpm");
     rpm.arg("--root").arg(root.path()).args(["--nodeps", "-i"]);
     run(rpm.arg(package));
-    assert_installed(jvm, root);
+    assert_installed(root);
 }
 
-fn assert_installed(jvm: &Jvm, root: TempDir) {
+fn assert_installed(root: TempDir) {
     let installed = |path: &str| -> PathBuf { root.path().join(path) };
     let library = run(Command::new(installed("usr/bin/hprof")).arg("agent-path"));
     assert_eq!(Path::new(&library), installed("usr/lib/libhprof.so"));
@@ -96,5 +93,5 @@ fn assert_installed(jvm: &Jvm, root: TempDir) {
     ] {
         assert!(installed("usr").join(file).is_file(), "{file}");
     }
-    assert_exact(jvm, root.path(), &format!("-agentpath:{library}"));
+    assert_exact(any_jvm(), root.path(), &format!("-agentpath:{library}"));
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{package, run};
-use crate::harness::{Jvm, javac, skip};
+use crate::harness::{Jvm, any_jvm, javac, skip};
 
 /// JMH's jars, and the jar under test; says so where they are missing.
 fn class_path() -> Option<String> {
@@ -102,17 +102,15 @@ fn objects_an_operation_are_those_of_the_source(jvm: &Jvm) {
     assert_allocates_as_its_source_says(jvm, "heap=sites");
 }
 
-on_every_jvm!(objects_of_a_whole_fork_are_those_of_the_source);
-
-fn objects_of_a_whole_fork_are_those_of_the_source(jvm: &Jvm) {
-    assert_allocates_as_its_source_says(jvm, "heap=sites;mode=external");
+#[test]
+fn objects_of_a_whole_fork_are_those_of_the_source() {
+    assert_allocates_as_its_source_says(any_jvm(), "heap=sites;mode=external");
 }
-
-on_every_jvm!(jmhs_own_sample_boxes_what_the_cache_has_not);
 
 /// `JMHSample_35_Profilers.Maps` looks the numbers from 1 to 255 up; those above 127 have to be boxed. The compiler that
 /// takes no object apart is the judge.
-fn jmhs_own_sample_boxes_what_the_cache_has_not(jvm: &Jvm) {
+#[test]
+fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     let Some(jars) = class_path() else { return };
     let folder = TempDir::new().expect("a folder");
     let arguments = [
@@ -123,7 +121,7 @@ fn jmhs_own_sample_boxes_what_the_cache_has_not(jvm: &Jvm) {
         &["-jvmArgsAppend", "-XX:TieredStopAtLevel=1"],
     ]
     .concat();
-    let scores = Scores::of(jvm, &jars, folder.path(), "heap=sites", &arguments);
+    let scores = Scores::of(any_jvm(), &jars, folder.path(), "heap=sites", &arguments);
     assert_eq!(scores.get("hprof.objects"), 128.0, "{}", scores.0);
     assert_eq!(scores.get("hprof.bytes"), 128.0 * 16.0, "{}", scores.0);
 }

@@ -16,7 +16,7 @@ const POM: &str = "\
   <modelVersion>4.0.0</modelVersion>
   <groupId>org.example</groupId><artifactId>tested</artifactId><version>1</version>
   <properties>
-    <maven.compiler.release>11</maven.compiler.release>
+    <maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target>
     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
   </properties>
   <dependencies>

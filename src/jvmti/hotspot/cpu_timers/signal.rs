@@ -40,6 +40,8 @@ pub(super) fn install() -> bool {
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         action.sa_mask = before.sa_mask;
+        // Flight Recorder's samples come at the same ticks of the kernel: its handler would find the thread in ours.
+        libc::sigaddset(&mut action.sa_mask, libc::SIGPROF);
         libc::sigaction(SIGNAL, &action, std::ptr::null_mut())
     };
     INSTALLED.store(status == 0, Ordering::Relaxed);

@@ -265,3 +265,95 @@ impl NmethodLayout {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A layout that says of memory only how numbers are written there.
+    fn nmethod(excluded_bytes: u32) -> NmethodLayout {
+        NmethodLayout {
+            method: 0,
+            compile_id: 0,
+            pc_desc_size: 16,
+            debug_info: DebugInfoLayout::Apart {
+                code_offset: 0,
+                deopt_handler_offsets: [0; 2],
+                immutable_data: 0,
+                immutable_data_size: 0,
+                scopes_pcs_offset: 0,
+                scopes_data_offset: 0,
+            },
+            excluded_bytes,
+        }
+    }
+
+    fn info(descs: &[[i32; 4]], data: &[u8]) -> DebugInfo {
+        let pcs = descs.as_ptr_range();
+        let data = data.as_ptr_range();
+        DebugInfo {
+            code_begin: 0x1000,
+            pcs_begin: pcs.start.expose_provenance(),
+            pcs_end: pcs.end.addr(),
+            data_begin: data.start.expose_provenance(),
+            data_end: data.end.addr(),
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_each_version_writes_them() {
+        let cases: [(&[u8], u32, u32); 8] = [
+            (&[0], 0, 0),
+            (&[191], 0, 191),
+            (&[192, 0], 0, 192),
+            (&[192, 1], 0, 256),
+            (&[1], 1, 0),
+            (&[191], 1, 190),
+            (&[192, 1], 1, 191),
+            (
+                &[255, 255, 255, 255, 255],
+                0,
+                0xff + (255 << 6) + (255 << 12) + (255 << 18),
+            ),
+        ];
+        for (bytes, excluded, number) in cases {
+            let nmethod = nmethod(excluded);
+            // SAFETY: the bytes are there.
+            let found = unsafe { nmethod.unsigned5(&info(&[], bytes), 0) };
+            let number = if bytes.len() == 5 {
+                number.wrapping_add(255 << 24)
+            } else {
+                number
+            };
+            assert_eq!(found, Some(number), "{bytes:?}");
+        }
+        // SAFETY: as above; the number has no end.
+        assert_eq!(unsafe { nmethod(0).unsigned5(&info(&[], &[200]), 0) }, None);
+        // SAFETY: as above; newer versions never write this byte.
+        assert_eq!(unsafe { nmethod(1).unsigned5(&info(&[], &[0]), 0) }, None);
+    }
+
+    #[test]
+    fn methods_inlined_into_each_other_are_counted() {
+        // At 1 a method that is inlined into nothing, at 3 one in it, at 5 one in that.
+        let data = [9, 0, 9, 1, 9, 3, 9];
+        let descs = [
+            [-1, 0, 0, 0],
+            [4, 5, 0, 0],
+            [8, 1, 0, 0],
+            [12, 0, 0, 0],
+            [i32::MAX, 0, 0, 0],
+        ];
+        let info = info(&descs, &data);
+        let frames = |pc| {
+            let nmethod = nmethod(0);
+            // SAFETY: both tables are there.
+            unsafe { nmethod.count_scopes(&info, nmethod.scope_of(&info, pc)?) }
+        };
+        assert_eq!(frames(0x1004), Some(3));
+        assert_eq!(frames(0x1008), Some(1));
+        assert_eq!(frames(0x100c), None, "no debug information");
+        assert_eq!(frames(0x1006), None, "not a place that the VM tells of");
+        assert_eq!(frames(0xfff), None, "not of this code");
+    }
+}

@@ -29,6 +29,8 @@ public final class Bundle {
     private static final Set<PosixFilePermission> OWNER_WRITES = PosixFilePermissions.fromString("rwxr-xr-x");
 
     private final String platform;
+    /** Where all of its files go, once one was asked for. */
+    private Path folder;
 
     private Bundle(String platform) {
         this.platform = platform;
@@ -63,7 +65,7 @@ public final class Bundle {
         return "/native/" + platform + "/" + name;
     }
 
-    private Path extract(String name) throws IOException {
+    private synchronized Path extract(String name) throws IOException {
         byte[] content;
         try (InputStream in = Bundle.class.getResourceAsStream(resource(name))) {
             if (in == null) {
@@ -71,7 +73,9 @@ public final class Bundle {
             }
             content = in.readAllBytes();
         }
-        Path folder = folder();
+        if (folder == null) {
+            folder = findFolder();
+        }
         Path file = folder.resolve(name);
         if (Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) && Arrays.equals(Files.readAllBytes(file), content)) {
             return file;
@@ -87,7 +91,7 @@ public final class Bundle {
         }
     }
 
-    private Path folder() throws IOException {
+    private Path findFolder() throws IOException {
         String named = System.getProperty("hprof.folder");
         if (named != null) {
             return Files.createDirectories(Paths.get(named).toAbsolutePath());

@@ -1,0 +1,141 @@
+import java.io.InputStream;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntUnaryOperator;
+
+/**
+ * What makes stacks hard to walk, on six threads for so many milliseconds (the argument): classes that are defined and
+ * unloaded, reflection, proxies, exceptions, deep recursion up to a stack overflow, code that is deoptimized, native code,
+ * garbage, threads that come and go, virtual threads where there are any. Prints `churned`.
+ */
+public class Churn {
+    static volatile long sink;
+    static volatile boolean over;
+
+    public interface Work { int work(int n); }
+
+    public static class Even implements Work { public int work(int n) { return n * 2; } }
+    public static class Odd implements Work { public int work(int n) { return n * 3 + 1; } }
+    public static class Late implements Work { public int work(int n) { return n ^ 7; } }
+
+    /** Defines a class of this file anew each time; it goes with its loader. */
+    static class Loader extends ClassLoader {
+        @Override protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("Churn$Late")) return super.loadClass(name, resolve);
+            try (InputStream in = Churn.class.getResourceAsStream("Churn$Late.class")) {
+                byte[] bytes = in.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    static void classes() throws Exception {
+        Object late = new Loader().loadClass("Churn$Late").getDeclaredConstructor().newInstance();
+        Method work = late.getClass().getMethod("work", int.class);
+        for (int i = 0; i < 3_000; i++) sink += (Integer) work.invoke(late, i);
+    }
+
+    static void proxies() {
+        Work work = (Work) Proxy.newProxyInstance(Churn.class.getClassLoader(), new Class<?>[] {Work.class},
+            (proxy, method, arguments) -> (Integer) arguments[0] + 1);
+        for (int i = 0; i < 3_000; i++) sink += work.work(i);
+    }
+
+    static int recurse(int n) {
+        return n == 0 ? 0 : 1 + recurse(n - 1);
+    }
+
+    static int overflow(int n) {
+        return overflow(n + 1) + 1;
+    }
+
+    static void exceptions() {
+        for (int i = 0; i < 200; i++) {
+            try {
+                if (i % 40 == 0) overflow(0);
+                Integer.parseInt("x" + i);
+            } catch (NumberFormatException | StackOverflowError e) {
+                sink += e.getStackTrace().length;
+            }
+        }
+    }
+
+    /** The call becomes polymorphic, so what was compiled before is thrown away. */
+    static void deoptimize() {
+        Work[] all = {new Even(), new Odd(), new Late()};
+        for (int kinds = 1; kinds <= 3; kinds++) {
+            int count = kinds;
+            IntUnaryOperator step = n -> all[n % count].work(n);
+            for (int i = 0; i < 20_000; i++) sink += step.applyAsInt(i);
+        }
+    }
+
+    static void strings() {
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < 3_000; i++) text.append(i).append(String.format("%x", i));
+        byte[] out = new byte[1 << 16];
+        java.util.zip.Deflater deflater = new java.util.zip.Deflater();
+        deflater.setInput(text.toString().getBytes());
+        deflater.finish();
+        sink += deflater.deflate(out);
+        deflater.end();
+        sink += text.toString().chars().sorted().filter(c -> c != ' ').count();
+    }
+
+    static void threads() throws Exception {
+        List<Thread> threads = new ArrayList<>();
+        Method virtual = null;
+        try {
+            virtual = Thread.class.getMethod("startVirtualThread", Runnable.class);
+            virtual.invoke(null, (Runnable) () -> { });
+        } catch (ReflectiveOperationException | UnsupportedOperationException e) {
+            virtual = null;
+        }
+        for (int i = 0; i < 20; i++) {
+            Runnable run = () -> {
+                sink += recurse(500);
+                Thread.yield();
+                deoptimize();
+            };
+            if (virtual != null && i % 2 == 0) {
+                threads.add((Thread) virtual.invoke(null, run));
+            } else {
+                Thread thread = new Thread(run);
+                thread.start();
+                threads.add(thread);
+            }
+        }
+        for (Thread thread : threads) thread.join();
+    }
+
+    static void churn() {
+        try {
+            while (!over) {
+                classes();
+                proxies();
+                exceptions();
+                sink += recurse(2_000);
+                deoptimize();
+                strings();
+                threads();
+            }
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(5);
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 6; i++) threads.add(new Thread(Churn::churn, "churn-" + i));
+        for (Thread thread : threads) thread.start();
+        Thread.sleep(Long.parseLong(args[0]));
+        over = true;
+        for (Thread thread : threads) thread.join();
+        System.out.println("churned");
+    }
+}
