@@ -131,8 +131,21 @@ public class Leak {
             case "site": site(); break;
             default: throw new IllegalArgumentException(args[0]);
         }
-        System.out.println("ready");
-        while (!new java.io.File("go").exists()) Thread.sleep(20);
+        Thread main = Thread.currentThread();
+        Thread watch = new Thread(() -> watch(main), "watch");
+        watch.start();
+        watch.join();
         System.out.println(held == null ? 0 : held.size());
+    }
+
+    /** The main thread stays where it is while somebody looks: it waits before `ready` is said. */
+    static void watch(Thread main) {
+        try {
+            while (main.getState() != Thread.State.WAITING) Thread.sleep(1);
+            System.out.println("ready");
+            while (!new java.io.File("go").exists()) Thread.sleep(20);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 }
