@@ -80,18 +80,18 @@ fn assert_allocates_as_its_source_says(jvm: &Jvm, options: &str) {
             "hprof.objects @ {class} org.example.Allocating.make(Allocating.java:{line})"
         ))
     };
-    assert_eq!(scores.get("hprof.objects"), 4.0, "{}", scores.0);
-    assert_eq!(
-        scores.get("hprof.bytes"),
-        3.0 * 24.0 + 1000.0,
-        "{}",
-        scores.0
-    );
     let node = "org.example.Allocating$Node";
     assert_eq!(
         (at(node, 38), at(node, 40), at("byte[]", 41)),
-        (2.0, 1.0, 1.0)
+        (2.0, 1.0, 1.0),
+        "{}",
+        scores.0
     );
+    // JMH makes a few objects itself, the fewer an operation the more operations there are.
+    let (objects, bytes) = (scores.get("hprof.objects"), scores.get("hprof.bytes"));
+    assert!((4.0..4.5).contains(&objects), "{}", scores.0);
+    let own = 3.0 * 24.0 + 1000.0;
+    assert!((own..own + 50.0).contains(&bytes), "{}", scores.0);
     let graph = "profiles/org.example.Allocating.make-avgt/fork-1.svg";
     assert!(folder.path().join(graph).is_file());
 }
