@@ -20,7 +20,8 @@ impl Session {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, totals);
         }
-        self.journal.flush();
+        // Who asked for it looks at the file next.
+        self.journal.drain();
     }
 
     /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The

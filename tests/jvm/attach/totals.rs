@@ -25,6 +25,8 @@ fn a_dump_leaves_the_totals_as_they_are(jvm: &Jvm) {
     );
     go(&run, 1);
     run.hprof_well("dump", &[]);
+    let so_far = super::text(&run, "x.txt");
+    assert!(so_far.contains("CPU TIME (ms) END"), "{so_far}");
     go(&run, 2);
     run.hprof_well("dump", &[]);
     go(&run, 3);
