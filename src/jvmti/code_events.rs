@@ -6,8 +6,8 @@ use std::ptr;
 
 use super::env::{Buffer, Env, Method, jvmti};
 use super::error::JvmtiError;
-use super::events::{CompiledMethod, receiver};
-use super::jni::{Callback, Jni, Object};
+use super::events::{CompiledMethod, receiver, with_object};
+use super::jni::{Jni, Object};
 use super::sys;
 
 impl Env {
@@ -51,19 +51,13 @@ pub(super) unsafe extern "C" fn on_class_prepare(
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns.
-    let arguments = unsafe {
-        (
-            Jni::from_raw(jni, &callback),
-            Object::from_raw(class, &callback),
-        )
-    };
-    let (Some(jni), Some(class)) = arguments else {
-        return;
-    };
-    if let Some(env) = Env::of_callback(env, jni) {
-        env.make_method_ids_of(class);
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_object(jni, class, |jni, class| {
+            if let Some(env) = Env::of_callback(env, jni) {
+                env.make_method_ids_of(class);
+            }
+        })
     }
 }
 

@@ -118,23 +118,35 @@ pub(super) fn receiver() -> Option<&'static dyn Events> {
 /// Unpacks the two arguments most events have, and runs the event.
 ///
 /// # Safety
-/// `jni` and `thread` must be what the VM passed to a callback on this thread.
+/// As for [`with_object`].
 pub(super) unsafe fn with_thread(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
     body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
 ) {
     let Some(events) = receiver() else { return };
+    // SAFETY: the caller's promise.
+    unsafe { with_object(jni, thread, |jni, thread| body(events, jni, thread)) }
+}
+
+/// Unpacks the environment and an object that a callback has got; null for either is no event of ours.
+///
+/// # Safety
+/// `jni` and `object` must be what the VM passed to a callback on this thread.
+pub(super) unsafe fn with_object(
+    jni: *mut sys::JNIEnv,
+    object: sys::jobject,
+    body: impl FnOnce(Jni<'_>, Object<'_>),
+) {
     let callback = Callback;
     // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function does.
     let arguments = unsafe {
         (
             Jni::from_raw(jni, &callback),
-            Object::from_raw(thread, &callback),
+            Object::from_raw(object, &callback),
         )
     };
-    let (Some(jni), Some(thread)) = arguments else {
-        return;
-    };
-    body(events, jni, thread);
+    if let (Some(jni), Some(object)) = arguments {
+        body(jni, object);
+    }
 }

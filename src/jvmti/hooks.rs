@@ -16,7 +16,8 @@ use std::sync::OnceLock;
 
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::jni::{Callback, Jni, LocalRef, Object, jni};
+use super::events::with_object;
+use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// The class that has the hooks, as a class file names it. It stands in `java.lang` because every class, of whatever module
@@ -152,17 +153,12 @@ unsafe extern "C" fn on_class_prepare(
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns.
-    let arguments = unsafe {
-        (
-            Jni::from_raw(jni, &callback),
-            Object::from_raw(class, &callback),
-        )
-    };
-    if let (Some(jni), Some(class)) = arguments {
-        // A class that was linked on the way has no such methods: the VM refuses, and changes nothing.
-        register(jni, class);
+    // A class that was linked on the way has no such methods: the VM refuses, and changes nothing.
+    // SAFETY: the VM's arguments.
+    unsafe {
+        with_object(jni, class, |jni, class| {
+            register(jni, class);
+        })
     }
 }
 
