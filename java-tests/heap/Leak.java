@@ -103,13 +103,17 @@ public class Leak {
 
     static class Other { static Object[] kept; }
 
-    static Object made(int i) {
-        switch (i & 3) { case 0: return new byte[100]; case 1: return new int[25]; case 2: return new long[13]; default: return new short[50]; }
+    /** A class without string constants: the VM makes those of a method's class when it has the method compiled, and
+     *  a site would have them as well. */
+    static class Maker {
+        static Object made(int i) {
+            switch (i & 3) { case 0: return new byte[100]; case 1: return new int[25]; case 2: return new long[13]; default: return new short[50]; }
+        }
     }
 
     static void site() {
         One.kept = new Object[COUNT + COUNT / 10];
-        for (int i = 0; i < One.kept.length; i++) One.kept[i] = made(i);
+        for (int i = 0; i < One.kept.length; i++) One.kept[i] = Maker.made(i);
         Other.kept = One.kept.clone();
     }
 

@@ -125,7 +125,7 @@ fn what_one_line_allocated_is_one_suspect_whatever_its_classes(jvm: &Jvm) {
         let run = agent(jvm, options, "Leak", "site");
         let suspect = first_suspect(&run.path("x.hprof"));
         assert!(
-            suspect.starts_with("44,000 objects allocated at Leak.made(Leak.java:"),
+            suspect.starts_with("44,000 objects allocated at Leak$Maker.made(Leak.java:"),
             "{}{options}: {suspect}",
             jvm.feature
         );
