@@ -66,13 +66,19 @@ impl Worker {
         self.0.changed.notify_all();
     }
 
-    /// Ends the thread and waits for it, but not for ever.
-    pub fn stop(&self) {
+    /// Ends the thread, and does not wait for it.
+    pub fn ask_to_stop(&self) {
         let mut state = self.0.state.lock();
         if state.phase == Phase::Running {
             state.phase = Phase::Stopping;
             self.0.changed.notify_all();
         }
+    }
+
+    /// Ends the thread and waits for it, but not for ever.
+    pub fn stop(&self) {
+        self.ask_to_stop();
+        let mut state = self.0.state.lock();
         let running = |state: &mut State| state.phase != Phase::NotRunning;
         self.0.changed.wait_while_for(&mut state, running, PATIENCE);
     }

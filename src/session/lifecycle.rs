@@ -269,7 +269,10 @@ impl Session {
         is_asked.is_ok()
     }
 
+    /// HotSpot gives threads that are in native code 0.3 s at its end: those of the agent end meanwhile.
     fn vm_death(&self, jni: Jni<'_>) {
+        self.dump_thread.ask_to_stop();
+        self.ask_clocks_to_stop();
         self.end(jni);
         if self.dump_on_exit && !GATE.has_panicked() {
             self.dump_at_death(jni);

@@ -76,6 +76,12 @@ impl Session {
         }
     }
 
+    /// Ends them, and does not wait for them.
+    pub(super) fn ask_clocks_to_stop(&self) {
+        self.period_thread.ask_to_stop();
+        self.timeout_thread.ask_to_stop();
+    }
+
     fn end_period_if_due(&self, jni: Jni<'_>) {
         let Some(rotation) = &self.rotation else {
             return;
