@@ -1,7 +1,8 @@
 import sun.misc.Signal;
 
 /**
- * Handles SIGVTALRM itself, from its start on (argument `first`) or half a second later (`later`). Prints `ready`,
+ * Handles a signal itself, from its start on (argument `first`) or half a second later (`later`): SIGVTALRM, or the one named by
+ * a second argument. Prints `ready`,
  * then `handling` when it does, `alarm` and a number for each signal that comes; it is busy for a minute.
  */
 public class Alarm {
@@ -21,8 +22,8 @@ public class Alarm {
         System.out.println("alarm " + ++alarms);
     }
 
-    static void handle() {
-        Signal.handle(new Signal("VTALRM"), Alarm::alarm);
+    static void handle(String signal) {
+        Signal.handle(new Signal(signal), Alarm::alarm);
         System.out.println("handling");
     }
 
@@ -30,11 +31,12 @@ public class Alarm {
         Thread busy = new Thread(Alarm::busy, "busy");
         busy.setDaemon(true);
         busy.start();
-        if (args[0].equals("first")) handle();
+        String signal = args.length > 1 ? args[1] : "VTALRM";
+        if (args[0].equals("first")) handle(signal);
         System.out.println("ready");
         if (args[0].equals("later")) {
             Thread.sleep(500);
-            handle();
+            handle(signal);
         }
         Thread.sleep(60_000);
     }

@@ -172,6 +172,22 @@ install_converter() {
         -Dartifact=tools.profiler:jfr-converter:4.5:jar -DoutputDirectory="$tools" >&2 && [[ -f $tools/$converter_jar ]]
 }
 
+# async-profiler itself, for this machine's processor; its jar has the library.
+async_profiler=libasyncProfiler.so
+install_async_profiler() {
+    local new processor=x64
+    [[ -f $tools/$async_profiler ]] && return
+    need_command mvn maven && need_command unzip unzip || return 1
+    [[ $(uname -m) == aarch64 ]] && processor=arm64
+    note "fetching async-profiler into $tools"
+    new=$(mktemp -d "$tools/.new.XXXXXX")
+    mvn -q -B -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+        -Dartifact=tools.profiler:async-profiler:4.5:jar -DoutputDirectory="$new" >&2 &&
+        unzip -q -j "$new"/*.jar "linux-$processor/$async_profiler" -d "$new" && mv "$new/$async_profiler" "$tools/"
+    rm -rf "$new"
+    [[ -f $tools/$async_profiler ]]
+}
+
 # A browser, and what drives it; the browser's own installer of browsers is not needed.
 install_browser() {
     need_command chromium chromium || return 1

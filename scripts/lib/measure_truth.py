@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How far CPU samples are from the truth, on programs that say themselves what each of their methods took.
 
-    measure_truth.py --agent FILE --classes DIR --kinds FILE [--rounds N]
+    measure_truth.py --agent FILE --classes DIR --kinds FILE [--rounds N] [--async-profiler FILE]
 
 --kinds has lines `<feature> <home>`. Prints a row for each JVM, program and interval: the total variation distance of the
-samples of engine=async and of engine=jvmti from the truth (0 is right, 1 is wrong in everything), the median of the rounds, and
-what async says of samples without a Java frame. A sample belongs to the innermost method of its trace that the program
-names; samples of none (the VM's start, reading clocks) are left out, up to a fifth of all.
+samples of engine=async, of engine=jvmti and of async-profiler (its timers on CPU clocks) from the truth (0 is right, 1 is
+wrong in everything), the median of the rounds, and what async says of samples without a Java frame. A sample belongs to the
+innermost method of its trace that the program names; samples of none (the VM's start, reading clocks) are left out, up to a
+fifth of all.
 """
 
 import argparse
@@ -17,22 +18,38 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = ["Turns", "Ratio", "Block", "Native", "Deep", "Counts", "Virtual21"]
+PROGRAMS = ["Turns", "Inlined", "Ratio", "Block", "Native", "Deep", "Counts", "Virtual21"]
 INTERVALS = [10, 4]
-ENGINES = ["async", "jvmti"]
+PROFILERS = ["async", "jvmti"]
 
 
-def run(home, agent, classes, program, engine, interval, folder):
+def run(home, arguments, program, profiler, interval, folder):
     """The truth, the samples by method, and what the agent said."""
     profile = folder / "profile.txt"
-    options = f"cpu=samples,engine={engine},interval={interval},depth=600,cutoff=0,file={profile}"
-    command = [f"{home}/bin/java", f"-agentpath:{agent}={options}", "-Xmx256m", "-cp", classes, program]
+    if profiler == "async-profiler":
+        options = f"start,event=ctimer,interval={interval}ms,jstackdepth=600,collapsed,file={profile}"
+        agent, read = arguments.async_profiler, collapsed
+    else:
+        options = f"cpu=samples,engine={profiler},interval={interval},depth=600,cutoff=0,verbose=y,file={profile}"
+        agent, read = arguments.agent, samples
+    command = [f"{home}/bin/java", f"-agentpath:{agent}={options}", "-Xmx256m", "-cp", arguments.classes, program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(f"{program} on {home} failed: {done.stderr}")
     truth = {name: int(amount) for name, amount in re.findall(r"^truth (\S+) (\d+)$", done.stdout, re.M)}
     said = re.search(r"\((\d+\.\d+) %\) without", done.stderr)
-    return truth, samples(profile.read_text(), truth), said[1] if said else "-"
+    return truth, read(profile.read_text(), truth), said[1] if said else "-"
+
+
+def collapsed(text, truth):
+    """As `samples`, of lines with the frames of a stack, the innermost last, and how often it was seen."""
+    counts = {}
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        methods = (frame.split("_[")[0].replace("/", ".") for frame in reversed(stack.split(";")))
+        owner = next((method for method in methods if method in truth), None)
+        counts[owner] = counts.get(owner, 0) + int(count)
+    return counts
 
 
 def samples(text, truth):
@@ -64,25 +81,26 @@ def main():
     parser.add_argument("--classes", required=True)
     parser.add_argument("--kinds", required=True)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--async-profiler")
     arguments = parser.parse_args()
+    profilers = PROFILERS + (["async-profiler"] if arguments.async_profiler else [])
     kinds = [line.split()[:2] for line in pathlib.Path(arguments.kinds).read_text().splitlines()]
     for feature, home in kinds:
         for program in PROGRAMS:
             if program.endswith("21") and int(feature) < 21:
                 continue
             for interval in INTERVALS:
-                errors = {engine: [] for engine in ENGINES}
+                errors = {profiler: [] for profiler in profilers}
                 for _ in range(arguments.rounds):
-                    for engine in ENGINES:
+                    for profiler in profilers:
                         with tempfile.TemporaryDirectory() as folder:
-                            truth, counts, said = run(
-                                home, arguments.agent, arguments.classes, program, engine, interval, pathlib.Path(folder)
-                            )
-                        errors[engine].append(distance(truth, counts))
-                        if engine == "async":
+                            truth, counts, said = run(home, arguments, program, profiler, interval, pathlib.Path(folder))
+                        errors[profiler].append(distance(truth, counts))
+                        if profiler == "async":
                             without, number = said, sum(counts.values())
-                row = [f"{statistics.median(errors[engine]):.3f}" for engine in ENGINES]
-                print(f"| {feature} | {program} | {interval} | {row[0]} | {row[1]} | {number} | {without} |", flush=True)
+                row = [f"{statistics.median(errors[profiler]):.3f}" for profiler in profilers] + ["-"]
+                cells = [feature, program, interval, *row[:3], number, without]
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 main()

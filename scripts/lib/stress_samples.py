@@ -36,7 +36,7 @@ def settings(feature, collector):
 def run(home, arguments, setting):
     """Samples, those that could not be walked, those lost, and what went wrong."""
     profile = pathlib.Path(arguments.folder) / "stress.txt"
-    options = f"cpu=samples,engine=async,interval=1,depth=200,thread=y,vmthreads=y,file={profile}"
+    options = f"cpu=samples,engine=async,interval=1,depth=200,thread=y,vmthreads=y,verbose=y,file={profile}"
     command = [f"{home}/bin/java", f"-agentpath:{arguments.agent}={options}", *setting, "-Xss1m", "-cp", arguments.classes]
     try:
         done = subprocess.run(

@@ -57,7 +57,7 @@ pub struct Options {
     pub dump_on_exit: bool,
     /// `verbose=`: whether stderr says what is dumped.
     pub verbose: bool,
-    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks were taken, too.
+    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks and samples were taken, too.
     pub details: bool,
     /// `logflags=4`: whether the binary file is checked after it is written.
     pub check_file: bool,

@@ -1,6 +1,10 @@
 //! `engine=async`: what CPU time is charged to, and how the agent lives with the program's own use of the signal.
 
-use crate::harness::{Jvm, Program, any_jvm};
+use nix::sys::ptrace;
+use nix::unistd::Pid;
+
+use crate::exits::cpu_time;
+use crate::harness::{Jvm, Program, Running, any_jvm};
 use crate::profile::Profile;
 
 /// The share of the whole by which a method may miss its truth.
@@ -59,6 +63,32 @@ fn loops_without_safepoints_and_native_code_are_charged_what_they_used(jvm: &Jvm
     );
 }
 
+on_every_jvm!(the_last_instruction_of_an_inlined_method_is_charged_to_it);
+
+fn the_last_instruction_of_an_inlined_method_is_charged_to_it(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,depth=20,interval=4,file=x.txt";
+    let run = Program::new(jvm, options, "Inlined").arg("700").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    for (method, truth) in [("one", 0.25), ("three", 0.75), ("few", 0.0), ("many", 0.0)] {
+        let share = share_within(&profile, "Inlined", method);
+        println!("{}: {method} {share:.3} of {truth:.3}", jvm.feature);
+        assert!(
+            (truth - share).abs() < TOLERANCE,
+            "{}: {method} is charged {share:.3} of {truth:.3}",
+            jvm.feature
+        );
+    }
+}
+
+on_every_jvm!(a_stub_of_the_vm_is_charged_to_the_method_that_called_it);
+
+fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,interval=4,file=x.txt";
+    let run = Program::new(jvm, options, "Stub").run_well();
+    let copy = share_within(&Profile::parse(&run.read("x.txt")), "Stub", "copy");
+    assert!(copy > 0.8, "{}: {copy}", jvm.feature);
+}
+
 on_every_jvm!(a_virtual_thread_is_charged_by_its_own_name from 21);
 
 fn a_virtual_thread_is_charged_by_its_own_name(jvm: &Jvm) {
@@ -77,16 +107,27 @@ fn a_virtual_thread_is_charged_by_its_own_name(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(the_programs_own_handler_of_the_signal_goes_on_working);
+on_every_jvm!(the_programs_own_handler_of_the_timers_signal_goes_on_working);
 
-fn the_programs_own_handler_of_the_signal_goes_on_working(jvm: &Jvm) {
+fn the_programs_own_handler_of_the_timers_signal_goes_on_working(jvm: &Jvm) {
+    a_handler_gets_its_signals_and_no_others(jvm, "VTALRM");
+}
+
+on_every_jvm!(the_programs_own_handler_of_sigprof_goes_on_working);
+
+fn the_programs_own_handler_of_sigprof_goes_on_working(jvm: &Jvm) {
+    a_handler_gets_its_signals_and_no_others(jvm, "PROF");
+}
+
+/// Before, during and after two sessions.
+fn a_handler_gets_its_signals_and_no_others(jvm: &Jvm, signal: &str) {
     let run = Program::bare_java(jvm, &[])
         .program("samples", "Alarm")
-        .arg("first")
+        .args(["first", signal])
         .start();
     run.wait_for_output("ready");
     let alarm = |number: u32| {
-        run.send("VTALRM");
+        run.send(signal);
         run.wait_for_output(&format!("alarm {number}\n"));
     };
     alarm(1);
@@ -148,17 +189,24 @@ fn the_vms_own_threads_are_charged_where_they_are_asked_for(jvm: &Jvm) {
 }
 
 #[test]
-fn the_head_says_which_engine_it_was_and_whether_it_is_biased() {
+fn the_head_says_which_engine_it_was_and_stderr_where_it_is_asked() {
     for (engine, said) in [
         ("auto", "engine=async"),
         ("async", "engine=async"),
         ("jvmti", "engine=jvmti, safepoint-biased"),
     ] {
-        let options = format!("cpu=samples,engine={engine},file=x.txt");
-        let run = Program::new(any_jvm(), &options, "Hello").run_well();
-        let profile = Profile::parse(&run.read("x.txt"));
-        assert_eq!(profile.head["Samples"], said);
-        assert!(run.stderr.contains(said), "{}", run.stderr);
+        for (verbose, tells) in [("", false), (",verbose=y", true), (",verbose=n", false)] {
+            let options = format!("cpu=samples,engine={engine}{verbose},file=x.txt");
+            let run = Program::new(any_jvm(), &options, "Hello").run_well();
+            let profile = Profile::parse(&run.read("x.txt"));
+            assert_eq!(profile.head["Samples"], said);
+            assert_eq!(
+                run.stderr.contains(said),
+                tells,
+                "{options}: {}",
+                run.stderr
+            );
+        }
     }
 }
 
@@ -185,4 +233,61 @@ fn a_system_without_timers_gets_the_portable_engine_and_says_why() {
         refused.stderr
     );
     assert!(!refused.files().contains(&"x.txt".to_owned()));
+}
+
+on_every_jvm!(a_child_that_is_started_while_samples_are_taken_runs_as_without);
+
+fn a_child_that_is_started_while_samples_are_taken_runs_as_without(jvm: &Jvm) {
+    for mechanism in ["FORK", "VFORK", "POSIX_SPAWN"] {
+        let mechanism = format!("-Djdk.lang.Process.launchMechanism={mechanism}");
+        let bare = Program::bare_java(jvm, &[&mechanism])
+            .program("samples", "Children")
+            .run_well();
+        assert!(bare.stdout.ends_with("\nchildren 30\n"), "{}", bare.stdout);
+        let options = "cpu=samples,engine=async,interval=1,file=x.txt";
+        let run = Program::with_vm_options(jvm, options, &[&mechanism], "Children").run_well();
+        assert_eq!(run.stdout, bare.stdout, "{}: {mechanism}", jvm.feature);
+        assert!(Profile::parse(&run.read("x.txt")).count("Children.work") > 0);
+    }
+}
+
+#[test]
+fn samples_that_find_no_room_are_counted_charged_and_told() {
+    // The deeper the traces may be, the fewer there is room for.
+    let options = "cpu=samples,engine=async,interval=1,depth=2048,file=x.txt";
+    let run = Program::new(any_jvm(), options, "Overflow")
+        .arg("over")
+        .start();
+    run.wait_for_output("ready");
+    let sampler = Pid::from_raw(task(&run, "HPROF cpu sampl"));
+    ptrace::seize(sampler, ptrace::Options::empty()).expect("a child may be traced");
+    ptrace::interrupt(sampler).expect("it is traced");
+    let begin = cpu_time(&run);
+    // The kernel takes a sample in 4 ms at the most often, and there is room for 1,024.
+    run.wait_until(|| cpu_time(&run) - begin > 600);
+    ptrace::detach(sampler, None).expect("it is stopped");
+    std::fs::write(run.path("over"), "").expect("a file");
+    let run = run.wait();
+    let lost = run
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_suffix(" samples were lost, they are charged as <unsampled>"))
+        .and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
+    let profile = Profile::parse(&run.read("x.txt"));
+    let unsampled = profile.count("java.lang.Thread.<unsampled>");
+    println!("{lost:?} lost, {unsampled} unsampled");
+    assert!(lost.is_some_and(|lost| lost > 0), "{}", run.stderr);
+    assert!(Some(unsampled) >= lost, "{unsampled} of {lost:?}");
+}
+
+/// The thread of that name.
+fn task(run: &Running, name: &str) -> i32 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).expect("it runs");
+    tasks
+        .map(|task| task.expect("a thread").path())
+        .find(|task| {
+            std::fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name)
+        })
+        .and_then(|task| task.file_name()?.to_str()?.parse().ok())
+        .expect("the thread")
 }

@@ -94,7 +94,7 @@ fn what_a_killed_program_wrote_a_second_before_is_there() {
 }
 
 /// The CPU time that a program has used, in hundredths of a second.
-fn cpu_time(run: &Running) -> u64 {
+pub fn cpu_time(run: &Running) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", run.id())).expect("it runs");
     let (_, fields) = stat.rsplit_once(") ").expect("its name");
     let times = fields.split(' ').skip(11).take(2);

@@ -75,6 +75,8 @@ pub struct CpuSamples {
     way: SampleWay,
     counts: Arc<SampleCounts>,
     cutoff: f64,
+    /// Whether stderr says how the samples were taken.
+    tells_outcome: bool,
 }
 
 /// What `cpu=samples` needs of the VM.
@@ -105,6 +107,7 @@ impl CpuSamples {
             way,
             counts,
             cutoff: options.cutoff,
+            tells_outcome: options.details,
         })
     }
 
@@ -169,7 +172,9 @@ impl Engine for CpuSamples {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.sampler.fetch(jni);
-        report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
+        if self.tells_outcome {
+            report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
+        }
         if self.sampler.lost() > 0 {
             console::line(format_args!(
                 "cpu=samples: {} samples were lost, they are charged as <unsampled>",

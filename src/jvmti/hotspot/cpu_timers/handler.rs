@@ -231,7 +231,7 @@ impl Walk<'_> {
             let address = self.record.java_thread.load(Ordering::Relaxed);
             let environment = STATE.environment.load(Ordering::Relaxed);
             self.trace.env = ptr::with_exposed_provenance_mut(address.wrapping_add(environment));
-            let reason = self.ask();
+            let reason = self.ask_at_instruction();
             match reason {
                 UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => {
                     (self.begin_at_last_java_frame(address, reason), 0)
@@ -239,6 +239,29 @@ impl Walk<'_> {
                 UNKNOWN_JAVA | NOT_WALKABLE_JAVA => self.begin_at_caller(reason),
                 count => (count, 0),
             }
+        }
+    }
+
+    /// In compiled code AsyncGetCallTrace looks for the debug information of what follows the byte it is given. Compilers put it
+    /// where the last instruction of an inlined method begins, so from there it would be that of what comes next.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn ask_at_instruction(&mut self) -> i32 {
+        // SAFETY: the handler's context.
+        unsafe {
+            let registers = Registers::of(self.context);
+            let here = registers.place();
+            if !is_code(here.pc) {
+                return self.ask();
+            }
+            let before = here.pc.wrapping_sub(1);
+            registers.set_place(Place { pc: before, ..here });
+            let count = self.ask();
+            registers.set_place(here);
+            // Before the first instruction of all there is nothing.
+            if count > 0 { count } else { self.ask() }
         }
     }
 
