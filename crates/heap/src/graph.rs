@@ -2,9 +2,10 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
-use hprof_format::bytes::read_id_be;
 use hprof_format::Root;
+use hprof_format::bytes::read_id_be;
 
+use crate::Error;
 use crate::classes::Classes;
 use crate::contents::{Content, Contents, Object};
 use crate::dump::Dump;
@@ -14,7 +15,6 @@ use crate::locate::Places;
 use crate::memory::{Memory, Offsets, Table};
 use crate::objects::{Objects, Site};
 use crate::progress::{Progress, Stage};
-use crate::Error;
 
 /// No object.
 pub(crate) const NONE: u32 = u32::MAX;

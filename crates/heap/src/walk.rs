@@ -187,11 +187,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn record<V: Visitor>(
-        &mut self,
-        found: &Found<'a>,
-        visitor: &mut V,
-    ) -> Result<(), V::Error> {
+    fn record<V: Visitor>(&mut self, found: &Found<'a>, visitor: &mut V) -> Result<(), V::Error> {
         let Some(object) = self.contents.object(found)? else {
             if let HeapRecord::Root { object, root } = records::decode(found)? {
                 visitor.root(object.0, root)?;
