@@ -14,7 +14,7 @@ import duckdb
 import pyarrow.compute as compute
 import pyarrow.dataset as dataset
 
-ADDED = re.compile(r"(bytes|objects|samples|calls|ns|contentions)$")
+ADDED = re.compile(r"(^|_)(bytes|objects|samples|calls|ns|contentions)$")
 
 
 def tables(folder: pathlib.Path) -> list[str]:
