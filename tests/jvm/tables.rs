@@ -115,6 +115,36 @@ fn objects_of_a_dump_are_those_that_hprof_heap_counts(jvm: &Jvm) {
     assert_eq!(object["shallow_bytes"], sum("bytes", "unreachable_bytes"));
 }
 
+#[test]
+fn stacks_of_ten_runs_add_up_as_hprof_merge_adds_them() {
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    let tables = tables(folder);
+    let files: Vec<PathBuf> = (1..=10)
+        .map(|build| {
+            let name = format!("{build}.hprof");
+            let options = "heap=sites,depth=16,format=b";
+            shop(folder, options, &build.to_string(), &name)
+        })
+        .collect();
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    hprof(&["export", "--to", "parquet", "-o", &tables], &files);
+    let merged = folder.join("merged.hprof");
+    let out = merged.to_str().expect("UTF-8");
+    hprof(&["merge", "-o", out], &files);
+    let collapsed = ["export", "--to", "collapsed", "--value", "alloc-bytes"];
+    let expected = hprof(&collapsed, &[&merged]);
+    let Some(read) = read("stacks", Path::new(&tables), &[]) else {
+        return;
+    };
+    let found = read.as_object().expect("stacks");
+    let mut found: Vec<String> = found.iter().map(|(s, v)| format!("{s} {v}")).collect();
+    found.sort_unstable();
+    let mut expected: Vec<&str> = expected.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
 /// What is asked in docs/tables.md, in that order, and what the first row must hold.
 const ANSWERS: [&[&str]; 11] = [
     // 200 reports of 1,000 longs in each of two runs, and no more than a few other arrays.

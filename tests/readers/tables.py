@@ -2,6 +2,7 @@
 
     tables.py sums FOLDER         prints, as JSON, for each file of table `run`: rows of every table and sums of every number that
                                   can be added up; both readers must agree
+    tables.py stacks FOLDER       prints, as JSON, the bytes that each stack of all runs allocates
     tables.py query FOLDER FILE   runs each ```sql block of a Markdown file; prints, as JSON, the rows of each
 """
 
@@ -60,11 +61,21 @@ def query(folder: pathlib.Path, document: pathlib.Path) -> list:
     return [connection.execute(block).fetchall() for block in blocks]
 
 
+def stacks(folder: pathlib.Path) -> dict:
+    rows = connect(folder).execute("""
+        SELECT any_value(s.stack), SUM(a.alloc_bytes)
+        FROM alloc_site a
+        JOIN trace s ON s.run_id = a.run_id AND s.trace_id = a.trace_id
+        GROUP BY s.stack_hash
+        HAVING SUM(a.alloc_bytes) > 0""")
+    return {stack: int(total) for stack, total in rows.fetchall()}
+
+
 def main() -> None:
     what, folder, *rest = sys.argv[1:]
     folder = pathlib.Path(folder)
-    answer = sums(folder) if what == "sums" else query(folder, pathlib.Path(*rest))
-    json.dump(answer, sys.stdout, default=str)
+    answers = {"sums": sums, "stacks": stacks, "query": query}
+    json.dump(answers[what](folder, *map(pathlib.Path, rest)), sys.stdout, default=str)
 
 
 if __name__ == "__main__":
