@@ -31,10 +31,18 @@ pub struct Walk<'a> {
     fields: Vec<Field>,
     /// The number of the first field of each class.
     first_fields: Vec<u32>,
-    /// Where in an instance of each class which field refers to an object; made when the first instance comes.
-    references: Vec<Option<Box<[(usize, u32)]>>>,
+    /// The references in an instance of each class; made when the first instance comes.
+    references: Vec<Option<Box<[Holder]>>>,
     /// Classes that the visitor has heard of.
     told: usize,
+}
+
+/// A field that refers to an object.
+#[derive(Clone, Copy)]
+struct Holder {
+    /// Where in the instance's bytes it is.
+    place: usize,
+    field: u32,
 }
 
 /// A field, by its place among [`Walk::fields`].
@@ -232,7 +240,7 @@ impl<'a> Walk<'a> {
         })?;
         match object.content {
             Content::Fields(fields) => {
-                for &(place, field) in self.references(object.class) {
+                for &Holder { place, field } in self.references(object.class) {
                     let to = read_id_be(fields, place, id_size);
                     if to != 0 {
                         visitor.reference(object.id, to, Place::Field(field))?;
@@ -282,7 +290,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn references(&mut self, class: ClassIndex) -> &[(usize, u32)] {
+    fn references(&mut self, class: ClassIndex) -> &[Holder] {
         let index = class as usize;
         if self.references.len() <= index {
             self.references.resize(index + 1, None);
@@ -293,7 +301,7 @@ impl<'a> Walk<'a> {
         self.references[index].as_deref().unwrap_or_default()
     }
 
-    fn find_references(&self, class: ClassIndex) -> Box<[(usize, u32)]> {
+    fn find_references(&self, class: ClassIndex) -> Box<[Holder]> {
         let width = self.contents.dump.id_size().bytes() as usize;
         let mut references = Vec::new();
         let mut place = 0;
@@ -302,7 +310,7 @@ impl<'a> Walk<'a> {
             let declared = self.contents.classes.get(index).declared.iter();
             for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
                 if kind == BasicType::Object {
-                    references.push((place, field));
+                    references.push(Holder { place, field });
                 }
                 place += kind.size(width);
             }
