@@ -282,7 +282,8 @@ impl<'a> Pass<'a> {
         let mut edges: Table<u32> = memory.table(total as usize)?;
         let mut filled = FixedBitSet::with_capacity(count);
         self.each_record(progress, |pass, number, object| {
-            if matches!(object.content, Content::Class(_)) || filled.put(number as usize) {
+            // Of several records of one object the first counts, as above.
+            if filled.put(number as usize) || matches!(object.content, Content::Class(_)) {
                 return;
             }
             // Rows are filled from their ends, which leaves their starts behind.
