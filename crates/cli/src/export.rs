@@ -1,7 +1,9 @@
 //! `hprof export`: profiles for other tools.
 
+mod tables;
+
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use hprof_format::printable;
@@ -9,9 +11,10 @@ use hprof_profile::{Metric, Profile, export};
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::Choice;
+use crate::profile::open;
+use tables::TableArguments;
 
-/// Write a profile in the format of another tool
+/// Write profiles in the format of another tool, or as tables
 ///
 ///   collapsed   one stack a line with one value: flamegraph.pl, inferno
 ///   pprof       all values: go tool pprof, Pyroscope, Grafana
@@ -20,11 +23,18 @@ use crate::profile::Choice;
 ///               which reads locally; samples have no times, they follow one
 ///               another
 ///   json        everything that hprof knows of the profile
+///   parquet     tables of any number of profiles and heap dumps, for DuckDB,
+///               Spark, pandas: FOLDER/TABLE/RUN.parquet
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    #[command(flatten)]
-    choice: Choice,
+    /// The file, binary or text, compressed or not; `-` is the standard input. Tables take any number
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Which dump of the run, from 1 on [default: the last]
+    #[arg(long, value_name = "N")]
+    section: Option<u32>,
 
     /// The format
     #[arg(long, value_name = "FORMAT")]
@@ -34,9 +44,12 @@ pub struct Arguments {
     #[arg(long)]
     value: Option<Metric>,
 
-    /// Write to this file, created for its owner's eyes alone, instead of the standard output
+    /// Write to this file, created for its owner's eyes alone, instead of the standard output; tables need a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    tables: TableArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,31 +59,50 @@ enum Format {
     Speedscope,
     Firefox,
     Json,
+    Parquet,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = &arguments.choice.file;
     if arguments.value.is_some() && arguments.to != Format::Collapsed {
         return Err(Failure::Message(
             "--value is for collapsed stacks; the other formats hold all values".to_owned(),
         ));
     }
+    if arguments.to == Format::Parquet {
+        return arguments.export_tables();
+    }
+    if !arguments.tables.is_empty() {
+        return Err(Failure::Message(
+            "--label and --retained are for tables: --to parquet".to_owned(),
+        ));
+    }
+    let [file] = arguments.files.as_slice() else {
+        return Err(Failure::Message(
+            "only tables take several files; `hprof merge` makes one profile of several".to_owned(),
+        ));
+    };
     if arguments.to == Format::Pprof && arguments.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::Message(
             "pprof is a binary format; name a file with -o".to_owned(),
         ));
     }
-    let opened = arguments.choice.open()?;
+    let opened = open(file, arguments.section)?;
     let metric = opened.metric(file, arguments.value)?;
     let output = Output::open(arguments.output.as_deref(), file)?;
-    output.write(|out| arguments.export(&opened.profile, metric, out))?;
+    output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
     opened.finish()
 }
 
 impl Arguments {
-    fn export(&self, profile: &Profile, metric: Metric, out: &mut dyn Write) -> io::Result<()> {
-        let name = self.choice.file.display().to_string();
+    fn export(
+        &self,
+        file: &Path,
+        profile: &Profile,
+        metric: Metric,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let name = file.display().to_string();
         let name = printable(&name);
         match self.to {
             Format::Collapsed => export::collapsed(profile, metric, out),
@@ -78,6 +110,17 @@ impl Arguments {
             Format::Speedscope => export::speedscope(profile, &name, out),
             Format::Firefox => export::firefox(profile, &name, out),
             Format::Json => export::json(profile, out),
+            // They are written to a folder.
+            Format::Parquet => Ok(()),
         }
+    }
+
+    fn export_tables(&self) -> Result<(), Failure> {
+        let Some(folder) = &self.output else {
+            return Err(Failure::Message(
+                "tables are many files; name a folder for them with -o".to_owned(),
+            ));
+        };
+        self.tables.export(&self.files, self.section, folder)
     }
 }

@@ -305,6 +305,15 @@ impl BasicType {
 }
 
 impl Value {
+    /// The object that it refers to, 0 for null; `None` where it is no reference.
+    #[must_use]
+    pub fn object(self) -> Option<u64> {
+        match self {
+            Value::Object(object) => Some(object.0),
+            _ => None,
+        }
+    }
+
     /// The value's type.
     #[must_use]
     pub fn basic_type(self) -> BasicType {

@@ -2,18 +2,19 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
+use hprof_format::Root;
 use hprof_format::bytes::read_id_be;
-use hprof_format::{BasicType, HeapRecord, Root};
 
-use crate::classes::{ClassIndex, Classes};
-use crate::dump::{Dump, Found};
+use crate::Error;
+use crate::classes::Classes;
+use crate::contents::{Content, Contents, Object};
+use crate::dump::Dump;
 use crate::index::{Index, STEP};
 use crate::layout::Layout;
 use crate::locate::Places;
 use crate::memory::{Memory, Offsets, Table};
 use crate::objects::{Objects, Site};
 use crate::progress::{Progress, Stage};
-use crate::{Error, records};
 
 /// No object.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -121,9 +122,11 @@ impl Graph {
         let roots = Roots::of(&index.roots, &objects);
         let count = objects.count() as usize;
         let mut pass = Pass {
-            dump,
-            layout,
-            classes: index.classes,
+            contents: Contents {
+                dump,
+                layout: *layout,
+                classes: index.classes,
+            },
             objects,
             more: HashMap::default(),
             roots,
@@ -145,7 +148,7 @@ impl Graph {
             class_of_site,
             roots: pass.roots,
         };
-        Ok((graph, pass.objects, pass.classes, index.places))
+        Ok((graph, pass.objects, pass.contents.classes, index.places))
     }
 
     /// What an object refers to, roots left out.
@@ -214,29 +217,10 @@ impl Targets<'_> {
 }
 
 struct Pass<'a> {
-    dump: &'a Dump,
-    layout: &'a Layout,
-    classes: Classes,
+    contents: Contents<'a>,
     objects: Objects,
     more: HashMap<u32, Vec<u32>>,
     roots: Roots,
-}
-
-/// An object as its record describes it.
-struct Object<'a> {
-    id: u64,
-    class: ClassIndex,
-    trace: u32,
-    size: u64,
-    content: Content<'a>,
-}
-
-/// Where an object's references are.
-enum Content<'a> {
-    Fields(&'a [u8]),
-    Elements(&'a [u8]),
-    Nothing,
-    Class(Vec<u64>),
 }
 
 impl<'a> Pass<'a> {
@@ -246,7 +230,8 @@ impl<'a> Pass<'a> {
         memory: &Memory,
         progress: &dyn Progress,
     ) -> Result<(Offsets, Table<u32>), Error> {
-        let most = self.dump.length() / self.dump.id_size().bytes();
+        let dump = self.contents.dump;
+        let most = dump.length() / dump.id_size().bytes();
         let mut rows = Offsets::new(self.objects.count() as usize, most, memory)?;
         // What is never written to is never there.
         let mut edges: Table<u32> = memory.table(most as usize)?;
@@ -281,7 +266,8 @@ impl<'a> Pass<'a> {
         progress: &dyn Progress,
     ) -> Result<(Offsets, Table<u32>), Error> {
         let count = self.objects.count() as usize;
-        let most = self.dump.length() / self.dump.id_size().bytes();
+        let dump = self.contents.dump;
+        let most = dump.length() / dump.id_size().bytes();
         let mut rows = Offsets::new(count, most, memory)?;
         self.each_object(progress, |pass, number, object| {
             if matches!(object.content, Content::Class(_)) {
@@ -333,7 +319,7 @@ impl<'a> Pass<'a> {
         progress: &dyn Progress,
         mut visit: impl FnMut(&mut Self, u32, &Object<'a>),
     ) -> Result<(), Error> {
-        let dump = self.dump;
+        let dump = self.contents.dump;
         let mut bytes = 0;
         for (count, found) in (0_u64..).zip(dump.records()) {
             let found = found?;
@@ -341,7 +327,7 @@ impl<'a> Pass<'a> {
             if count % STEP == 0 {
                 progress.at(Stage::References, bytes, dump.length());
             }
-            let Some(object) = self.object(&found)? else {
+            let Some(object) = self.contents.object(&found)? else {
                 continue;
             };
             // The first pass has seen it.
@@ -352,107 +338,10 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    #[inline]
-    fn object(&mut self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
-        Ok(Some(match records::decode(found)? {
-            HeapRecord::Instance {
-                object,
-                trace,
-                class,
-                fields,
-            } => {
-                let index = self.class(class.0);
-                let declared = self.classes.dumped_bytes(index);
-                if declared.is_some_and(|declared| declared != fields.len() as u64) {
-                    return Err(Error::Fields {
-                        offset: found.offset,
-                        kind: found.record.kind(),
-                        class: class.0,
-                        found: fields.len(),
-                        declared: declared.unwrap_or_default() as usize,
-                    });
-                }
-                let size = match declared {
-                    Some(_) => self.classes.get(index).instance_size,
-                    None => self.layout.instance(0, fields.len() as u64),
-                };
-                Object {
-                    id: object.0,
-                    class: index,
-                    trace: trace.0,
-                    size,
-                    content: Content::Fields(fields),
-                }
-            }
-            HeapRecord::ObjectArray {
-                object,
-                trace,
-                class,
-                elements,
-            } => {
-                let length = elements.len() as u64 / self.dump.id_size().bytes();
-                Object {
-                    id: object.0,
-                    class: self.class(class.0),
-                    trace: trace.0,
-                    size: self.layout.array(length, self.layout.reference.into()),
-                    content: Content::Elements(elements),
-                }
-            }
-            HeapRecord::PrimitiveArray {
-                object,
-                trace,
-                element,
-                elements,
-            } => {
-                let length = elements.len() / element.size(8);
-                self.primitive_array(object.0, trace.0, element, length as u64)
-            }
-            HeapRecord::PrimitiveArrayWithoutData {
-                object,
-                trace,
-                element,
-                length,
-            } => self.primitive_array(object.0, trace.0, element, length.into()),
-            HeapRecord::Class(class) => {
-                let index = self.class(class.class.0);
-                Object {
-                    id: class.class.0,
-                    class: self.classes.class_class(),
-                    trace: class.trace.0,
-                    size: self.classes.class_object_size(index, self.layout),
-                    content: Content::Class(records::class_references(&class).collect()),
-                }
-            }
-            HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } => return Ok(None),
-        }))
-    }
-
-    #[inline]
-    fn class(&mut self, id: u64) -> ClassIndex {
-        self.classes.find_or_add(id, self.dump)
-    }
-
-    fn primitive_array(
-        &mut self,
-        id: u64,
-        trace: u32,
-        element: BasicType,
-        length: u64,
-    ) -> Object<'a> {
-        Object {
-            id,
-            class: self.classes.primitive_array(element),
-            trace,
-            size: self.layout.array(length, element.size(8) as u64),
-            content: Content::Nothing,
-        }
-    }
-
     /// Calls `visit` with the objects that one refers to, its class and roots left out.
     #[inline]
     fn each_target(&mut self, object: &Object<'_>, mut visit: impl FnMut(u32)) {
-        let id_size = self.dump.id_size();
+        let id_size = self.contents.dump.id_size();
         let (ids, is_root) = (&self.objects.ids, &self.roots.is_root);
         let mut to = |id: u64| {
             if id != 0
@@ -464,7 +353,7 @@ impl<'a> Pass<'a> {
         };
         match object.content {
             Content::Fields(fields) => {
-                for &place in self.classes.references(object.class) {
+                for &place in self.contents.classes.references(object.class) {
                     to(read_id_be(fields, place as usize, id_size));
                 }
             }
@@ -475,7 +364,7 @@ impl<'a> Pass<'a> {
                 }
             }
             Content::Class(ref references) => references.iter().for_each(|&id| to(id)),
-            Content::Nothing => {}
+            Content::Primitives(_) => {}
         }
     }
 
@@ -500,7 +389,7 @@ impl<'a> Pass<'a> {
 
     fn class_objects(&self) -> Vec<u32> {
         let class_object = |site: Site| {
-            let class = self.classes.get(site.class);
+            let class = self.contents.classes.get(site.class);
             let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
             (!self.roots.is_root.contains(number as usize)).then_some(number)
         };

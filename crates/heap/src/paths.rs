@@ -195,8 +195,9 @@ impl Heap<'_> {
     }
 }
 
-/// `sticky class`, `jni global`, `thread object`.
-pub(crate) fn root_name(root: Root) -> String {
+/// What keeps an object alive, in a few words: `jni global`, `java frame`, `sticky class`.
+#[must_use]
+pub fn root_name(root: Root) -> String {
     root.kind()
         .name()
         .trim_start_matches("ROOT ")

@@ -9,7 +9,8 @@ use crate::{FrameId, LabelsId, Name, Names, Profile};
 
 /// A class under a name that it has in every run: without the number of a lambda and the address of a hidden class, as in
 /// `Main$$Lambda$14.0x00007f12a4000a08`.
-pub(crate) fn stable_class(class: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn stable_class(class: &str) -> Cow<'_, str> {
     let element = class.trim_end_matches("[]");
     let stable = without_number(without_address(element));
     if stable.len() == element.len() {

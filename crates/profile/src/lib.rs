@@ -20,6 +20,7 @@ mod top;
 mod tree;
 mod write;
 
+pub use comparable::stable_class;
 pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};
 pub use load::{LoadError, Loaded, Wanted, load};

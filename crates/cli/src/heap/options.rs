@@ -93,7 +93,8 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn memory(text: &str) -> Result<u64, String> {
+/// A number of bytes.
+pub fn memory(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.to_ascii_lowercase().strip_suffix(['k', 'm', 'g']) {
         Some(digits) => (digits.to_owned(), text.as_bytes()[text.len() - 1]),
         None => (text.to_owned(), b'b'),

@@ -1,0 +1,142 @@
+//! Many files as tables.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use hprof_format::printable;
+use hprof_heap::Memory;
+use hprof_tables::{Converted, Options, convert};
+
+use crate::failure::Failure;
+use crate::input;
+use crate::terminal::Terminal;
+
+/// What tables alone need to be told.
+#[derive(clap::Args)]
+pub struct TableArguments {
+    /// Say this of the runs in table `label`, such as host=web1 or build=1.7 (tables)
+    #[arg(long, value_name = "NAME=VALUE")]
+    label: Vec<Label>,
+
+    /// Work out what each object of a heap dump keeps alive (tables)
+    #[arg(long)]
+    retained: bool,
+
+    /// Use so much memory (such as 512m or 4g) for that, and temporary files for what exceeds it
+    #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
+    memory: Option<u64>,
+}
+
+/// What is said of a run.
+#[derive(Clone, Debug)]
+struct Label {
+    name: String,
+    value: String,
+}
+
+impl std::str::FromStr for Label {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Label, Self::Err> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok(Label {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }),
+            _ => Err("a label is NAME=VALUE, neither empty"),
+        }
+    }
+}
+
+impl TableArguments {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.label.is_empty() && !self.retained
+    }
+
+    /// Converts files; one that cannot be read does not keep the others from it.
+    pub fn export(
+        &self,
+        files: &[PathBuf],
+        section: Option<u32>,
+        folder: &Path,
+    ) -> Result<(), Failure> {
+        let options = self.options(section)?;
+        let mut failures = Vec::new();
+        for file in files {
+            match one(file, folder, &options) {
+                Ok(converted) => tell(file, &converted),
+                Err(failure) if failure.is_final => return Err(failure.failure),
+                Err(failure) => failures.push(failure.failure),
+            }
+            // The last one is told by whoever runs the command.
+            if let [Failure::Message(message), _] = failures.as_slice() {
+                let _ = writeln!(io::stderr(), "hprof: {}", printable(message));
+                failures.remove(0);
+            }
+        }
+        failures.pop().map_or(Ok(()), Err)
+    }
+
+    fn options(&self, section: Option<u32>) -> Result<Options, Failure> {
+        let mut labels: Vec<(String, String)> = Vec::new();
+        for Label { name, value } in &self.label {
+            if labels.iter().any(|(other, _)| other == name) {
+                let message =
+                    format!("--label {name}= is given twice; a run has one value of each");
+                return Err(Failure::Message(message));
+            }
+            labels.push((name.clone(), value.clone()));
+        }
+        let memory = || self.memory.map_or_else(Memory::unlimited, Memory::limited);
+        Ok(Options {
+            section,
+            labels,
+            retained: self.retained.then(memory),
+        })
+    }
+}
+
+/// Why a file was not converted, and whether the others need not be tried.
+struct OneFailure {
+    failure: Failure,
+    is_final: bool,
+}
+
+fn one(file: &Path, folder: &Path, options: &Options) -> Result<Converted, OneFailure> {
+    let opened = input::open_mappable(file).map_err(|failure| OneFailure {
+        failure,
+        is_final: false,
+    })?;
+    let terminal = Terminal::new();
+    let name = file.display().to_string();
+    let converted = convert(opened, &name, folder, options, &terminal);
+    terminal.clear();
+    converted.map_err(|error| OneFailure {
+        is_final: error.is_output(),
+        failure: match error.is_output() {
+            true => Failure::Message(error.to_string()),
+            false => Failure::about(file, error),
+        },
+    })
+}
+
+/// Says what a run has become: one line.
+fn tell(file: &Path, converted: &Converted) {
+    let name = file.display().to_string();
+    let name = printable(&name);
+    let rows = converted
+        .rows
+        .iter()
+        .filter(|(table, rows)| *rows > 0 && *table != "run");
+    let rows: Vec<String> = rows
+        .map(|(table, rows)| format!("{table} {rows}"))
+        .collect();
+    let run = converted.run;
+    // Whoever reads this may have had enough; the tables are there.
+    let _ = writeln!(io::stdout(), "{name}: run {run:016x}: {}", rows.join(", "));
+    if converted.text_heap_dump {
+        let why = "its heap dump is text and has no tables; format=b writes one that has";
+        let _ = writeln!(io::stderr(), "hprof: {name}: {why}");
+    }
+}

@@ -1,0 +1,334 @@
+//! A dump record by record, in the file's order, with names and sizes and without a graph: for whoever makes something
+//! else of it.
+
+use foldhash::HashSet;
+use hprof_format::bytes::read_id_be;
+use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, Root};
+
+use crate::classes::{ClassIndex, Classes};
+use crate::contents::{Content, Contents};
+use crate::dump::{Dump, Found};
+use crate::index::STEP;
+use crate::layout::Layout;
+use crate::progress::{Progress, Stage};
+use crate::references::Excluded;
+use crate::{Error, records};
+
+/// What a class refers to beside its static fields, in the order of their numbers among all fields.
+const OF_CLASSES: [&str; 5] = [
+    "<superclass>",
+    "<class loader>",
+    "<signers>",
+    "<protection domain>",
+    "<constant>",
+];
+/// The last of them.
+const CONSTANT: u32 = OF_CLASSES.len() as u32 - 1;
+
+/// Goes over a dump. Memory grows with its classes alone.
+pub struct Walk<'a> {
+    contents: Contents<'a>,
+    fields: Vec<Field>,
+    /// The number of the first field of each class.
+    first_fields: Vec<u32>,
+    /// Where in an instance of each class which field refers to an object; made when the first instance comes.
+    references: Vec<Option<Box<[(usize, u32)]>>>,
+}
+
+/// A field, by its place among [`Walk::fields`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The class that declares it, by its place among [`Walk::classes`]; `None` for what every class refers to.
+    pub class: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: BasicType,
+    /// Whether it belongs to the class and not to each instance.
+    pub is_static: bool,
+}
+
+/// A class of the dump, or one that its objects have and the dump does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassRow<'a> {
+    /// Its object; 0 where the dump does not have the class.
+    pub object: u64,
+    /// Its name as Java source has it.
+    pub name: &'a str,
+    /// The object of the class above; 0 for none.
+    pub super_object: u64,
+    /// The object of its loader; 0 for the boot loader.
+    pub loader: u64,
+    /// Bytes of an instance in the VM; `None` for arrays.
+    pub instance_size: Option<u64>,
+}
+
+/// An object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRecord {
+    /// Its id.
+    pub id: u64,
+    /// Its class, by its place among [`Walk::classes`].
+    pub class: u32,
+    /// The serial number of the stack that made it, as the file has it.
+    pub trace: u32,
+    /// Bytes that it takes itself.
+    pub shallow: u64,
+    /// Elements of an array.
+    pub length: Option<u64>,
+}
+
+/// Where in an object a reference stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a field, by its place among [`Walk::fields`].
+    Field(u32),
+    /// In this element of an array.
+    Element(u32),
+}
+
+/// Hears of everything in a dump. An object comes before its references.
+pub trait Visitor {
+    /// Why it does not go on.
+    type Error: From<Error>;
+
+    /// An object.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn object(&mut self, object: &ObjectRecord) -> Result<(), Self::Error>;
+
+    /// A reference of the object that came last, `from`; never null. `to` need not be in the dump.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Self::Error>;
+
+    /// Something that keeps an object alive.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn root(&mut self, object: u64, root: Root) -> Result<(), Self::Error>;
+}
+
+impl<'a> Walk<'a> {
+    /// Reads the classes of a dump.
+    ///
+    /// # Errors
+    /// [`Error`], with the byte, where the dump is damaged.
+    pub fn of(
+        dump: &'a Dump,
+        layout: Option<Layout>,
+        progress: &dyn Progress,
+    ) -> Result<Walk<'a>, Error> {
+        let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
+        let mut fields: Vec<Field> = OF_CLASSES.map(Field::of_classes).into();
+        let mut first_fields = Vec::new();
+        let mut seen = HashSet::default();
+        each_record(dump, progress, Stage::Index, |found| {
+            if found.record.kind() == HeapKind::Class
+                && let HeapRecord::Class(class) = records::decode(found)?
+                && seen.insert(class.class.0)
+            {
+                classes.add(found.offset, &class, dump);
+                first_fields.push(fields.len() as u32);
+                fields.extend(fields_of(first_fields.len() as u32 - 1, &class, dump));
+            }
+            Ok::<_, Error>(())
+        })?;
+        classes.resolve()?;
+        let layout = match layout {
+            Some(layout) => layout,
+            None => Layout::of(dump, &mut classes)?,
+        };
+        classes.lay_out(&layout);
+        Ok(Walk {
+            contents: Contents {
+                dump,
+                layout,
+                classes,
+            },
+            fields,
+            first_fields,
+            references: Vec::new(),
+        })
+    }
+
+    /// Every field, and what stands for the references that every class has.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Every class; those that the dump lacks follow once an object of them has come.
+    pub fn classes(&self) -> impl Iterator<Item = ClassRow<'_>> {
+        self.contents.classes.iter().map(|(_, class)| ClassRow {
+            object: class.id,
+            name: &class.name,
+            super_object: class.super_id,
+            loader: class.loader,
+            instance_size: (class.id != 0 && !class.name.ends_with("[]"))
+                .then_some(class.instance_size),
+        })
+    }
+
+    /// Tells `visitor` of everything in the dump.
+    ///
+    /// # Errors
+    /// Those of the visitor, and [`Error`] where the dump is damaged.
+    pub fn visit<V: Visitor>(
+        &mut self,
+        visitor: &mut V,
+        progress: &dyn Progress,
+    ) -> Result<(), V::Error> {
+        each_record(self.contents.dump, progress, Stage::References, |found| {
+            self.record(found, visitor)
+        })
+    }
+
+    #[inline]
+    fn record<V: Visitor>(&mut self, found: &Found<'a>, visitor: &mut V) -> Result<(), V::Error> {
+        let Some(object) = self.contents.object(found)? else {
+            if let HeapRecord::Root { object, root } = records::decode(found)? {
+                visitor.root(object.0, root)?;
+            }
+            return Ok(());
+        };
+        let id_size = self.contents.dump.id_size();
+        let width = id_size.bytes() as usize;
+        let length = match object.content {
+            Content::Elements(elements) => Some((elements.len() / width) as u64),
+            Content::Primitives(length) => Some(length),
+            Content::Fields(_) | Content::Class(_) => None,
+        };
+        visitor.object(&ObjectRecord {
+            id: object.id,
+            class: object.class,
+            trace: object.trace,
+            shallow: object.size,
+            length,
+        })?;
+        match object.content {
+            Content::Fields(fields) => {
+                for &(place, field) in self.references(object.class) {
+                    let to = read_id_be(fields, place, id_size);
+                    if to != 0 {
+                        visitor.reference(object.id, to, Place::Field(field))?;
+                    }
+                }
+            }
+            Content::Elements(elements) => {
+                for (element, bytes) in (0..).zip(elements.chunks_exact(width)) {
+                    let to = read_id_be(bytes, 0, id_size);
+                    if to != 0 {
+                        visitor.reference(object.id, to, Place::Element(element))?;
+                    }
+                }
+            }
+            Content::Class(_) => {
+                if let HeapRecord::Class(class) = records::decode(found)? {
+                    self.class(&class, visitor)?;
+                }
+            }
+            Content::Primitives(_) => {}
+        }
+        Ok(())
+    }
+
+    fn class<V: Visitor>(&self, class: &ClassDump<'_>, visitor: &mut V) -> Result<(), V::Error> {
+        let id = class.class.0;
+        let every = [
+            class.super_class,
+            class.loader,
+            class.signers,
+            class.protection_domain,
+        ];
+        let every = every.iter().map(|object| Some(object.0)).zip(0..);
+        let constants = class.constants.iter();
+        let constants = constants.map(|(_, value)| (value.object(), CONSTANT));
+        let index = self.contents.classes.find(id);
+        let first = index.and_then(|index| self.first_fields.get(index as usize));
+        let statics = first.map_or(0, |first| first + class.fields.len() as u32);
+        let statics = class.statics.iter().zip(statics..);
+        let statics = statics.map(|((_, value), field)| (value.object(), field));
+        for (to, field) in every.chain(constants).chain(statics) {
+            if let Some(to) = to.filter(|&to| to != 0) {
+                visitor.reference(id, to, Place::Field(field))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn references(&mut self, class: ClassIndex) -> &[(usize, u32)] {
+        let index = class as usize;
+        if self.references.len() <= index {
+            self.references.resize(index + 1, None);
+        }
+        if self.references[index].is_none() {
+            self.references[index] = Some(self.find_references(class));
+        }
+        self.references[index].as_deref().unwrap_or_default()
+    }
+
+    fn find_references(&self, class: ClassIndex) -> Box<[(usize, u32)]> {
+        let width = self.contents.dump.id_size().bytes() as usize;
+        let mut references = Vec::new();
+        let mut place = 0;
+        for index in self.contents.classes.chain(class) {
+            let first = self.first_fields.get(index as usize).copied();
+            let declared = self.contents.classes.get(index).declared.iter();
+            for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
+                if kind == BasicType::Object {
+                    references.push((place, field));
+                }
+                place += kind.size(width);
+            }
+        }
+        references.into()
+    }
+}
+
+impl Field {
+    fn of_classes(name: &str) -> Field {
+        Field {
+            class: None,
+            name: name.to_owned(),
+            kind: BasicType::Object,
+            is_static: true,
+        }
+    }
+}
+
+/// The fields of instances, then the static ones.
+fn fields_of(index: u32, class: &ClassDump<'_>, dump: &Dump) -> Vec<Field> {
+    let field = |name, kind, is_static| Field {
+        class: Some(index),
+        name: dump.text(name),
+        kind,
+        is_static,
+    };
+    let own = class.fields.iter();
+    let own = own.map(|&(name, kind)| field(name.0, kind, false));
+    let statics = class.statics.iter();
+    let statics = statics.map(|&(name, value)| field(name.0, value.basic_type(), true));
+    own.chain(statics).collect()
+}
+
+fn each_record<'a, E: From<Error>>(
+    dump: &'a Dump,
+    progress: &dyn Progress,
+    stage: Stage,
+    mut visit: impl FnMut(&Found<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut bytes = 0;
+    for (count, found) in (0_u64..).zip(dump.records()) {
+        let found = found?;
+        bytes += found.record.bytes().len() as u64;
+        if count % STEP == 0 {
+            progress.at(stage, bytes, dump.length());
+        }
+        visit(&found)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! CPU samples, call times, allocation sites and contended monitors: of each kind those of one dump of the run.
+
+use hprof_format::{
+    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, MonitorRecord, Record, Timing,
+    TraceSerial, TraceTime,
+};
+
+use crate::Error;
+use crate::names::{self, Names};
+use crate::output::Output;
+
+/// What the file counts in its totals and lists in no row.
+const NOT_LISTED: &str = "<not listed>";
+
+/// What the records so far have told.
+#[derive(Default)]
+pub(crate) struct Costs {
+    /// Which dump is wanted, from 1 on; the last without it.
+    wanted: Option<u32>,
+    cpu_samples: Rows<1>,
+    call_times: Rows<2>,
+    sites: Rows<4>,
+    monitors: Rows<2>,
+    calls: Vec<CallTime>,
+    calls_seen: u32,
+}
+
+/// The rows of the wanted dump.
+struct Rows<const N: usize> {
+    seen: u32,
+    rows: Vec<Row<N>>,
+    totals: [u64; N],
+}
+
+struct Row<const N: usize> {
+    trace: TraceSerial,
+    class: ClassSerial,
+    values: [u64; N],
+}
+
+impl<const N: usize> Default for Rows<N> {
+    fn default() -> Self {
+        Rows {
+            seen: 0,
+            rows: Vec::new(),
+            totals: [0; N],
+        }
+    }
+}
+
+/// A row as it is stored.
+struct Stored<const N: usize> {
+    trace: i64,
+    class: Option<i64>,
+    values: [i64; N],
+}
+
+impl Costs {
+    pub(crate) fn new(wanted: Option<u32>) -> Costs {
+        Costs {
+            wanted,
+            ..Costs::default()
+        }
+    }
+
+    /// How many dumps the file has.
+    pub(crate) fn sections(&self) -> u32 {
+        let seen = [
+            self.cpu_samples.seen,
+            self.call_times.seen,
+            self.sites.seen,
+            self.monitors.seen,
+            self.calls_seen,
+        ];
+        seen.into_iter().max().unwrap_or_default()
+    }
+
+    /// Takes a record; those that say nothing of costs are passed over.
+    pub(crate) fn record(&mut self, record: &Record<'_>) {
+        match *record {
+            Record::AllocSites {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                ref sites,
+                ..
+            } => {
+                let totals = [
+                    allocated_bytes,
+                    allocated_instances,
+                    live_bytes,
+                    live_instances,
+                ];
+                let rows = sites.iter().map(Row::from);
+                self.sites.take(self.wanted, totals, rows);
+            }
+            Record::CpuSamples { total, ref rows } => {
+                let rows = rows.iter().map(Row::from);
+                self.cpu_samples.take(self.wanted, [total.into()], rows);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
+        if let MonitorRecord::Time { total, rows } = record {
+            let rows = rows.iter().map(Row::from);
+            self.monitors.take(self.wanted, [*total, 0], rows);
+        }
+    }
+
+    pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
+        match timing {
+            Timing::Traces { total, rows } => {
+                let rows = rows.iter().map(Row::from);
+                self.call_times.take(self.wanted, [*total, 0], rows);
+            }
+            Timing::Calls(calls) => {
+                self.calls_seen += 1;
+                if self.wanted.is_none_or(|wanted| wanted == self.calls_seen) {
+                    self.calls = calls.to_vec();
+                }
+            }
+        }
+    }
+
+    /// Writes the tables.
+    pub(crate) fn write(self, names: &mut Names, out: &mut Output) -> Result<(), Error> {
+        for row in self.cpu_samples.stored(names, out)? {
+            let [samples] = row.values;
+            out.cpu_sample.row(|to| {
+                to.long(row.trace).long(samples);
+            })?;
+        }
+        for row in self.call_times.stored(names, out)? {
+            let [own, calls] = row.values;
+            out.call_time.row(|to| {
+                to.long(row.trace).long(calls).long(own).long(None);
+            })?;
+        }
+        for call in self.calls {
+            let frames = [Some(call.callee), call.caller];
+            let frames: Vec<i64> = frames.iter().flatten().map(|id| names::id(id.0)).collect();
+            let trace = names.new_trace(out, &frames)?;
+            out.call_time.row(|to| {
+                to.long(trace)
+                    .long(signed(call.calls))
+                    .long(None)
+                    .long(signed(call.total));
+            })?;
+        }
+        for row in self.sites.stored(names, out)? {
+            out.alloc_site.row(|to| {
+                to.long(row.trace).long(row.class);
+                for value in row.values {
+                    to.long(value);
+                }
+            })?;
+        }
+        for row in self.monitors.stored(names, out)? {
+            let [time, count] = row.values;
+            out.monitor.row(|to| {
+                to.long(row.trace).long(row.class).long(time).long(count);
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl<const N: usize> Rows<N> {
+    fn take(&mut self, wanted: Option<u32>, totals: [u64; N], rows: impl Iterator<Item = Row<N>>) {
+        self.seen += 1;
+        if wanted.is_none_or(|wanted| wanted == self.seen) {
+            self.totals = totals;
+            self.rows = rows.collect();
+        }
+    }
+
+    /// The rows, one for what the totals have beyond them included, in the order of class and trace.
+    fn stored(self, names: &mut Names, out: &mut Output) -> Result<Vec<Stored<N>>, Error> {
+        let mut rest = self.totals;
+        let mut stored = Vec::with_capacity(self.rows.len() + 1);
+        for row in &self.rows {
+            for (rest, value) in rest.iter_mut().zip(row.values) {
+                *rest = rest.saturating_sub(value);
+            }
+            stored.push(Stored {
+                trace: names.trace_id(out, row.trace)?,
+                class: names.class_id(row.class),
+                values: row.values.map(signed),
+            });
+        }
+        if rest.iter().any(|&rest| rest > 0) {
+            let frame = names.marker(out, NOT_LISTED)?;
+            stored.push(Stored {
+                trace: names.new_trace(out, &[frame])?,
+                class: None,
+                values: rest.map(signed),
+            });
+        }
+        stored.sort_by_key(|row| (row.class, row.trace));
+        Ok(stored)
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}
+
+/// No class.
+const NONE: ClassSerial = ClassSerial(0);
+
+impl From<&CpuSample> for Row<1> {
+    fn from(row: &CpuSample) -> Self {
+        Row {
+            trace: row.trace,
+            class: NONE,
+            values: [row.count.into()],
+        }
+    }
+}
+
+impl From<&TraceTime> for Row<2> {
+    fn from(row: &TraceTime) -> Self {
+        Row {
+            trace: row.trace,
+            class: NONE,
+            values: [row.own, row.calls],
+        }
+    }
+}
+
+impl From<&AllocSite> for Row<4> {
+    fn from(row: &AllocSite) -> Self {
+        Row {
+            trace: row.trace,
+            class: row.class,
+            values: [
+                row.allocated_bytes,
+                row.allocated_instances,
+                row.live_bytes,
+                row.live_instances,
+            ],
+        }
+    }
+}
+
+impl From<&ContendedTime> for Row<2> {
+    fn from(row: &ContendedTime) -> Self {
+        Row {
+            trace: row.trace,
+            class: row.class,
+            values: [row.nanos, row.count],
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The tables of a heap dump.
+
+use std::fs::File;
+
+use hprof_format::{ObjectId, Root, StringId, ThreadSerial, TraceSerial};
+use hprof_heap::{
+    Dump, Heap, Keeping, Memory, ObjectRecord, Options, Place, Progress, Visitor, Walk, root_name,
+};
+
+use crate::Error;
+use crate::names::{Class, MADE_UP, Names, id};
+use crate::output::Output;
+
+/// Writes them; a file without the dump has no rows of them. Whether there is one.
+pub(crate) fn write(
+    file: &File,
+    wanted: Option<u32>,
+    retained: Option<&Memory>,
+    names: &mut Names,
+    out: &mut Output,
+    progress: &dyn Progress,
+) -> Result<bool, Error> {
+    let dump = match Dump::open(file, wanted.map(|wanted| wanted as usize)) {
+        Err(hprof_heap::Error::NoDump | hprof_heap::Error::NoSuchDump { .. }) => return Ok(false),
+        dump => dump?,
+    };
+    let Some(memory) = retained else {
+        walk(&dump, None, names, out, progress)?;
+        return Ok(true);
+    };
+    let options = Options {
+        layout: None,
+        excluded: hprof_heap::Excluded::default(),
+        memory: memory.clone(),
+    };
+    let heap = Heap::of(&dump, &options, progress)?;
+    let keeping = Keeping::of(&heap)?;
+    walk(&dump, Some(&keeping), names, out, progress)?;
+    Ok(true)
+}
+
+fn walk(
+    dump: &Dump,
+    keeping: Option<&Keeping<'_>>,
+    names: &mut Names,
+    out: &mut Output,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let mut walk = Walk::of(dump, None, progress)?;
+    let objects: Vec<u64> = walk.classes().map(|class| class.object).collect();
+    let known = objects.iter().zip(MADE_UP..).map(|(&object, made_up)| {
+        let class = names.class_of_object(object);
+        class.map_or(made_up, |class| class.id)
+    });
+    let mut tables = Tables {
+        classes: known.collect(),
+        keeping,
+        out,
+        names,
+    };
+    walk.visit(&mut tables, progress)?;
+    let Tables { classes, .. } = tables;
+    write_fields(&walk, &classes, out)?;
+    add_classes(&walk, &classes, names);
+    Ok(())
+}
+
+fn write_fields(walk: &Walk<'_>, classes: &[i64], out: &mut Output) -> Result<(), Error> {
+    for (number, field) in (0..).zip(walk.fields()) {
+        out.field.row(|row| {
+            row.int(number)
+                .long(field.class.map(|class| classes[class as usize]))
+                .text(&*field.name)
+                .text(field.kind.java_name())
+                .flag(field.is_static);
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds what the dump tells of classes.
+fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
+    for (index, row) in walk.classes().enumerate() {
+        let super_class = names
+            .class_of_object(row.super_object)
+            .map(|class| class.id);
+        let mut added = None;
+        let class = match names.class_of_object(row.object) {
+            Some(class) => class,
+            None => added.insert(Class::named(class_id(classes, index), row.name)),
+        };
+        if row.object != 0 {
+            class.object = Some(id(row.object));
+            class.super_class = super_class;
+            class.loader = Some(id(row.loader));
+            class.instance_bytes = row.instance_size.map(u64::cast_signed);
+        }
+        if let Some(class) = added {
+            names.add_class(class);
+        }
+    }
+}
+
+/// The id of a class by its place in the dump; those that the dump lacks come behind all others.
+fn class_id(classes: &[i64], index: usize) -> i64 {
+    let made_up = MADE_UP + index as i64;
+    classes.get(index).copied().unwrap_or(made_up)
+}
+
+struct Tables<'a> {
+    classes: Vec<i64>,
+    keeping: Option<&'a Keeping<'a>>,
+    names: &'a mut Names,
+    out: &'a mut Output,
+}
+
+impl Visitor for Tables<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn object(&mut self, object: &ObjectRecord) -> Result<(), Error> {
+        let kept = self.keeping.and_then(|keeping| keeping.find(object.id));
+        let class = class_id(&self.classes, object.class as usize);
+        self.out.object.row(|row| {
+            row.long(id(object.id))
+                .long(class)
+                .long(i64::from(object.trace))
+                .long(object.shallow.cast_signed())
+                .int(object.length.map(|length| length as i32))
+                .long(kept.map(|kept| kept.bytes.cast_signed()))
+                .long(kept.and_then(|kept| kept.dominator.map(id)));
+        })?;
+        Ok(())
+    }
+
+    #[inline]
+    fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Error> {
+        let (field, element) = match place {
+            Place::Field(field) => (Some(field.cast_signed()), None),
+            Place::Element(element) => (None, Some(element.cast_signed())),
+        };
+        self.out.reference.row(|row| {
+            row.long(id(from)).long(id(to)).int(field).int(element);
+        })?;
+        Ok(())
+    }
+
+    fn root(&mut self, object: u64, root: Root) -> Result<(), Error> {
+        let (thread, position) = match root {
+            Root::JniLocal { thread, frame }
+            | Root::JavaFrame { thread, frame }
+            | Root::JniMonitor { thread, frame } => (Some(thread), Some(frame)),
+            Root::NativeStack { thread }
+            | Root::ThreadBlock { thread }
+            | Root::Thread { thread, .. } => (Some(thread), None),
+            _ => (None, None),
+        };
+        let thread_id = thread.and_then(|thread| self.names.thread_id(thread));
+        self.out.root.row(|row| {
+            row.long(id(object))
+                .text(&*root_name(root))
+                .long(thread_id)
+                .int(position.filter(|&position| position >= 0));
+        })?;
+        if let Root::Thread { thread, .. } = root
+            && thread_id.is_some()
+        {
+            self.thread(thread, object)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables<'_> {
+    /// A thread of a file that starts none, as the VM's own dumps.
+    fn thread(&mut self, thread: ThreadSerial, object: u64) -> Result<(), Error> {
+        let no_names = [StringId(0); 3];
+        let (object, no_trace) = (ObjectId(object), TraceSerial(0));
+        self.names
+            .thread(self.out, thread, object, no_trace, no_names)
+    }
+}

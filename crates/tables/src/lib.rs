@@ -1,0 +1,211 @@
+//! HPROF files as Parquet tables, for SQL engines and data frames: `DIR/<table>/<run>.parquet`.
+//!
+//! [`convert`] reads one file, a run, in either format. docs/tables.md describes the tables; [`TABLES`] has them as data.
+
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod costs;
+mod error;
+mod file;
+mod hash;
+mod heap;
+mod names;
+mod output;
+mod schema;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use hprof_format::{Item, Reader, TextItem, TextReader, is_text};
+use hprof_heap::{Memory, Progress};
+
+use costs::Costs;
+use names::Names;
+use output::Output;
+
+pub use error::Error;
+pub use schema::{ALL as TABLES, Column, Kind, Table};
+
+/// The version of the tables, which stands in each run: it counts up when a column changes its meaning or goes.
+pub const VERSION: i32 = 1;
+
+/// Bytes of what a record of the binary format starts with.
+const RECORD_HEADER: u64 = 9;
+/// Bytes of a file that tell its format.
+const TELLING: u64 = 32;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which dump of the run, from 1 on; the last without it.
+    pub section: Option<u32>,
+    /// What is said of the run: names and values.
+    pub labels: Vec<(String, String)>,
+    /// Work out retained sizes, with so much memory for large tables.
+    pub retained: Option<Memory>,
+}
+
+/// What has been written.
+#[derive(Clone, Debug)]
+pub struct Converted {
+    /// The id of the run.
+    pub run: i64,
+    /// The tables and how many rows each has.
+    pub rows: Vec<(&'static str, u64)>,
+    /// Whether there was a heap dump in the text format, which gives no tables.
+    pub text_heap_dump: bool,
+}
+
+/// Writes the tables of a file, which is not compressed, below `folder`; `name` is what table `run` calls it.
+///
+/// Nothing is left of tables that cannot be completed. Memory grows with the names and stacks of the program and not with its
+/// objects, unless retained sizes are wanted.
+///
+/// # Errors
+/// [`Error`]; where the file is damaged, with the place.
+pub fn convert(
+    mut file: File,
+    name: &str,
+    folder: &Path,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Converted, Error> {
+    file.rewind()?;
+    let (run, bytes) = hash::of_content(&file, options.section.unwrap_or_default())?;
+    let mut out = Output::new(folder, run)?;
+    let mut read = Run::read(&mut file, options, &mut out)?;
+    let memory = options.retained.as_ref();
+    let has_dump = read.has_dump
+        && heap::write(
+            &file,
+            options.section,
+            memory,
+            &mut read.names,
+            &mut out,
+            progress,
+        )?;
+    read.check_section(options.section, has_dump)?;
+    read.describe(name, bytes, options, &mut out)?;
+    read.costs.write(&mut read.names, &mut out)?;
+    read.names.finish(&mut out)?;
+    Ok(Converted {
+        run,
+        rows: out.publish()?,
+        text_heap_dump: read.text_heap_dump,
+    })
+}
+
+/// What stands in a file outside of a heap dump.
+struct Run {
+    names: Names,
+    costs: Costs,
+    format: String,
+    /// When it began, in milliseconds since 1970.
+    created: u64,
+    has_dump: bool,
+    text_heap_dump: bool,
+}
+
+impl Run {
+    fn read(file: &mut File, options: &Options, out: &mut Output) -> Result<Run, Error> {
+        let mut run = Run {
+            names: Names::default(),
+            costs: Costs::new(options.section),
+            format: String::new(),
+            created: 0,
+            has_dump: false,
+            text_heap_dump: false,
+        };
+        let mut host = options.labels.iter().filter(|(name, _)| name == "host");
+        run.names.host = host.next_back().map(|(_, host)| host.clone());
+        let mut start = Vec::new();
+        file.rewind()?;
+        Read::take(&*file, TELLING).read_to_end(&mut start)?;
+        file.rewind()?;
+        match is_text(&start) {
+            true => run.read_text(&*file, out)?,
+            false => run.read_binary(&*file, out)?,
+        }
+        Ok(run)
+    }
+
+    fn read_binary(&mut self, file: &File, out: &mut Output) -> Result<(), Error> {
+        let mut reader = Reader::new(file)?;
+        let header = reader.header();
+        (self.format, self.created) = (header.version.to_string(), header.time.0);
+        while let Some(entry) = reader.read()? {
+            match entry.item {
+                Item::Record(record) => {
+                    self.costs.record(&record);
+                    self.names.record(&record, out)?;
+                }
+                // It is read later, by a reader of its own, which also finds out where it breaks off.
+                Item::HeapDump { length, .. } => {
+                    self.has_dump = true;
+                    let end = entry.offset + RECORD_HEADER + u64::from(length);
+                    reader.seek(end)?;
+                }
+                Item::HeapDumpEnd => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_text(&mut self, file: &File, out: &mut Output) -> Result<(), Error> {
+        let mut reader = TextReader::new(BufReader::with_capacity(1 << 16, file))?;
+        (self.format, self.created) = ("text".to_owned(), reader.time().0);
+        while let Some(entry) = reader.read()? {
+            match entry.item {
+                TextItem::Record(record) => {
+                    self.costs.record(&record);
+                    self.names.record(&record, out)?;
+                }
+                TextItem::Monitor(record) => self.costs.monitor(&record),
+                TextItem::Timing(timing) => self.costs.timing(&timing),
+                TextItem::HeapDump { .. } => self.text_heap_dump = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_section(&self, wanted: Option<u32>, has_dump: bool) -> Result<(), Error> {
+        let sections = self.costs.sections();
+        match wanted {
+            Some(wanted) if (wanted == 0 || wanted > sections) && !has_dump => {
+                Err(Error::NoSection { wanted, sections })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn describe(
+        &self,
+        name: &str,
+        bytes: u64,
+        options: &Options,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let sections = self.costs.sections();
+        let section = options.section.unwrap_or(sections);
+        let created = (self.created != 0).then_some(self.created.cast_signed());
+        let notes = self.names.notes.join("\n");
+        out.run_row.row(|row| {
+            row.text(name)
+                .text(&*self.format)
+                .long(bytes.cast_signed())
+                .long(created)
+                .int(section.cast_signed())
+                .int(sections.cast_signed())
+                .text((!notes.is_empty()).then_some(&*notes))
+                .int(VERSION);
+        })?;
+        for (name, value) in &options.labels {
+            out.label.row(|row| {
+                row.text(&**name).text(&**value);
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,427 @@
+//! Classes, threads, frames and stacks, by the numbers that the file has for them.
+
+use foldhash::{HashMap, HashSet};
+use hprof_format::{
+    ClassSerial, FrameId, Line, ObjectId, Record, StringId, ThreadSerial, TraceSerial, printable,
+    source_name,
+};
+use hprof_profile::stable_class;
+
+use crate::output::Output;
+use crate::{Error, hash};
+
+/// Numbers that no file has begin here: serial numbers have 32 bits.
+pub(crate) const MADE_UP: i64 = 1 << 32;
+/// The same for frames, whose numbers have 64 bits.
+const MADE_UP_FRAMES: i64 = 1 << 62;
+/// The thread that stands for those that the agent does not know.
+const UNKNOWN_THREAD: u32 = 200_000;
+/// Stands for a name that no record gave.
+const UNKNOWN: &str = "<unknown>";
+/// A stack without frames.
+const EMPTY: &str = "<empty>";
+/// What `hprof merge` writes before the traces of a run.
+const LABELS: &str = "labels: ";
+
+/// What the records so far have named.
+#[derive(Default)]
+pub(crate) struct Names {
+    strings: HashMap<u64, Box<str>>,
+    classes: Vec<Class>,
+    class_of: HashMap<u32, usize>,
+    class_of_object: HashMap<u64, usize>,
+    /// `Class.method` of each frame, as it stands in a stack.
+    frames: HashMap<i64, Box<str>>,
+    traces: HashSet<i64>,
+    /// Threads that have a row, and those that are named and may have none.
+    threads: HashSet<u32>,
+    named_threads: HashSet<u32>,
+    made_up: i64,
+    made_up_frames: i64,
+    pub(crate) host: Option<String>,
+    merged_host: Option<String>,
+    merged_file: Option<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A class; what a heap dump alone tells comes later.
+pub(crate) struct Class {
+    pub(crate) id: i64,
+    name: String,
+    full_name: String,
+    trace: Option<i64>,
+    pub(crate) object: Option<i64>,
+    pub(crate) super_class: Option<i64>,
+    pub(crate) loader: Option<i64>,
+    pub(crate) instance_bytes: Option<i64>,
+}
+
+/// An id of 64 bits as it is stored.
+pub(crate) fn id(id: u64) -> i64 {
+    id.cast_signed()
+}
+
+impl Names {
+    /// Takes a record; those that say nothing of names are passed over.
+    pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
+        match *record {
+            Record::String {
+                id: StringId::NOTE,
+                ref text,
+            } => self.note(&String::from_utf8_lossy(text)),
+            Record::String { id, ref text } => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                self.strings.insert(id.0, text.into());
+            }
+            Record::LoadClass {
+                serial,
+                class_object,
+                trace,
+                name,
+            } => self.class(serial, class_object, trace, name),
+            Record::Frame {
+                id,
+                method,
+                signature,
+                source_file,
+                class,
+                line,
+            } => return self.frame(out, id, class, [method, signature, source_file], line),
+            Record::Trace {
+                serial,
+                thread,
+                ref frames,
+            } => return self.trace(out, serial, thread, frames),
+            Record::StartThread {
+                serial,
+                object,
+                trace,
+                name,
+                group,
+                parent_group,
+            } => {
+                let names = [name, group, parent_group];
+                return self.thread(out, serial, object, trace, names);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Classes are written at the end, when a heap dump has told more of them.
+    pub(crate) fn finish(mut self, out: &mut Output) -> Result<(), Error> {
+        self.classes.sort_by_key(|class| class.id);
+        for class in &self.classes {
+            out.class.row(|row| {
+                row.long(class.id)
+                    .text(&*class.name)
+                    .text(&*class.full_name)
+                    .long(class.trace)
+                    .long(class.object)
+                    .long(class.super_class)
+                    .long(class.loader)
+                    .long(class.instance_bytes);
+            })?;
+        }
+        let mut missing: Vec<u32> = self
+            .named_threads
+            .difference(&self.threads)
+            .copied()
+            .collect();
+        missing.sort_unstable();
+        for serial in missing {
+            let no_names = [StringId(0); 3];
+            self.thread(
+                out,
+                ThreadSerial(serial),
+                ObjectId(0),
+                TraceSerial(0),
+                no_names,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, text: &str) {
+        let Some(labels) = text.strip_prefix(LABELS) else {
+            self.notes.push(text.to_owned());
+            return;
+        };
+        (self.merged_host, self.merged_file) = (None, None);
+        for label in labels.split(", ") {
+            match label.split_once('=') {
+                Some(("host", host)) => self.merged_host = Some(host.to_owned()),
+                Some(("file", file)) => self.merged_file = Some(file.to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The text of a string; `None` for no string and for an empty one.
+    fn string(&self, id: StringId) -> Option<&str> {
+        let text = match id {
+            StringId(0) => "",
+            _ => self.strings.get(&id.0).map_or(UNKNOWN, |text| text),
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn class(&mut self, serial: ClassSerial, object: ObjectId, trace: TraceSerial, name: StringId) {
+        if self.class_of.contains_key(&serial.0) {
+            return;
+        }
+        let name = self.string(name).unwrap_or_default();
+        let mut class = Class::named(serial.0.into(), &source_name(name));
+        class.trace = (trace.0 != 0).then_some(trace.0.into());
+        class.object = (object.0 != 0).then(|| id(object.0));
+        let index = self.classes.len();
+        self.class_of.insert(serial.0, index);
+        if object.0 != 0 {
+            self.class_of_object.entry(object.0).or_insert(index);
+        }
+        self.classes.push(class);
+    }
+
+    /// The class of a serial number, which gets a row where it has none; `None` where the file does not know it.
+    pub(crate) fn class_id(&mut self, serial: ClassSerial) -> Option<i64> {
+        if serial.0 == 0 {
+            return None;
+        }
+        if !self.class_of.contains_key(&serial.0) {
+            self.class_of.insert(serial.0, self.classes.len());
+            self.classes.push(Class::named(serial.0.into(), UNKNOWN));
+        }
+        Some(serial.0.into())
+    }
+
+    /// The class whose object this is.
+    pub(crate) fn class_of_object(&mut self, object: u64) -> Option<&mut Class> {
+        let index = *self.class_of_object.get(&object)?;
+        self.classes.get_mut(index)
+    }
+
+    /// Adds a class that the file has no serial number for.
+    pub(crate) fn add_class(&mut self, class: Class) {
+        self.classes.push(class);
+    }
+
+    fn frame(
+        &mut self,
+        out: &mut Output,
+        frame: FrameId,
+        class: ClassSerial,
+        [method, signature, source_file]: [StringId; 3],
+        line: Line,
+    ) -> Result<(), Error> {
+        if self.frames.contains_key(&id(frame.0)) {
+            return Ok(());
+        }
+        let class_id = self.class_id(class);
+        let class = self
+            .class_of
+            .get(&class.0)
+            .map(|&index| &*self.classes[index].name);
+        let class_name = class.unwrap_or(UNKNOWN);
+        let kind = match line {
+            _ if class_name.is_empty() => "marker",
+            Line::Native => "native",
+            Line::Compiled => "compiled",
+            _ => "java",
+        };
+        let number = match line {
+            Line::Number(number) => Some(number.cast_signed()),
+            _ => None,
+        };
+        let method = self.string(method).unwrap_or_default();
+        let full = match class_name {
+            "" => method.to_owned(),
+            _ => format!("{class_name}.{method}"),
+        };
+        out.frame.row(|row| {
+            row.long(id(frame.0))
+                .long(class_id.filter(|_| !class_name.is_empty()))
+                .text(class_name)
+                .text(method)
+                .text(self.string(signature))
+                .text(self.string(source_file))
+                .int(number)
+                .text(kind);
+        })?;
+        let in_stack = printable(&full).replace(';', ":");
+        self.frames.insert(id(frame.0), in_stack.into());
+        Ok(())
+    }
+
+    fn trace(
+        &mut self,
+        out: &mut Output,
+        serial: TraceSerial,
+        thread: ThreadSerial,
+        frames: &[FrameId],
+    ) -> Result<(), Error> {
+        let thread = self.thread_id(thread);
+        let frames: Vec<i64> = frames.iter().map(|frame| id(frame.0)).collect();
+        self.add_trace(out, serial.0.into(), thread, &frames)
+    }
+
+    fn add_trace(
+        &mut self,
+        out: &mut Output,
+        trace: i64,
+        thread: Option<i64>,
+        frames: &[i64],
+    ) -> Result<(), Error> {
+        if !self.traces.insert(trace) {
+            return Ok(());
+        }
+        let names = frames.iter().rev();
+        let names = names.map(|frame| self.frames.get(frame).map_or(UNKNOWN, |name| name));
+        let mut stack = names.collect::<Vec<_>>().join(";");
+        if frames.is_empty() {
+            EMPTY.clone_into(&mut stack);
+        }
+        let host = self.merged_host.as_deref().or(self.host.as_deref());
+        out.trace.row(|row| {
+            row.long(trace)
+                .long(thread)
+                .int(frames.len() as i32)
+                .text(&*stack)
+                .long(hash::of_text(&stack))
+                .long(frames.first().copied())
+                .text(host)
+                .text(self.merged_file.as_deref());
+        })?;
+        for (position, &frame) in (0..).zip(frames) {
+            out.trace_frame.row(|row| {
+                row.long(trace).int(position).long(frame);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The trace of a serial number, which gets a row where it has none.
+    pub(crate) fn trace_id(&mut self, out: &mut Output, serial: TraceSerial) -> Result<i64, Error> {
+        let trace = serial.0.into();
+        if !self.traces.contains(&trace) {
+            let frame = self.marker(out, UNKNOWN)?;
+            self.add_trace(out, trace, None, &[frame])?;
+        }
+        Ok(trace)
+    }
+
+    /// A trace that the file does not have.
+    pub(crate) fn new_trace(&mut self, out: &mut Output, frames: &[i64]) -> Result<i64, Error> {
+        let trace = MADE_UP + self.made_up;
+        self.made_up += 1;
+        self.add_trace(out, trace, None, frames)?;
+        Ok(trace)
+    }
+
+    /// A frame that is no method's.
+    pub(crate) fn marker(&mut self, out: &mut Output, name: &str) -> Result<i64, Error> {
+        let frame = MADE_UP_FRAMES + self.made_up_frames;
+        self.made_up_frames += 1;
+        out.frame.row(|row| {
+            let none: Option<&str> = None;
+            row.long(frame)
+                .long(None)
+                .text("")
+                .text(name)
+                .text(none)
+                .text(none)
+                .int(None)
+                .text("marker");
+        })?;
+        self.frames.insert(frame, name.into());
+        Ok(frame)
+    }
+
+    /// The thread of a serial number; `None` where the file does not tell.
+    pub(crate) fn thread_id(&mut self, thread: ThreadSerial) -> Option<i64> {
+        if [0, UNKNOWN_THREAD].contains(&thread.0) {
+            return None;
+        }
+        self.named_threads.insert(thread.0);
+        Some(thread.0.into())
+    }
+
+    /// Adds a thread, unless it is there.
+    pub(crate) fn thread(
+        &mut self,
+        out: &mut Output,
+        serial: ThreadSerial,
+        object: ObjectId,
+        trace: TraceSerial,
+        names: [StringId; 3],
+    ) -> Result<(), Error> {
+        if self.threads.insert(serial.0) {
+            let [name, group, parent_group] = names.map(|name| self.string(name));
+            let pool = name.map(pool);
+            out.thread.row(|row| {
+                row.long(i64::from(serial.0))
+                    .text(name)
+                    .text(pool.as_deref())
+                    .text(group)
+                    .text(parent_group)
+                    .long((object.0 != 0).then(|| id(object.0)))
+                    .long((trace.0 != 0).then_some(trace.0.into()));
+            })?;
+        }
+        for name in names {
+            if name.0 >= StringId::USED_ONCE {
+                self.strings.remove(&name.0);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Class {
+    /// `name` is as Java source has it.
+    pub(crate) fn named(id: i64, name: &str) -> Class {
+        Class {
+            id,
+            name: stable_class(name).into_owned(),
+            full_name: name.to_owned(),
+            trace: None,
+            object: None,
+            super_class: None,
+            loader: None,
+            instance_bytes: None,
+        }
+    }
+}
+
+/// What the names of the threads of a pool have in common: each number is `#`.
+fn pool(name: &str) -> String {
+    let mut pool = String::with_capacity(name.len());
+    let mut in_number = false;
+    for character in name.chars() {
+        let digit = character.is_ascii_digit();
+        if !digit {
+            pool.push(character);
+        } else if !in_number {
+            pool.push('#');
+        }
+        in_number = digit;
+    }
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_pool_have_one_name_in_common() {
+        for (name, common) in [
+            ("http-nio-8080-exec-7", "http-nio-#-exec-#"),
+            ("http-nio-8080-exec-12", "http-nio-#-exec-#"),
+            ("main", "main"),
+            ("42", "#"),
+            ("", ""),
+        ] {
+            assert_eq!(pool(name), common);
+        }
+    }
+}

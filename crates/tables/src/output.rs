@@ -1,0 +1,129 @@
+//! The files of one run: made under a temporary name, and moved to where they belong when all are complete.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::Error;
+use crate::file::TableFile;
+use crate::schema::{self, Table};
+
+/// All tables of one run.
+pub(crate) struct Output {
+    folder: PathBuf,
+    run: i64,
+    /// Goes with what is in it.
+    temporary: TempDir,
+    pub(crate) run_row: TableFile,
+    pub(crate) label: TableFile,
+    pub(crate) thread: TableFile,
+    pub(crate) class: TableFile,
+    pub(crate) frame: TableFile,
+    pub(crate) trace: TableFile,
+    pub(crate) trace_frame: TableFile,
+    pub(crate) cpu_sample: TableFile,
+    pub(crate) call_time: TableFile,
+    pub(crate) alloc_site: TableFile,
+    pub(crate) monitor: TableFile,
+    pub(crate) object: TableFile,
+    pub(crate) reference: TableFile,
+    pub(crate) field: TableFile,
+    pub(crate) root: TableFile,
+}
+
+impl Output {
+    /// Makes `folder` where it is missing, and empty tables.
+    pub(crate) fn new(folder: &Path, run: i64) -> Result<Output, Error> {
+        make_folder(folder)?;
+        let temporary = tempfile::Builder::new()
+            .prefix(".hprof-")
+            .tempdir_in(folder)
+            .map_err(Error::output(folder))?;
+        let open = |table: &'static Table| -> Result<TableFile, Error> {
+            let path = temporary.path().join(table.name);
+            let file = create(&path).map_err(Error::output(&path))?;
+            Ok(TableFile::new(table, run, file)?)
+        };
+        Ok(Output {
+            run_row: open(&schema::RUN)?,
+            label: open(&schema::LABEL)?,
+            thread: open(&schema::THREAD)?,
+            class: open(&schema::CLASS)?,
+            frame: open(&schema::FRAME)?,
+            trace: open(&schema::TRACE)?,
+            trace_frame: open(&schema::TRACE_FRAME)?,
+            cpu_sample: open(&schema::CPU_SAMPLE)?,
+            call_time: open(&schema::CALL_TIME)?,
+            alloc_site: open(&schema::ALLOC_SITE)?,
+            monitor: open(&schema::MONITOR)?,
+            object: open(&schema::OBJECT)?,
+            reference: open(&schema::REFERENCE)?,
+            field: open(&schema::FIELD)?,
+            root: open(&schema::ROOT)?,
+            folder: folder.to_owned(),
+            run,
+            temporary,
+        })
+    }
+
+    /// Completes the files and moves them to where they belong; returns how many rows each table has.
+    pub(crate) fn publish(self) -> Result<Vec<(&'static str, u64)>, Error> {
+        let finished = [
+            (&schema::LABEL, self.label.finish()?),
+            (&schema::THREAD, self.thread.finish()?),
+            (&schema::CLASS, self.class.finish()?),
+            (&schema::FRAME, self.frame.finish()?),
+            (&schema::TRACE, self.trace.finish()?),
+            (&schema::TRACE_FRAME, self.trace_frame.finish()?),
+            (&schema::CPU_SAMPLE, self.cpu_sample.finish()?),
+            (&schema::CALL_TIME, self.call_time.finish()?),
+            (&schema::ALLOC_SITE, self.alloc_site.finish()?),
+            (&schema::MONITOR, self.monitor.finish()?),
+            (&schema::OBJECT, self.object.finish()?),
+            (&schema::REFERENCE, self.reference.finish()?),
+            (&schema::FIELD, self.field.finish()?),
+            (&schema::ROOT, self.root.finish()?),
+            // The last one: a run that is listed is complete.
+            (&schema::RUN, self.run_row.finish()?),
+        ];
+        let name = format!("{:016x}.parquet", self.run);
+        let mut moved = Vec::new();
+        for (table, _) in finished {
+            let from = self.temporary.path().join(table.name);
+            let to = self.folder.join(table.name).join(&name);
+            if let Err(error) = publish(&from, &to) {
+                for path in moved {
+                    // What cannot be removed either is left without its run.
+                    let _ = fs::remove_file(path);
+                }
+                return Err(error);
+            }
+            moved.push(to);
+        }
+        Ok(finished.map(|(table, rows)| (table.name, rows)).into())
+    }
+}
+
+fn publish(from: &Path, to: &Path) -> Result<(), Error> {
+    if let Some(folder) = to.parent() {
+        make_folder(folder)?;
+    }
+    fs::rename(from, to).map_err(Error::output(to))
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(Error::output(path))
+}
+
+/// A file for its owner's eyes alone.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}

@@ -1,0 +1,199 @@
+//! The tables, as data: docs/tables.md says what they mean.
+
+/// A table. Every one has `run_id` as its first column, which is not listed here.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name, and that of its folder.
+    pub name: &'static str,
+    /// What a row has behind `run_id`.
+    pub columns: &'static [Column],
+    /// What rows are ordered by, within a row group.
+    pub sort: &'static [&'static str],
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name, with the unit where it has one.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may be null.
+    pub nullable: bool,
+}
+
+/// What a column holds, and how it is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 64 bits, of few different values: a dictionary.
+    Repeated,
+    /// 64 bits, of many different values: the distances between them.
+    Distinct,
+    /// 32 bits: a dictionary.
+    Small,
+    /// 32 bits that mostly count up: the distances between them.
+    Counted,
+    /// UTF-8: a dictionary.
+    Text,
+    /// True or false.
+    Flag,
+}
+
+use Kind::{Counted, Distinct, Flag, Repeated, Small, Text};
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column {
+        name,
+        kind,
+        nullable: false,
+    }
+}
+
+const fn nullable(name: &'static str, kind: Kind) -> Column {
+    Column {
+        name,
+        kind,
+        nullable: true,
+    }
+}
+
+/// Defines the tables and the list of all.
+macro_rules! tables {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal sorted by [$($sort:literal),*] { $($column:expr,)* })*) => {
+        $($(#[$doc])* pub static $constant: Table = Table {
+            name: $name,
+            columns: &[$($column),*],
+            sort: &[$($sort),*],
+        };)*
+        /// Every table.
+        pub static ALL: &[&Table] = &[$(&$constant),*];
+    };
+}
+
+tables! {
+    /// One row: the file.
+    RUN = "run" sorted by [] {
+        column("file", Text),
+        column("format", Text),
+        column("file_bytes", Repeated),
+        nullable("created_ms", Repeated),
+        column("section", Small),
+        column("sections", Small),
+        nullable("note", Text),
+        column("export_version", Small),
+    }
+    /// What the user said of the run.
+    LABEL = "label" sorted by [] {
+        column("name", Text),
+        column("value", Text),
+    }
+    /// Threads.
+    THREAD = "thread" sorted by ["thread_id"] {
+        column("thread_id", Distinct),
+        nullable("name", Text),
+        nullable("pool", Text),
+        nullable("thread_group", Text),
+        nullable("parent_group", Text),
+        nullable("object_id", Distinct),
+        nullable("trace_id", Repeated),
+    }
+    /// Classes.
+    CLASS = "class" sorted by ["class_id"] {
+        column("class_id", Distinct),
+        column("name", Text),
+        column("full_name", Text),
+        nullable("trace_id", Repeated),
+        nullable("object_id", Distinct),
+        nullable("super_class_id", Repeated),
+        nullable("loader_id", Repeated),
+        nullable("instance_bytes", Repeated),
+    }
+    /// Places in methods.
+    FRAME = "frame" sorted by ["frame_id"] {
+        column("frame_id", Distinct),
+        nullable("class_id", Repeated),
+        column("class_name", Text),
+        column("method", Text),
+        nullable("signature", Text),
+        nullable("source_file", Text),
+        nullable("line", Small),
+        column("kind", Text),
+    }
+    /// Stacks.
+    TRACE = "trace" sorted by ["trace_id"] {
+        column("trace_id", Distinct),
+        nullable("thread_id", Repeated),
+        column("depth", Small),
+        column("stack", Text),
+        column("stack_hash", Distinct),
+        nullable("frame_id", Repeated),
+        nullable("host", Text),
+        nullable("file", Text),
+    }
+    /// The frames of stacks.
+    TRACE_FRAME = "trace_frame" sorted by ["trace_id", "position"] {
+        column("trace_id", Repeated),
+        column("position", Small),
+        column("frame_id", Repeated),
+    }
+    /// CPU SAMPLES.
+    CPU_SAMPLE = "cpu_sample" sorted by ["trace_id"] {
+        column("trace_id", Distinct),
+        column("samples", Repeated),
+    }
+    /// CPU TIME, and the old prof format.
+    CALL_TIME = "call_time" sorted by ["trace_id"] {
+        column("trace_id", Distinct),
+        column("calls", Repeated),
+        nullable("self_ns", Distinct),
+        nullable("inclusive_ns", Distinct),
+    }
+    /// ALLOC SITES.
+    ALLOC_SITE = "alloc_site" sorted by ["class_id", "trace_id"] {
+        column("trace_id", Distinct),
+        nullable("class_id", Repeated),
+        column("alloc_bytes", Repeated),
+        column("alloc_objects", Repeated),
+        column("live_bytes", Repeated),
+        column("live_objects", Repeated),
+    }
+    /// MONITOR TIME.
+    MONITOR = "monitor" sorted by ["class_id", "trace_id"] {
+        column("trace_id", Distinct),
+        nullable("class_id", Repeated),
+        column("contended_ns", Distinct),
+        column("contentions", Repeated),
+    }
+    /// The objects of a heap dump.
+    OBJECT = "object" sorted by ["object_id"] {
+        column("object_id", Distinct),
+        column("class_id", Repeated),
+        column("trace_id", Repeated),
+        column("shallow_bytes", Repeated),
+        nullable("length", Small),
+        nullable("retained_bytes", Repeated),
+        nullable("dominator_id", Distinct),
+    }
+    /// What refers to what.
+    REFERENCE = "reference" sorted by ["from_id"] {
+        column("from_id", Distinct),
+        column("to_id", Distinct),
+        nullable("field_id", Small),
+        nullable("element", Counted),
+    }
+    /// Where instances and classes have their references and values.
+    FIELD = "field" sorted by ["field_id"] {
+        column("field_id", Counted),
+        nullable("class_id", Repeated),
+        column("name", Text),
+        column("type", Text),
+        column("is_static", Flag),
+    }
+    /// What keeps objects alive.
+    ROOT = "root" sorted by ["object_id"] {
+        column("object_id", Distinct),
+        column("kind", Text),
+        nullable("thread_id", Repeated),
+        nullable("position", Small),
+    }
+}
