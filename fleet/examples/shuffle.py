@@ -2,7 +2,8 @@
 
     python shuffle.py --agent LIBHPROF.SO --jar RELEVANCE.JAR --profiles FOLDER [--pages N] [--master MASTER]
 
-Each executor leaves FOLDER/<executor>-<process id>.hprof.gz when the job ends. Prints how many groups there are, and their pages.
+Each executor leaves FOLDER/executor-<number>-<process id>.hprof.gz when the job ends. Prints how many groups there are,
+and how many pages in them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType
 
-# 1,000 ms of CPU time are 200 samples; one object in 64 KiB stands for the rest.
+# A sample in 5 ms of CPU time; one object in 64 KiB stands for the rest.
 OPTIONS = "cpu=samples,interval=5,heap=sites,sample=64k,depth=64,format=b,verbose=n"
 
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("agent", "jar", "profiles"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--pages", type=int, default=400_000)
+    parser.add_argument("--pages", type=int, default=200_000)
     parser.add_argument("--master", default="local-cluster[2,1,1024]")
     options = parser.parse_args()
     options.profiles.mkdir(parents=True, exist_ok=True)
@@ -40,8 +41,8 @@ def main() -> None:
     session.udf.registerJavaFunction("relevance", "example.Relevance", LongType())
     pages = session.range(0, options.pages, numPartitions=8)
     scored = pages.select("id", f.expr("relevance(id)").alias("score"))
-    groups = scored.groupBy(f.expr("pmod(score, 1000)").alias("group")).agg(f.count("id").alias("pages"), f.max("score"))
-    summary = groups.orderBy("group").agg(f.count("group"), f.sum("pages")).first()
+    groups = scored.groupBy(f.expr("pmod(score, 1000)").alias("group")).agg(f.count("id").alias("pages"))
+    summary = groups.agg(f.count("group"), f.sum("pages")).first()
     session.stop()
     print(f"{summary[0]} groups of {summary[1]} pages")
 

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         reading = Reading(Hprof.find(options.hprof), options.host)
-        engine = open_engine(options.engine, reading)
+        engine = open_engine(options.engine, reading, dict(options.conf))
         try:
             damaged: list[Damaged] = options.run(engine, reading.hprof, options)
         finally:
@@ -179,6 +179,13 @@ def _period(text: str) -> int:
     return int(found.group(1)) * _PERIODS[found.group(2)]
 
 
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"`{text}` is no setting; spark.master=yarn is one")
+    return name, value
+
+
 def _value(name: str) -> Value:
     if name not in BY_NAME:
         raise argparse.ArgumentTypeError(f"`{name}` is no value; there are {', '.join(BY_NAME)}")
@@ -207,6 +214,7 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         added.add_argument("--engine", choices=("duckdb", "spark"), help="default: DuckDB where it is installed")
         added.add_argument("--hprof", metavar="FILE", help="the command `hprof`; default: $HPROF_CLI, or on the PATH")
+        added.add_argument("--conf", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="for Spark")
         added.add_argument("--host", type=_regex(1), metavar="REGEX", help="its group in a file's name is the host")
         return added
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,8 +55,8 @@ class Engine(Protocol):
         """Lets go of files and processes."""
 
 
-def open_engine(name: str | None, reading: Reading) -> Engine:
-    """The engine of that name; without one DuckDB where it is installed, else Spark."""
+def open_engine(name: str | None, reading: Reading, settings: Mapping[str, str]) -> Engine:
+    """The engine of that name; without one DuckDB where it is installed, else Spark, which takes the settings."""
     name = name or _installed()
     if name == "duckdb":
         from hprof_fleet.duck import Duck
@@ -64,7 +64,7 @@ def open_engine(name: str | None, reading: Reading) -> Engine:
         return Duck(reading)
     from hprof_fleet.spark import Spark
 
-    return Spark(reading)
+    return Spark(reading, settings)
 
 
 def _installed() -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,13 @@ class Spark:
 
     explode = "explode"
 
-    def __init__(self, reading: Reading) -> None:
-        self._session = SparkSession.builder.appName("hprof-fleet").getOrCreate()
+    def __init__(self, reading: Reading, settings: Mapping[str, str]) -> None:
+        # Where the executors have this very Python; else the user has said which.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.appName("hprof-fleet")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        self._session = builder.getOrCreate()
         self._session.sparkContext.setLogLevel("ERROR")
         # A batch has the content of its files.
         self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
