@@ -80,7 +80,7 @@ LAMBDA = ("app.Main$$Lambda/0x00007f12a400{:04x}", "apply", 1)
 
 
 def fleet(folder, count=10):
-    """Files of two hosts and two hours, with the same stacks, each under ids of its own, and one stack that no other has."""
+    """Files of two hosts and two hours, with the same stacks under other ids, and one stack each that no other has."""
     for number in range(count):
         hidden = (LAMBDA[0].format(number), *LAMBDA[1:])
         samples = [
