@@ -68,6 +68,8 @@ def test_the_sums_by_stack_are_those_of_hprof_merge(folder, merged, engine, caps
     output, parquet = tmp_path / "merged.hprof", tmp_path / "merged.parquet"
     arguments = ["merge", f"{folder}/*.hprof", "-o", output, "--parquet", parquet, *engine]
     assert cli.main([*map(str, arguments), "--host", "(web-[0-9]+)"]) == 0
+    written = [parquet, *parquet.glob("**/*.parquet")]
+    assert [path for path in (output, *written) if path.stat().st_mode & 0o077] == []
     rows = pq.read_table(parquet).to_pylist()
     stacks = {}
     for row in rows:

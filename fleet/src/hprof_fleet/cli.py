@@ -29,6 +29,8 @@ _PERIODS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; gives the exit status."""
     options = _parser().parse_args(arguments)
+    # Profiles are for their owner's eyes alone.
+    os.umask(0o077)
     try:
         reading = Reading(Hprof.find(options.hprof), options.host)
         engine = open_engine(options.engine, reading, dict(options.conf))
@@ -53,13 +55,14 @@ def _complain(what: str) -> None:
 
 
 def _merge(engine: Engine, _hprof: Hprof, options: argparse.Namespace) -> list[Damaged]:
-    damaged: set[Damaged] = set()
+    damaged: list[Damaged] = []
     if options.parquet is not None:
-        damaged.update(_read(engine, "sample", options.files))
+        damaged += _read(engine, "sample", options.files)
         engine.write(queries.merged("sample", options.period), options.parquet)
     if options.output is not None:
-        damaged.update(_whole(engine.merge(options.files, options.output)))
-    return sorted(damaged)
+        damaged += _whole(engine.merge(options.files, options.output))
+    # One that both have found is told once.
+    return list({one.file: one for one in damaged}.values())
 
 
 def _flame(engine: Engine, hprof: Hprof, options: argparse.Namespace) -> list[Damaged]:

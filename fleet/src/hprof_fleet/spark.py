@@ -39,6 +39,8 @@ class Spark:
         # Where the executors have this very Python; else the user has said which.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.appName("hprof-fleet")
+        # What is written is for its owner's eyes alone.
+        builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
         for name, value in settings.items():
             builder = builder.config(name, value)
         self._session = builder.getOrCreate()
