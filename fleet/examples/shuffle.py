@@ -15,15 +15,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType
 
-# A sample in 5 ms of CPU time; one object in 64 KiB stands for the rest.
-OPTIONS = "cpu=samples,interval=5,heap=sites,sample=64k,depth=64,format=b,verbose=n"
+# A sample in 5 ms of CPU time; one object in 64 KiB stands for the rest. What is small in one executor may add up.
+OPTIONS = "cpu=samples,interval=5,heap=sites,sample=64k,depth=64,cutoff=0,format=b,verbose=n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("agent", "jar", "profiles"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--pages", type=int, default=200_000)
+    parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--master", default="local-cluster[2,1,1024]")
     options = parser.parse_args()
     options.profiles.mkdir(parents=True, exist_ok=True)
