@@ -11,6 +11,9 @@ import pytest
 from profiles import HOUR, fleet
 
 from hprof_fleet import cli
+from hprof_fleet.binary import Hprof
+from hprof_fleet.engine import open_engine
+from hprof_fleet.samples import Reading
 
 HPROF = shutil.which(os.environ.get("HPROF_CLI", "hprof"))
 ENGINES = [name for name, module in (("duckdb", "duckdb"), ("spark", "pyspark")) if importlib.util.find_spec(module)]
@@ -33,9 +36,12 @@ def merged(folder):
     return output
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(scope="module", params=ENGINES)
 def engine(request):
-    return ["--engine", request.param, "--hprof", HPROF]
+    # One that stays open, so that Spark starts once.
+    opened = open_engine(request.param, Reading(Hprof.find(HPROF)), {"spark.master": "local[2]"})
+    yield ["--engine", request.param, "--hprof", HPROF]
+    opened.close()
 
 
 def hprof(*arguments):

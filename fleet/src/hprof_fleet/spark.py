@@ -26,6 +26,8 @@ from hprof_fleet.samples import SAMPLE, Reading
 
 # What a row can hold; a profile is far smaller, a heap dump may be larger.
 _MOST_BYTES = 2**31 - 2**20
+# Applications whose executors have this package and that `hprof`.
+_EQUIPPED: set[tuple[str, Hprof]] = set()
 _SAMPLE_OR_REASON = SAMPLE.append(pa.field("reason", pa.string()))
 _PART = pa.schema([("file", pa.string()), ("reason", pa.string()), ("profile", pa.binary())])
 
@@ -43,12 +45,17 @@ class Spark:
         builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
         for name, value in settings.items():
             builder = builder.config(name, value)
+        self._own = SparkSession.getActiveSession() is None
         self._session = builder.getOrCreate()
+        self._kept: list[DataFrame] = []
         self._session.sparkContext.setLogLevel("ERROR")
         # A batch has the content of its files.
         self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
-        self._session.sparkContext.addFile(reading.hprof.path)
-        self._session.sparkContext.addPyFile(_package())
+        context = self._session.sparkContext
+        if (context.applicationId, reading.hprof) not in _EQUIPPED:
+            context.addFile(reading.hprof.path)
+            context.addPyFile(_package())
+            _EQUIPPED.add((context.applicationId, reading.hprof))
         self._reading = reading
 
     def read(self, view: str, patterns: Sequence[str]) -> Read:
@@ -69,6 +76,7 @@ class Spark:
                     yield from rows.append_column("reason", reasons).to_batches()
 
         rows = files.mapInArrow(convert, from_arrow_schema(_SAMPLE_OR_REASON)).persist()
+        self._kept.append(rows)
         reasons = rows.where("reason IS NOT NULL").select("file", "reason").collect()
         rows.where("reason IS NULL").drop("reason").createOrReplaceTempView(view)
         damaged = sorted([Damaged(row["file"], row["reason"]) for row in reasons] + too_large)
@@ -106,7 +114,10 @@ class Spark:
         return Read(count - len(damaged), sorted(damaged))
 
     def close(self) -> None:
-        self._session.stop()
+        for rows in self._kept:
+            rows.unpersist()
+        if self._own:
+            self._session.stop()
 
     def _files(self, patterns: Sequence[str]) -> tuple[DataFrame, list[Damaged], int]:
         """Paths and contents; what is too large for that; how many files there are in all."""
