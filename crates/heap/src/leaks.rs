@@ -8,6 +8,7 @@ use crate::Error;
 use crate::classes::ClassIndex;
 use crate::dominators::{Place, Step, TOP, Tree};
 use crate::heap::Heap;
+use crate::objects::SiteIndex;
 use crate::paths::Path;
 
 /// Rows of what a suspect retains, and of stacks.
@@ -337,16 +338,20 @@ impl Heap<'_> {
             shallow,
         });
         sites.retain(|&site, _| self.dump.has_stack(self.objects.sites.get(site).trace));
-        let allocated = largest(&sites).map(|(site, objects, shallow)| {
-            let site = self.objects.sites.get(site);
-            Allocated {
-                class: self.classes.get(site.class).name.clone(),
-                objects,
-                shallow,
-                stack: self.dump.stack(site.trace),
-            }
-        });
+        let allocated =
+            largest(&sites).map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
         (kept.collect(), allocated.collect())
+    }
+
+    /// Objects that a site has allocated.
+    pub(crate) fn allocated(&self, site: SiteIndex, objects: u64, shallow: u64) -> Allocated {
+        let site = self.objects.sites.get(site);
+        Allocated {
+            class: self.classes.get(site.class).name.clone(),
+            objects,
+            shallow,
+            stack: self.dump.stack(site.trace),
+        }
     }
 }
 

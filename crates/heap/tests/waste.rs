@@ -5,12 +5,9 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
-    ObjectId, Record, Root, StringId, TraceSerial,
-};
+use hprof_format::{BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, TraceSerial};
 use hprof_heap::{Excluded, Fill, Memory, Waste};
-use model::with_heap;
+use model::{dump, with_heap};
 use proptest::prelude::*;
 
 /// The strings of one text, and their arrays.
@@ -108,30 +105,10 @@ fn write(kinds: &[(Kind, bool)], reversed: bool) -> Vec<u8> {
     for place in 0..kinds.len() {
         write_object(kinds, place, reversed, &mut content);
     }
-    let mut out = Vec::new();
-    let mut encoder = BinaryEncoder::new();
-    encoder.start(Millis(0), &mut out);
-    let mut put = |record: Record<'_>| encoder.record(Micros(0), &record, &mut out);
     let names = (1..).zip(["value", "coder", "elementData"]);
-    for (id, text) in names.chain((10..).zip(CLASSES)) {
-        put(Record::String {
-            id: StringId(id),
-            text: text.as_bytes().into(),
-        });
-    }
-    for class in 0..CLASSES.len() {
-        put(Record::LoadClass {
-            serial: ClassSerial(class as u32 + 1),
-            class_object: ObjectId(class_id(class)),
-            trace: TraceSerial(1),
-            name: StringId(10 + class as u64),
-        });
-    }
-    put(Record::HeapDumpSegment {
-        content: content.into(),
-    });
-    put(Record::HeapDumpEnd);
-    out
+    let texts = names.chain((10..).zip(CLASSES));
+    let classes = (0..CLASSES.len()).map(|class| (class_id(class), 10 + class as u64));
+    dump(texts, classes, &content)
 }
 
 fn write_object(kinds: &[(Kind, bool)], place: usize, reversed: bool, content: &mut Vec<u8>) {

@@ -8,3 +8,19 @@ const SWITCHES = ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable
 
 export const launch = (...switches) =>
   chromium.launch({ executablePath: process.env.HPROF_BROWSER, args: [...SWITCHES, ...switches] });
+
+// A page that puts into `faults` whatever it says on the console, asks for without `allows(request)`, or opens a dialog for.
+export async function watched(context, faults, allows) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  page.on('console', (message) => faults.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:') && !allows(request)) faults.push(`request: ${request.url()}`);
+  });
+  return page;
+}

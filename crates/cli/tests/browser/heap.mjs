@@ -4,28 +4,15 @@
 // nothing on the console, ask for nothing but what is clicked, and open no dialog.
 
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
+import { launch, watched } from './browser.mjs';
 
-const { chromium } = createRequire(`${process.env.HPROF_PLAYWRIGHT}/`)('playwright-core');
-const SWITCHES = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
 const CLASS = "<img src=x onerror='window.hostile=1'>";
 const FIELD = '</td><script>window.hostile=1</script>';
 
 const faults = [];
 
 async function open(context, address) {
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  page.on('console', (message) => faults.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
-  page.on('dialog', (dialog) => {
-    faults.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on('request', (request) => {
-    if (!request.isNavigationRequest() && !request.url().startsWith('data:')) faults.push(`request: ${request.url()}`);
-  });
+  const page = await watched(context, faults, (request) => request.isNavigationRequest());
   await page.goto(address.replace('<', '%3C').replace('>', '%3E'));
   return page;
 }
@@ -104,7 +91,7 @@ const cases = {
 };
 
 const [name, address] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: process.env.HPROF_BROWSER, args: SWITCHES });
+const browser = await launch('--disable-gpu');
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   await cases[name](context, address);

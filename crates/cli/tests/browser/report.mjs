@@ -7,23 +7,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-import { launch } from './browser.mjs';
+import { launch, watched } from './browser.mjs';
 
 const faults = [];
 
 async function open(context, address) {
-  const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
-  page.on('console', (message) => faults.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
-  page.on('dialog', (dialog) => {
-    faults.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on('request', (request) => {
-    const url = request.url();
-    if (url.split('#')[0] !== address.split('#')[0] && !url.startsWith('data:')) faults.push(`request: ${url}`);
-  });
+  const base = (url) => url.split('#')[0];
+  const page = await watched(context, faults, (request) => base(request.url()) === base(address));
   await page.goto(address);
   await page.waitForSelector('body[data-ready]');
   return page;

@@ -128,15 +128,7 @@ impl Makers {
             .collect();
         rows.sort_by_key(|&(site, &(_, bytes))| (std::cmp::Reverse(bytes), *site));
         let rows = rows.into_iter().take(STACKS);
-        rows.map(|(&site, &(objects, shallow))| {
-            let site = heap.objects.sites.get(site);
-            Allocated {
-                class: heap.classes.get(site.class).name.clone(),
-                objects,
-                shallow,
-                stack: heap.dump.stack(site.trace),
-            }
-        })
-        .collect()
+        rows.map(|(&site, &(objects, shallow))| heap.allocated(site, objects, shallow))
+            .collect()
     }
 }

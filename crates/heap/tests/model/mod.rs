@@ -200,32 +200,12 @@ impl Model {
         for root in self.root_records() {
             root.write(&mut content);
         }
-        let mut out = Vec::new();
-        let mut encoder = BinaryEncoder::new();
-        encoder.start(Millis(0), &mut out);
-        let mut put = |record: Record<'_>| encoder.record(Micros(0), &record, &mut out);
         let names = [
             "referent", "value", "first", "second", "number", "wide", "static",
         ];
-        for (id, text) in (100..).zip(names).chain((200..).zip(CLASSES)) {
-            put(Record::String {
-                id: StringId(id),
-                text: text.as_bytes().into(),
-            });
-        }
-        for class in 0..CLASSES.len() {
-            put(Record::LoadClass {
-                serial: ClassSerial(class as u32 + 1),
-                class_object: ObjectId(self.class_id(class)),
-                trace: TraceSerial(1),
-                name: StringId(200 + class as u64),
-            });
-        }
-        put(Record::HeapDumpSegment {
-            content: content.into(),
-        });
-        put(Record::HeapDumpEnd);
-        out
+        let texts = (100..).zip(names).chain((200..).zip(CLASSES));
+        let classes = (0..CLASSES.len()).map(|class| (self.class_id(class), 200 + class as u64));
+        dump(texts, classes, &content)
     }
 
     fn class_record(&self, class: usize) -> Vec<u8> {
@@ -432,6 +412,37 @@ impl Model {
         }
         truth
     }
+}
+
+/// A file of one heap dump: strings, classes (object and name) and the dump's content.
+pub fn dump<'a>(
+    strings: impl Iterator<Item = (u64, &'a str)>,
+    classes: impl Iterator<Item = (u64, u64)>,
+    content: &[u8],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut out);
+    let mut put = |record: Record<'_>| encoder.record(Micros(0), &record, &mut out);
+    for (id, text) in strings {
+        put(Record::String {
+            id: StringId(id),
+            text: text.as_bytes().into(),
+        });
+    }
+    for (serial, (object, name)) in (1..).zip(classes) {
+        put(Record::LoadClass {
+            serial: ClassSerial(serial),
+            class_object: ObjectId(object),
+            trace: TraceSerial(1),
+            name: StringId(name),
+        });
+    }
+    put(Record::HeapDumpSegment {
+        content: content.into(),
+    });
+    put(Record::HeapDumpEnd);
+    out
 }
 
 fn align(size: u64) -> u64 {
