@@ -124,15 +124,30 @@ need_nightly() {
 
 install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
 
-# hprof2flamegraph's command is stackcollapse-hprof.
-install_hprof2flamegraph() {
-    local venv=$tools/venv
-    [[ -x $venv/bin/stackcollapse-hprof ]] && return
+# A Python of the tests' own, for packages of PyPI.
+need_venv() {
+    [[ -x $tools/venv/bin/python ]] && return
     need_command python3 python3 || return 1
     python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
-    note "installing hprof2flamegraph 0.0.6 into $venv"
-    python3 -m venv --clear "$venv" >&2 &&
-        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet hprof2flamegraph==0.0.6 >&2
+    python3 -m venv --clear "$tools/venv" >&2
+}
+
+# install_python_packages PACKAGE...: with their versions, into that Python.
+install_python_packages() {
+    need_venv || return 1
+    note "installing $* into $tools/venv"
+    "$tools/venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@" >&2
+}
+
+# hprof2flamegraph's command is stackcollapse-hprof.
+install_hprof2flamegraph() {
+    [[ -x $tools/venv/bin/stackcollapse-hprof ]] || install_python_packages hprof2flamegraph==0.0.6
+}
+
+# What reads the tables.
+install_duckdb() {
+    "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null ||
+        install_python_packages duckdb==2.0.0 pyarrow==26.0.1
 }
 
 # What the Python package in fleet/ runs on, and what checks it. With `spark`, Spark too, which is 300 MB.

@@ -33,6 +33,7 @@ mod samples;
 mod sites;
 mod soak;
 mod stacks;
+mod tables;
 mod threads;
 mod times;
 mod unloading;

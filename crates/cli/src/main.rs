@@ -60,6 +60,7 @@ Examples:
   hprof report java.hprof -o java.html            everything, as a page for a browser
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
+  hprof export --to parquet -o tables *.hprof     tables for DuckDB and Spark
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
   hprof doctor                    what would work here, and why not?

@@ -22,6 +22,8 @@ const CLASS: &str = "java.lang.Class";
 pub(crate) struct Class {
     /// Its object; 0 where the dump does not have the class.
     pub(crate) id: u64,
+    /// Its object, whether the dump has the class or not; 0 where nothing tells it.
+    pub(crate) object: u64,
     pub(crate) name: String,
     pub(crate) super_id: u64,
     /// The class above, [`NO_CLASS`] where there is none.
@@ -76,6 +78,7 @@ impl Classes {
         let name = dump.class_name(id).unwrap_or_else(|| unknown(id));
         let mut added = Class::named(name);
         added.id = id;
+        added.object = id;
         added.super_id = class.super_class.0;
         added.loader = class.loader.0;
         added.declared = class
@@ -171,6 +174,10 @@ impl Classes {
         &self.all[index as usize]
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ClassIndex, &Class)> {
         self.all
             .iter()
@@ -189,7 +196,9 @@ impl Classes {
             return index;
         }
         let name = dump.class_name(id).unwrap_or_else(|| unknown(id));
-        let index = self.push(Class::named(name));
+        let mut added = Class::named(name);
+        added.object = id;
+        let index = self.push(added);
         self.index.insert(id, index);
         index
     }
@@ -295,6 +304,7 @@ impl Class {
     fn named(name: String) -> Class {
         Class {
             id: 0,
+            object: 0,
             name,
             super_id: 0,
             above: NO_CLASS,

@@ -31,8 +31,18 @@ pub struct Walk<'a> {
     fields: Vec<Field>,
     /// The number of the first field of each class.
     first_fields: Vec<u32>,
-    /// Where in an instance of each class which field refers to an object; made when the first instance comes.
-    references: Vec<Option<Box<[(usize, u32)]>>>,
+    /// The references in an instance of each class; made when the first instance comes.
+    references: Vec<Option<Box<[Holder]>>>,
+    /// Classes that the visitor has heard of.
+    told: usize,
+}
+
+/// A field that refers to an object.
+#[derive(Clone, Copy)]
+struct Holder {
+    /// Where in the instance's bytes it is.
+    place: usize,
+    field: u32,
 }
 
 /// A field, by its place among [`Walk::fields`].
@@ -51,8 +61,10 @@ pub struct Field {
 /// A class of the dump, or one that its objects have and the dump does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassRow<'a> {
-    /// Its object; 0 where the dump does not have the class.
+    /// Its object; 0 where nothing tells it.
     pub object: u64,
+    /// Whether the dump describes it.
+    pub is_dumped: bool,
     /// Its name as Java source has it.
     pub name: &'a str,
     /// The object of the class above; 0 for none.
@@ -91,6 +103,10 @@ pub enum Place {
 pub trait Visitor {
     /// Why it does not go on.
     type Error: From<Error>;
+
+    /// A class, by its place among [`Walk::classes`], and its object, 0 where nothing tells it. Classes come in the order of
+    /// their places, and before all objects of them.
+    fn class(&mut self, class: u32, object: u64);
 
     /// An object.
     ///
@@ -151,6 +167,7 @@ impl<'a> Walk<'a> {
             fields,
             first_fields,
             references: Vec::new(),
+            told: 0,
         })
     }
 
@@ -163,7 +180,8 @@ impl<'a> Walk<'a> {
     /// Every class; those that the dump lacks follow once an object of them has come.
     pub fn classes(&self) -> impl Iterator<Item = ClassRow<'_>> {
         self.contents.classes.iter().map(|(_, class)| ClassRow {
-            object: class.id,
+            object: class.object,
+            is_dumped: class.id != 0,
             name: &class.name,
             super_object: class.super_id,
             loader: class.loader,
@@ -181,9 +199,20 @@ impl<'a> Walk<'a> {
         visitor: &mut V,
         progress: &dyn Progress,
     ) -> Result<(), V::Error> {
+        self.told = 0;
+        self.tell_classes(visitor);
         each_record(self.contents.dump, progress, Stage::References, |found| {
             self.record(found, visitor)
         })
+    }
+
+    #[inline]
+    fn tell_classes<V: Visitor>(&mut self, visitor: &mut V) {
+        while self.told < self.contents.classes.len() {
+            let class = self.told as ClassIndex;
+            visitor.class(class, self.contents.classes.get(class).object);
+            self.told += 1;
+        }
     }
 
     #[inline]
@@ -194,6 +223,7 @@ impl<'a> Walk<'a> {
             }
             return Ok(());
         };
+        self.tell_classes(visitor);
         let id_size = self.contents.dump.id_size();
         let width = id_size.bytes() as usize;
         let length = match object.content {
@@ -210,7 +240,7 @@ impl<'a> Walk<'a> {
         })?;
         match object.content {
             Content::Fields(fields) => {
-                for &(place, field) in self.references(object.class) {
+                for &Holder { place, field } in self.references(object.class) {
                     let to = read_id_be(fields, place, id_size);
                     if to != 0 {
                         visitor.reference(object.id, to, Place::Field(field))?;
@@ -260,7 +290,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn references(&mut self, class: ClassIndex) -> &[(usize, u32)] {
+    fn references(&mut self, class: ClassIndex) -> &[Holder] {
         let index = class as usize;
         if self.references.len() <= index {
             self.references.resize(index + 1, None);
@@ -271,7 +301,7 @@ impl<'a> Walk<'a> {
         self.references[index].as_deref().unwrap_or_default()
     }
 
-    fn find_references(&self, class: ClassIndex) -> Box<[(usize, u32)]> {
+    fn find_references(&self, class: ClassIndex) -> Box<[Holder]> {
         let width = self.contents.dump.id_size().bytes() as usize;
         let mut references = Vec::new();
         let mut place = 0;
@@ -280,7 +310,7 @@ impl<'a> Walk<'a> {
             let declared = self.contents.classes.get(index).declared.iter();
             for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
                 if kind == BasicType::Object {
-                    references.push((place, field));
+                    references.push(Holder { place, field });
                 }
                 place += kind.size(width);
             }

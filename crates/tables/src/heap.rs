@@ -47,13 +47,8 @@ fn walk(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let mut walk = Walk::of(dump, None, progress)?;
-    let objects: Vec<u64> = walk.classes().map(|class| class.object).collect();
-    let known = objects.iter().zip(MADE_UP..).map(|(&object, made_up)| {
-        let class = names.class_of_object(object);
-        class.map_or(made_up, |class| class.id)
-    });
     let mut tables = Tables {
-        classes: known.collect(),
+        classes: Vec::new(),
         keeping,
         out,
         names,
@@ -87,10 +82,12 @@ fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
         let mut added = None;
         let class = match names.class_of_object(row.object) {
             Some(class) => class,
-            None => added.insert(Class::named(class_id(classes, index), row.name)),
+            None => added.insert(Class::named(classes[index], row.name)),
         };
         if row.object != 0 {
             class.object = Some(id(row.object));
+        }
+        if row.is_dumped {
             class.super_class = super_class;
             class.loader = Some(id(row.loader));
             class.instance_bytes = row.instance_size.map(u64::cast_signed);
@@ -101,13 +98,8 @@ fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
     }
 }
 
-/// The id of a class by its place in the dump; those that the dump lacks come behind all others.
-fn class_id(classes: &[i64], index: usize) -> i64 {
-    let made_up = MADE_UP + index as i64;
-    classes.get(index).copied().unwrap_or(made_up)
-}
-
 struct Tables<'a> {
+    /// The id of each class.
     classes: Vec<i64>,
     keeping: Option<&'a Keeping<'a>>,
     names: &'a mut Names,
@@ -117,10 +109,16 @@ struct Tables<'a> {
 impl Visitor for Tables<'_> {
     type Error = Error;
 
+    fn class(&mut self, class: u32, object: u64) {
+        let known = self.names.class_of_object(object).map(|class| class.id);
+        self.classes
+            .push(known.unwrap_or(MADE_UP + i64::from(class)));
+    }
+
     #[inline]
     fn object(&mut self, object: &ObjectRecord) -> Result<(), Error> {
         let kept = self.keeping.and_then(|keeping| keeping.find(object.id));
-        let class = class_id(&self.classes, object.class as usize);
+        let class = self.classes[object.class as usize];
         self.out.object.row(|row| {
             row.long(id(object.id))
                 .long(class)

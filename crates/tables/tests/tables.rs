@@ -1,0 +1,370 @@
+//! Tables of files whose content is known, read back with the crate's own reader. `tests/jvm/tables.rs` has those of
+//! real programs, read by DuckDB and pyarrow.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use hprof_format::{
+    AllocSite, BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, FrameId, HeapRecord,
+    Line, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
+};
+use hprof_heap::{Memory, Silent};
+use hprof_tables::{Converted, Error, Kind, Options, TABLES, convert};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use tempfile::TempDir;
+
+const STRINGS: [&str; 10] = [
+    "Main",
+    "main",
+    "()V",
+    "Main.java",
+    "pool-7-thread-12",
+    "next",
+    "shared",
+    "a.Main$$Lambda$14.0x00007f12a4000a08",
+    "java/lang/Class",
+    "[LMain;",
+];
+const LISTED: [u64; 4] = [48, 2, 24, 1];
+const TOTALS: [u64; 4] = [1048, 102, 24, 1];
+
+fn site() -> AllocSite {
+    AllocSite {
+        array_of: None,
+        class: ClassSerial(1),
+        trace: TraceSerial(5),
+        live_bytes: LISTED[2],
+        live_instances: LISTED[3],
+        allocated_bytes: LISTED[0],
+        allocated_instances: LISTED[1],
+    }
+}
+
+/// Two objects of one class out of their order, the first of which refers to the second, and an array of them.
+fn dump() -> Vec<u8> {
+    let class = ClassDump {
+        class: ObjectId(0x10),
+        instance_size: 8,
+        statics: Cow::Owned(vec![(StringId(7), Value::Object(ObjectId(0x300)))]),
+        fields: Cow::Owned(vec![(StringId(6), BasicType::Object)]),
+        ..ClassDump::default()
+    };
+    let id = |id: u64| id.to_be_bytes();
+    let instance = |object: u64, fields| HeapRecord::Instance {
+        object: ObjectId(object),
+        trace: TraceSerial(5),
+        class: ObjectId(0x10),
+        fields,
+    };
+    let elements = [id(0x100), id(0), id(0x200)].concat();
+    let mut content = Vec::new();
+    let (second, first) = (id(0), id(0x200));
+    let records = [
+        HeapRecord::Class(class),
+        instance(0x200, &second[..]),
+        instance(0x100, &first[..]),
+        HeapRecord::ObjectArray {
+            object: ObjectId(0x300),
+            trace: TraceSerial(5),
+            class: ObjectId(0x20),
+            elements: &elements,
+        },
+        HeapRecord::Root {
+            object: ObjectId(0x10),
+            root: Root::StickyClass,
+        },
+        HeapRecord::Root {
+            object: ObjectId(0x200),
+            root: Root::JavaFrame {
+                thread: ThreadSerial(3),
+                frame: -1,
+            },
+        },
+    ];
+    for record in records {
+        record.write(&mut content);
+    }
+    content
+}
+
+fn file() -> Vec<u8> {
+    let mut records: Vec<Record<'static>> = (1..)
+        .zip(STRINGS)
+        .map(|(id, text)| Record::String {
+            id: StringId(id),
+            text: Cow::Borrowed(text.as_bytes()),
+        })
+        .collect();
+    for (serial, object, name) in [(1, 0x10, 1), (2, 0x20, 10), (3, 0, 8)] {
+        records.push(Record::LoadClass {
+            serial: ClassSerial(serial),
+            class_object: ObjectId(object),
+            trace: TraceSerial(0),
+            name: StringId(name),
+        });
+    }
+    records.push(Record::StartThread {
+        serial: ThreadSerial(3),
+        object: ObjectId(0x400),
+        trace: TraceSerial(0),
+        name: StringId(5),
+        group: StringId(2),
+        parent_group: StringId(0),
+    });
+    for (id, class, line) in [(20, 1, Line::Number(7)), (21, 3, Line::Native)] {
+        records.push(Record::Frame {
+            id: FrameId(id),
+            method: StringId(2),
+            signature: StringId(3),
+            source_file: StringId(4),
+            class: ClassSerial(class),
+            line,
+        });
+    }
+    records.push(Record::Trace {
+        serial: TraceSerial(5),
+        thread: ThreadSerial(3),
+        frames: Cow::Owned(vec![FrameId(20), FrameId(21)]),
+    });
+    records.push(Record::AllocSites {
+        flags: 0,
+        cutoff: 0.1,
+        live_bytes: TOTALS[2],
+        live_instances: TOTALS[3],
+        allocated_bytes: TOTALS[0],
+        allocated_instances: TOTALS[1],
+        sites: Cow::Owned(vec![site()]),
+    });
+    records.push(Record::HeapDumpSegment {
+        content: Cow::Owned(dump()),
+    });
+    records.push(Record::HeapDumpEnd);
+    let mut encoder = BinaryEncoder::new();
+    let mut bytes = Vec::new();
+    encoder.start(Millis(1_700_000_000_000), &mut bytes);
+    for record in &records {
+        encoder.record(Micros(0), record, &mut bytes);
+    }
+    bytes
+}
+
+fn converted(bytes: &[u8], folder: &Path, options: &Options) -> Result<Converted, Error> {
+    let mut input = tempfile::tempfile().expect("a file");
+    input.write_all(bytes).expect("it takes that");
+    convert(input, "x.hprof", folder, options, &Silent)
+}
+
+/// The rows of a table of the only run, without `run_id`.
+fn rows(folder: &Path, table: &str) -> Vec<Vec<Field>> {
+    let files = fs::read_dir(folder.join(table)).expect("the table's folder");
+    let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+    assert_eq!(files.len(), 1, "{table}");
+    let reader = SerializedFileReader::new(File::open(&files[0]).expect("it is there"));
+    let reader = reader.expect("a Parquet file");
+    let rows = reader.get_row_iter(None).expect("rows").map(|row| {
+        let row = row.expect("a row");
+        row.get_column_iter()
+            .skip(1)
+            .map(|(_, value)| value.clone())
+            .collect()
+    });
+    rows.collect()
+}
+
+fn long(value: i64) -> Field {
+    Field::Long(value)
+}
+
+fn text(value: &str) -> Field {
+    Field::Str(value.to_owned())
+}
+
+#[test]
+fn sums_are_those_of_the_totals_whatever_rows_were_left_out() {
+    let folder = TempDir::new().expect("a folder");
+    converted(&file(), folder.path(), &Options::default()).expect("a sound file");
+    let sites = rows(folder.path(), "alloc_site");
+    assert_eq!(sites.len(), 2);
+    let sum = |column: usize| -> i64 {
+        let values = sites.iter().map(|row| match row[column] {
+            Field::Long(value) => value,
+            _ => panic!("{row:?}"),
+        });
+        values.sum()
+    };
+    assert_eq!([2, 3, 4, 5].map(sum), TOTALS.map(|total| total as i64));
+    let rest = sites
+        .iter()
+        .find(|row| row[1] == Field::Null)
+        .expect("the rest");
+    let traces = rows(folder.path(), "trace");
+    let trace = traces
+        .iter()
+        .find(|trace| trace[0] == rest[0])
+        .expect("its trace");
+    assert_eq!(trace[3], text("<not listed>"));
+}
+
+#[test]
+fn names_are_the_same_in_every_run_and_stacks_are_one_text() {
+    let folder = TempDir::new().expect("a folder");
+    converted(&file(), folder.path(), &Options::default()).expect("a sound file");
+    let classes = rows(folder.path(), "class");
+    let names: Vec<&Field> = classes.iter().map(|class| &class[1]).collect();
+    // java.lang.Class follows, which the file does not have.
+    assert_eq!(
+        names[..3],
+        [&text("Main"), &text("Main[]"), &text("a.Main$$Lambda")]
+    );
+    assert_eq!(classes[2][2], text(STRINGS[7]));
+    let traces = rows(folder.path(), "trace");
+    let trace = traces
+        .iter()
+        .find(|trace| trace[0] == long(5))
+        .expect("trace 5");
+    assert_eq!(
+        trace[1..4],
+        [
+            long(3),
+            Field::Int(2),
+            text("a.Main$$Lambda.main;Main.main")
+        ]
+    );
+    let threads = rows(folder.path(), "thread");
+    assert_eq!(
+        threads[0][..3],
+        [long(3), text("pool-7-thread-12"), text("pool-#-thread-#")]
+    );
+}
+
+#[test]
+fn a_heap_dump_becomes_objects_references_and_roots() {
+    let folder = TempDir::new().expect("a folder");
+    let options = Options {
+        retained: Some(Memory::unlimited()),
+        ..Options::default()
+    };
+    converted(&file(), folder.path(), &options).expect("a sound file");
+    let objects = rows(folder.path(), "object");
+    let ids: Vec<&Field> = objects.iter().map(|object| &object[0]).collect();
+    assert_eq!(ids, [&long(0x10), &long(0x100), &long(0x200), &long(0x300)]);
+    // Main, Main and Main[3], in the usual layout: a header of 12 bytes, references of 4.
+    assert_eq!(objects[1][1..4], [long(1), long(5), long(16)]);
+    assert_eq!(
+        objects[3][1..5],
+        [long(2), long(5), long(32), Field::Int(3)]
+    );
+    // The array keeps the first object; the second is a root.
+    assert_eq!(objects[1][5..], [long(16), long(0x300)]);
+    assert_eq!(objects[2][5..], [long(16), Field::Null]);
+    assert_eq!(objects[3][5..], [long(48), long(0x10)]);
+    let fields = rows(folder.path(), "field");
+    let number = |name: &str| -> Field {
+        let found = fields.iter().find(|field| field[2] == text(name));
+        found.expect("a field")[0].clone()
+    };
+    let found = rows(folder.path(), "reference");
+    let expected = [
+        [long(0x10), long(0x300), number("shared"), Field::Null],
+        [long(0x100), long(0x200), number("next"), Field::Null],
+        [long(0x300), long(0x100), Field::Null, Field::Int(0)],
+        [long(0x300), long(0x200), Field::Null, Field::Int(2)],
+    ];
+    assert_eq!(found, expected);
+    let roots = rows(folder.path(), "root");
+    assert_eq!(
+        roots[0],
+        [long(0x10), text("sticky class"), Field::Null, Field::Null]
+    );
+    assert_eq!(
+        roots[1],
+        [long(0x200), text("java frame"), long(3), Field::Null]
+    );
+}
+
+#[test]
+fn a_damaged_file_leaves_nothing() {
+    let whole = file();
+    let folder = TempDir::new().expect("a folder");
+    for cut in [10, 40, 200, whole.len() - 20, whole.len() - 100] {
+        let failed = converted(&whole[..cut], folder.path(), &Options::default());
+        let error = failed.expect_err("a part of a file");
+        assert!(!error.is_output(), "{cut}: {error}");
+        let left = fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(left, 0, "{cut}: {error}");
+    }
+}
+
+#[test]
+fn tables_are_for_their_owner_alone_and_one_file_is_one_run() {
+    let folder = TempDir::new().expect("a folder");
+    let below = folder.path().join("below/tables");
+    let run = converted(&file(), &below, &Options::default())
+        .expect("a sound file")
+        .run;
+    let again = converted(&file(), &below, &Options::default())
+        .expect("a sound file")
+        .run;
+    assert_eq!(run, again);
+    let section = Options {
+        section: Some(1),
+        ..Options::default()
+    };
+    let other = converted(&file(), &folder.path().join("other"), &section);
+    assert_ne!(other.expect("the section is there").run, run);
+    let name = format!("{run:016x}.parquet");
+    for table in TABLES {
+        let path = below.join(table.name).join(&name);
+        let mode = |path: &Path| {
+            let found = fs::metadata(path).unwrap_or_else(|_| panic!("{}", path.display()));
+            found.permissions().mode() & 0o777
+        };
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().expect("its folder")), 0o700);
+        rows(&below, table.name);
+    }
+    let left = fs::read_dir(&below).expect("the folder").count();
+    assert_eq!(left, TABLES.len(), "no temporary folder is left");
+}
+
+#[test]
+fn a_section_that_is_not_there_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    for section in [0, 2] {
+        let options = Options {
+            section: Some(section),
+            ..Options::default()
+        };
+        let error = converted(&file(), folder.path(), &options).expect_err("there is one");
+        let said = format!("there is no section {section}; the file has 1");
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
+fn every_column_is_documented() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let page = fs::read_to_string(path).expect("the page");
+    for table in TABLES {
+        let heading = format!("\n### `{}`\n", table.name);
+        let (_, section) = page
+            .split_once(&heading)
+            .unwrap_or_else(|| panic!("{heading}"));
+        let section = section.split("\n#").next().unwrap_or_default();
+        for column in table.columns {
+            let kind = match column.kind {
+                Kind::Repeated | Kind::Distinct => "int64",
+                Kind::Small | Kind::Counted => "int32",
+                Kind::Text => "string",
+                Kind::Flag => "boolean",
+            };
+            let null = if column.nullable { ", null" } else { "" };
+            let row = format!("\n| `{}` | {kind}{null} | ", column.name);
+            assert!(section.contains(&row), "{}: {row}", table.name);
+        }
+    }
+}
