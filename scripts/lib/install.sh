@@ -152,19 +152,11 @@ install_duckdb() {
 
 # What the Python package in fleet/ runs on, and what checks it. With `spark`, Spark too, which is 300 MB.
 install_fleet() {
-    local venv=$tools/fleet
-    need_command python3 python3 || return 1
-    if [[ ! -x $venv/bin/pytest ]]; then
-        python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
-        note "installing DuckDB, pyarrow, pytest and ruff into $venv"
-        python3 -m venv --clear "$venv" >&2 &&
-            "$venv/bin/python" -m pip --disable-pip-version-check install --quiet \
-                duckdb==2.0.0 pyarrow==26.0.1 ruff==0.17.6 mypy==2.4.1 pytest==9.2.0 >&2 || return 1
-    fi
-    if [[ ${1:-} == spark ]] && ! "$venv/bin/python" -c 'import pandas, pyspark' 2>/dev/null; then
-        note "installing Spark into $venv"
-        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet pyspark==3.5.9 'pandas<3' setuptools >&2
-    fi
+    install_duckdb || return 1
+    "$tools/venv/bin/python" -c 'import mypy, pytest, ruff' 2>/dev/null ||
+        install_python_packages mypy==2.4.1 pytest==9.2.0 ruff==0.17.6 || return 1
+    [[ ${1:-} != spark ]] || "$tools/venv/bin/python" -c 'import pandas, pyspark' 2>/dev/null ||
+        install_python_packages pyspark==3.5.9 'pandas<3' setuptools
 }
 
 # Readers of heap dumps that run in a JVM, all jars in one folder.
