@@ -56,7 +56,8 @@ class Duck:
         return Read(len(files) - len(damaged), damaged)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query).fetchall()
+        answer: list[tuple[Any, ...]] = self._connection.execute(query).fetchall()
+        return answer
 
     def write(self, query: str, path: str) -> None:
         place = path.removeprefix("file://").replace("'", "''")
