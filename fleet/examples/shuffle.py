@@ -36,6 +36,7 @@ def main() -> None:
         .config("spark.executor.extraJavaOptions", f"-agentpath:{options.agent.resolve()}={OPTIONS},file={file}")
         .config("spark.sql.shuffle.partitions", 8)
         .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
         .getOrCreate()
     )
     session.udf.registerJavaFunction("relevance", "example.Relevance", LongType())

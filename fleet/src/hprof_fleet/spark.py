@@ -43,6 +43,7 @@ class Spark:
         builder = SparkSession.builder.appName("hprof-fleet")
         # What is written is for its owner's eyes alone.
         builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
+        builder = builder.config("spark.ui.showConsoleProgress", False)
         for name, value in settings.items():
             builder = builder.config(name, value)
         self._own = SparkSession.getActiveSession() is None
