@@ -92,6 +92,7 @@ def test_the_sums_by_stack_are_those_of_hprof_merge(folder, merged, engine, caps
     # The odd ones.
     assert (hot["samples"], hot["files"]) == (101 + 103 + 105 + 107 + 109, 5)
     # The hosts stand in the profile as labels, and add up to the same.
+    hprof("report", output, "-o", tmp_path / "all.html")
     top = hprof("top", output, "--json", "-n", "0")
     assert top == hprof("top", merged, "--json", "-n", "0")
 
