@@ -111,22 +111,30 @@ impl Buffer {
     /// The order in which the rows ascend, nulls first and equal ones as they are; `None` where they do already. Only
     /// columns of 64 and 32 bits are ordered by.
     pub(crate) fn order(&self, rows: usize) -> Option<Vec<u32>> {
-        let places = self.places(rows);
-        let key = |row: u32| {
-            let place = places.as_ref().map_or(Some(row), |all| all[row as usize])?;
-            match &self.values {
-                Values::Longs(values) => Some(values[place as usize]),
-                Values::Ints(values) => Some(values[place as usize].into()),
-                Values::Texts(_) | Values::Flags(_) => None,
-            }
-        };
-        let rows = 0..rows as u32;
-        if rows.clone().map(key).is_sorted() {
+        let mut keyed = self.keyed(rows);
+        if keyed.is_sorted_by_key(|&(key, _)| key) {
             return None;
         }
-        let mut order: Vec<u32> = rows.collect();
-        order.sort_by_key(|&row| key(row));
-        Some(order)
+        // Objects come in a few long runs, which a stable sort merges.
+        keyed.sort_by_key(|&(key, _)| key);
+        Some(keyed.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// What each row is ordered by, and its number.
+    fn keyed(&self, rows: usize) -> Vec<(i64, u32)> {
+        let numbers = 0..rows as u32;
+        let value = |place: u32| match &self.values {
+            Values::Longs(values) => values[place as usize],
+            Values::Ints(values) => values[place as usize].into(),
+            Values::Texts(_) | Values::Flags(_) => 0,
+        };
+        match self.places(rows) {
+            None => numbers.map(|row| (value(row), row)).collect(),
+            Some(places) => {
+                let keys = places.iter().map(|place| place.map_or(i64::MIN, value));
+                keys.zip(numbers).collect()
+            }
+        }
     }
 
     /// Puts the rows in this order.

@@ -32,6 +32,8 @@ pub(crate) struct TableFile {
     run: i64,
     writer: SerializedFileWriter<BufWriter<File>>,
     columns: Vec<Buffer>,
+    /// The first column.
+    runs: Vec<i64>,
     rows: usize,
     text_bytes: usize,
     all_rows: u64,
@@ -47,6 +49,7 @@ impl TableFile {
             run,
             writer: SerializedFileWriter::new(file, schema, properties)?,
             columns: table.columns.iter().map(Buffer::of).collect(),
+            runs: Vec::new(),
             rows: 0,
             text_bytes: 0,
             all_rows: 0,
@@ -82,11 +85,11 @@ impl TableFile {
     #[cold]
     fn write_group(&mut self) -> Result<()> {
         self.sort();
-        let runs = vec![self.run; self.rows];
+        self.runs.resize(self.rows, self.run);
         let mut group = self.writer.next_row_group()?;
         if let Some(mut column) = group.next_column()? {
             let writer = column.typed::<parquet::data_type::Int64Type>();
-            writer.write_batch(&runs, None, None)?;
+            writer.write_batch(&self.runs, None, None)?;
             column.close()?;
         }
         let mut buffers = self.columns.iter_mut();
