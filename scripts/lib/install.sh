@@ -150,6 +150,15 @@ install_duckdb() {
         install_python_packages duckdb==2.0.0 pyarrow==26.0.1
 }
 
+# What the Python package in fleet/ runs on, and what checks it. With `spark`, Spark too, which is 300 MB.
+install_fleet() {
+    install_duckdb || return 1
+    "$tools/venv/bin/python" -c 'import mypy, pytest, ruff' 2>/dev/null ||
+        install_python_packages mypy==2.4.1 pytest==9.2.0 ruff==0.17.6 || return 1
+    [[ ${1:-} != spark ]] || "$tools/venv/bin/python" -c 'import pandas, pyspark' 2>/dev/null ||
+        install_python_packages pyspark==3.5.9 'pandas<3' setuptools
+}
+
 # Readers of heap dumps that run in a JVM, all jars in one folder.
 install_heap_readers() {
     local new

@@ -51,6 +51,11 @@ newest_compiler() {
     find_jvms | awk '$3 == "jdk" { home = $2 } END { print home }'
 }
 
+# The home of the JDK that Spark runs on; fails when there is none.
+spark_jdk() {
+    find_jvms | awk '$1 == 17 && $3 == "jdk" { print $2; found = 1 } END { exit !found }'
+}
+
 # The home of the newest JDK that has jvmti.h; nothing when there is none.
 newest_headers() {
     local home kind newest=

@@ -1,0 +1,1 @@
+"""Profiles of many JVMs: merged, ranked, compared and drawn with SQL, on DuckDB or Spark."""

@@ -1,0 +1,50 @@
+"""The command `hprof`, which reads and writes every HPROF file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Failed(Exception):
+    """`hprof` did not do it; says why, in its words."""
+
+
+@dataclass(frozen=True)
+class Hprof:
+    """The command at one place."""
+
+    path: str
+
+    @staticmethod
+    def find(told: str | None) -> Hprof:
+        """The one that was told, or `$HPROF_CLI`, or the one of the search path."""
+        name = told or os.environ.get("HPROF_CLI") or "hprof"
+        path = shutil.which(name)
+        if path is None:
+            raise Failed(f"{name}: there is no such command; --hprof FILE tells where `hprof` is")
+        return Hprof(str(Path(path).resolve()))
+
+    def export(self, file: Path, folder: Path) -> None:
+        """Converts a file to the tables of docs/tables.md."""
+        self._run(["export", "--to", "parquet", "-o", folder, file], file)
+
+    def merge(self, files: Sequence[Path], output: Path, host: str | None = None) -> None:
+        """Adds profiles up."""
+        label = ["--label", f"host={host}"] if host else []
+        self._run(["merge", *label, "-o", output, *files], files[0])
+
+    def flame(self, profile: Path, output: Path, options: Sequence[str]) -> None:
+        """Draws a flame graph."""
+        self._run(["flame", profile, "-o", output, *options], profile)
+
+    def _run(self, arguments: Sequence[str | Path], about: Path) -> None:
+        command = [self.path, *map(str, arguments)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip()
+            raise Failed(said.removeprefix("hprof: ").removeprefix(f"{about}: ") or f"exit status {done.returncode}")

@@ -1,0 +1,64 @@
+"""The SQL, the same on every engine but for the name of one function.
+
+A view of samples has the columns of `samples.SAMPLE`. What is said here of costs is what `hprof top` means by them.
+"""
+
+from __future__ import annotations
+
+from hprof_fleet.values import VALUES, Value
+
+# What a row stands for: columns of a sample, and what they are called where the file does not tell.
+LABELS = {
+    "thread": ("thread", "<any thread>"),
+    "type": ("class", "<unknown>"),
+    "host": ("host", "<any host>"),
+    "file": ("file", ""),
+}
+# What a row stands for: a part of the frame `frame`, which is Class.method, or <a marker> without a dot.
+_CLASS = "regexp_replace(frame, '[.][^.]*$', '')"
+FRAMES = {
+    "method": "frame",
+    "class": _CLASS,
+    "package": f"CASE WHEN frame NOT LIKE '%.%' THEN frame WHEN {_CLASS} NOT LIKE '%.%' THEN '<no package>' "
+    f"ELSE regexp_replace({_CLASS}, '[.][^.]*$', '') END",
+}
+BY = (*FRAMES, "stack", *LABELS)
+
+
+def merged(view: str, period_ms: int) -> str:
+    """The sums by stack, class, thread, host and period of the start."""
+    sums = ", ".join(f"CAST(SUM({value.column}) AS BIGINT) AS {value.column}" for value in VALUES)
+    return f"""
+        WITH dated AS (SELECT *, started_ms - started_ms % {period_ms} AS period_ms FROM {view})
+        SELECT stack, class, thread, host, period_ms, COUNT(DISTINCT file) AS files, {sums}
+        FROM dated GROUP BY stack, class, thread, host, period_ms
+        ORDER BY stack, class, thread, host, period_ms"""
+
+
+def totals(view: str) -> str:
+    """One row: the total of every value, null where no file has it."""
+    return f"SELECT {', '.join(f'CAST(SUM({value.column}) AS BIGINT)' for value in VALUES)} FROM {view}"
+
+
+def costs(view: str, value: Value, by: str, explode: str) -> str:
+    """Rows of name, own and total cost, the largest own cost first. `explode` is the engine's function for lists."""
+    if by in LABELS or by == "stack":
+        column, unknown = LABELS.get(by, ("stack", ""))
+        own = f"""
+            SELECT name, value AS own, value AS total FROM (
+                SELECT COALESCE({column}, '{unknown}') AS name, CAST(SUM({value.column}) AS BIGINT) AS value
+                FROM {view} GROUP BY 1) AS sums
+            WHERE value > 0"""
+        return f"{own} ORDER BY own DESC, total DESC, name"
+    part = FRAMES[by]
+    return f"""
+        WITH spent AS (
+            SELECT stack, CAST(SUM({value.column}) AS BIGINT) AS value
+            FROM {view} WHERE {value.column} > 0 GROUP BY stack),
+        frames AS (SELECT stack, value, {explode}(split(stack, ';')) AS frame FROM spent),
+        once AS (SELECT DISTINCT stack, value, {part} AS name FROM frames),
+        totals AS (SELECT name, CAST(SUM(value) AS BIGINT) AS total FROM once GROUP BY name),
+        innermost AS (SELECT value, regexp_replace(stack, '(?s)^.*;', '') AS frame FROM spent),
+        owns AS (SELECT {part} AS name, CAST(SUM(value) AS BIGINT) AS own FROM innermost GROUP BY 1)
+        SELECT name, COALESCE(own, 0) AS own, total FROM totals LEFT JOIN owns USING (name)
+        ORDER BY own DESC, total DESC, name"""

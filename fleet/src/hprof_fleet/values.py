@@ -1,0 +1,35 @@
+"""What is measured: the values of `hprof top --value`, and the columns of the exported tables that hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Value:
+    """A kind of value."""
+
+    name: str
+    """As `hprof` calls it."""
+    unit: str
+    """`count`, `bytes` or `nanoseconds`."""
+    table: str
+    """The exported table that holds it."""
+    column: str
+    """Its column there, and in what is merged."""
+
+
+# The most wanted first, as in `hprof top`.
+VALUES = (
+    Value("cpu", "count", "cpu_sample", "samples"),
+    Value("time", "nanoseconds", "call_time", "self_ns"),
+    Value("inclusive-time", "nanoseconds", "call_time", "inclusive_ns"),
+    Value("alloc-bytes", "bytes", "alloc_site", "alloc_bytes"),
+    Value("alloc-objects", "count", "alloc_site", "alloc_objects"),
+    Value("live-bytes", "bytes", "alloc_site", "live_bytes"),
+    Value("live-objects", "count", "alloc_site", "live_objects"),
+    Value("contention", "nanoseconds", "monitor", "contended_ns"),
+    Value("contentions", "count", "monitor", "contentions"),
+    Value("calls", "count", "call_time", "calls"),
+)
+BY_NAME = {value.name: value for value in VALUES}

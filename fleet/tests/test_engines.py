@@ -1,0 +1,141 @@
+"""DuckDB, Spark and `hprof merge` give the same rows."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+
+import pyarrow.parquet as pq
+import pytest
+from profiles import HOUR, fleet
+
+from hprof_fleet import cli
+from hprof_fleet.binary import Hprof
+from hprof_fleet.engine import open_engine
+from hprof_fleet.samples import Reading
+
+HPROF = shutil.which(os.environ.get("HPROF_CLI", "hprof"))
+ENGINES = [name for name, module in (("duckdb", "duckdb"), ("spark", "pyspark")) if importlib.util.find_spec(module)]
+EVERY = 10
+
+pytestmark = pytest.mark.skipif(HPROF is None, reason="there is no `hprof`: $HPROF_CLI names none")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fleet")
+    fleet(folder, EVERY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def merged(folder):
+    output = folder / "of-hprof"
+    subprocess.run([HPROF, "merge", "-o", output, *sorted(folder.glob("*.hprof"))], check=True)
+    return output
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request):
+    # One that stays open, so that Spark starts once.
+    opened = open_engine(request.param, Reading(Hprof.find(HPROF)), {"spark.master": "local[2]"})
+    yield ["--engine", request.param, "--hprof", HPROF]
+    opened.close()
+
+
+def hprof(*arguments):
+    return subprocess.run([HPROF, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def answer(capsys, *arguments):
+    assert cli.main([str(argument) for argument in arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def same_as_top(folder, merged, engine, capsys, *options):
+    got = answer(capsys, "top", f"{folder}/*.hprof", *engine, "-n", "0", "--json", *options)
+    assert got == json.loads(hprof("top", merged, "-n", "0", "--json", *options))
+    return got
+
+
+def test_costs_are_those_of_hprof_top(folder, merged, engine, capsys):
+    for by in ("method", "class", "package", "thread"):
+        same_as_top(folder, merged, engine, capsys, "--by", by)
+    same_as_top(folder, merged, engine, capsys, "--total")
+    for value in ("alloc-bytes", "live-objects"):
+        same_as_top(folder, merged, engine, capsys, "--by", "type", "--value", value)
+    rows = same_as_top(folder, merged, engine, capsys, "--filter", "spin")["rows"]
+    # 100 + ... + 109 in one stack and 10 x 10 in another, where the method stands twice and counts once.
+    assert rows == [{"name": "app.Hot.spin", "self": 1145, "total": 1145}]
+
+
+def test_the_sums_by_stack_are_those_of_hprof_merge(folder, merged, engine, capsys, tmp_path):
+    output, parquet = tmp_path / "merged.hprof", tmp_path / "merged.parquet"
+    arguments = ["merge", f"{folder}/*.hprof", "-o", output, "--parquet", parquet, *engine]
+    assert cli.main([*map(str, arguments), "--host", "(web-[0-9]+)"]) == 0
+    written = [parquet, *parquet.glob("**/*.parquet")]
+    assert [path for path in (output, *written) if path.stat().st_mode & 0o077] == []
+    rows = pq.read_table(parquet).to_pylist()
+    stacks = {}
+    for row in rows:
+        assert row["period_ms"] % HOUR == 0
+        stacks[row["stack"]] = stacks.get(row["stack"], 0) + (row["samples"] or 0)
+    collapsed = (line.rpartition(" ") for line in hprof("export", "--to", "collapsed", merged).splitlines())
+    assert {stack: count for stack, count in stacks.items() if count} == {stack: int(n) for stack, _, n in collapsed}
+    assert {row["host"] for row in rows} == {"web-0", "web-1"}
+    (hot,) = [
+        row
+        for row in rows
+        if row["stack"] == "app.Main.main;app.Hot.spin" and row["host"] == "web-1" and row["thread"] == "worker"
+    ]
+    # The odd ones.
+    assert (hot["samples"], hot["files"]) == (101 + 103 + 105 + 107 + 109, 5)
+    # The hosts stand in the profile as labels, and add up to the same.
+    hprof("report", output, "-o", tmp_path / "all.html")
+    top = hprof("top", output, "--json", "-n", "0")
+    assert top == hprof("top", merged, "--json", "-n", "0")
+
+
+def test_what_differs_is_what_hprof_diff_says(folder, engine, capsys, tmp_path):
+    sides = []
+    for host in ("web-0", "web-1"):
+        sides.append(tmp_path / host)
+        hprof("merge", "-o", sides[-1], *sorted(folder.glob(f"{host}-*")))
+    for options in ([], ["--normalise"], ["--by", "class", "--total"]):
+        arguments = ["diff", f"{folder}/web-0-*", f"{folder}/web-1-*", *engine, "--json", "-n", "0"]
+        assert answer(capsys, *arguments, *options) == json.loads(hprof("diff", *sides, "--json", "-n", "0", *options))
+
+
+def test_a_damaged_file_is_named_and_left_out(folder, merged, engine, capsys, tmp_path):
+    cut = tmp_path / "cut.hprof"
+    cut.write_bytes(next(folder.glob("*.hprof")).read_bytes()[:-7])
+    files = [f"{folder}/*.hprof", str(cut)]
+    assert cli.main(["top", *files, *engine, "--json", "-n", "0"]) == cli.DAMAGED
+    said = capsys.readouterr()
+    assert json.loads(said.out) == json.loads(hprof("top", merged, "--json", "-n", "0"))
+    (line,) = [line for line in said.err.splitlines() if line.startswith("hprof-fleet:")]
+    assert "cut.hprof: left out: byte " in line
+    output = tmp_path / "merged"
+    assert cli.main(["merge", *files, *engine, "-o", str(output)]) == cli.DAMAGED
+    assert "cut.hprof: left out: byte " in capsys.readouterr().err
+    assert hprof("top", output, "--json") == hprof("top", merged, "--json")
+    assert cli.main(["top", str(cut), *engine]) == cli.NO_ANSWER
+
+
+def test_without_a_file_there_is_no_answer(engine, capsys, tmp_path):
+    assert cli.main(["top", f"{tmp_path}/*.hprof", *engine]) == cli.NO_ANSWER
+    assert f"{tmp_path}/*.hprof" in capsys.readouterr().err
+
+
+def test_one_flame_graph_of_all(folder, engine, tmp_path):
+    output = tmp_path / "all.svg"
+    assert cli.main(["flame", f"{folder}/*.hprof", "-o", str(output), *engine]) == 0
+    drawn = output.read_text()
+    assert "app.Hot.spin" in drawn and "app.Own.only9" in drawn
+
+
+def test_duckdb_sends_to_spark_what_is_not_on_this_machine(capsys):
+    pytest.importorskip("duckdb")
+    assert cli.main(["top", "s3a://bucket/*.hprof", "--engine", "duckdb", "--hprof", HPROF]) == cli.NO_ANSWER
+    assert "--engine spark" in capsys.readouterr().err

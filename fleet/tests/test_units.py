@@ -1,0 +1,46 @@
+"""What needs neither an engine nor `hprof`."""
+
+import re
+
+import pytest
+
+from hprof_fleet import show
+from hprof_fleet.binary import Hprof
+from hprof_fleet.changes import Change, Costs, changes, scaled
+from hprof_fleet.samples import Reading
+
+
+def test_what_has_grown_and_shrunk_most_comes_first():
+    base = [("a", 10, 10), ("b", 50, 60), ("same", 7, 7)]
+    new = [("b", 20, 60), ("c", 25, 25), ("same", 7, 7)]
+    assert changes(base, new, (1, 1), total=False) == [
+        Change("b", Costs(50, 60), Costs(20, 60)),
+        Change("c", None, Costs(25, 25)),
+        Change("a", Costs(10, 10), None),
+    ]
+    assert [change.name for change in changes(base, new, (1, 1), total=True)] == ["c", "a"]
+
+
+def test_scaling_goes_to_the_nearest_whole():
+    assert [scaled(value, (1, 2)) for value in (0, 1, 2, 3)] == [0, 1, 1, 2]
+    assert scaled(2**62 + 1, (3, 3)) == 2**62 + 1
+    assert scaled(5, (7, 0)) == 5
+
+
+def test_numbers_look_as_in_hprof():
+    assert show.with_unit(1_500_000, "nanoseconds") == "1.500000 ms"
+    assert show.number(-1_000_001, "nanoseconds", "+") == "-1.000001"
+    assert show.number(3, "count", "+") == "+3"
+    assert show.number(0, "count", "+") == "0"
+    assert [show.relative(0, 5), show.relative(0, 0), show.relative(4, 5)] == ["new", "0.00%", "+25.00%"]
+
+
+def test_a_name_cannot_command_the_terminal():
+    assert show.printable("a\x1b[31mb\u202ec\n") == "a?[31mb?c?"
+
+
+@pytest.mark.parametrize(
+    ("name", "host"), [("s3a://b/web-7/1.hprof", "web-7"), ("/web-12-1.hprof", "web-12"), ("x", None)]
+)
+def test_the_host_is_read_from_the_name_of_the_file(name, host):
+    assert Reading(Hprof("hprof"), re.compile(r"(web-\d+)")).host_of(name) == host
