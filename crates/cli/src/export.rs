@@ -12,12 +12,15 @@ use hprof_profile::{Metric, Profile, export};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::open;
+use crate::push;
 use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
 ///
 ///   collapsed   one stack a line with one value: flamegraph.pl, inferno
 ///   pprof       all values: go tool pprof, Pyroscope, Grafana
+///   otlp        all values: one request of OpenTelemetry's profiles, as hprof
+///               push sends it
 ///   speedscope  all values: https://www.speedscope.app, which reads locally
 ///   firefox     all values, one process each: https://profiler.firefox.com,
 ///               which reads locally; samples have no times, they follow one
@@ -56,6 +59,7 @@ pub struct Arguments {
 enum Format {
     Collapsed,
     Pprof,
+    Otlp,
     Speedscope,
     Firefox,
     Json,
@@ -82,9 +86,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "only tables take several files; `hprof merge` makes one profile of several".to_owned(),
         ));
     };
-    if arguments.to == Format::Pprof && arguments.output.is_none() && io::stdout().is_terminal() {
+    let is_binary = matches!(arguments.to, Format::Pprof | Format::Otlp);
+    if is_binary && arguments.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::Message(
-            "pprof is a binary format; name a file with -o".to_owned(),
+            "this is a binary format; name a file with -o".to_owned(),
         ));
     }
     let opened = open(file, arguments.section)?;
@@ -107,6 +112,7 @@ impl Arguments {
         match self.to {
             Format::Collapsed => export::collapsed(profile, metric, out),
             Format::Pprof => export::pprof(profile, out),
+            Format::Otlp => export::otlp(profile, push::unknown_origin(), out),
             Format::Speedscope => export::speedscope(profile, &name, out),
             Format::Firefox => export::firefox(profile, &name, out),
             Format::Json => export::json(profile, out),

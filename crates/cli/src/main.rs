@@ -16,9 +16,11 @@ mod merge;
 mod output;
 mod private;
 mod profile;
+mod push;
 mod recv;
 mod report;
 mod shell;
+mod size;
 mod table;
 mod terminal;
 mod text;
@@ -61,6 +63,7 @@ Examples:
   hprof diff old.hprof new.hprof  what has changed?
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof export --to parquet -o tables *.hprof     tables for DuckDB and Spark
+  hprof push --otlp http://localhost:4318 java.hprof
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
   hprof doctor                    what would work here, and why not?
@@ -95,6 +98,7 @@ enum Command {
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    Push(push::Arguments),
     AgentPath(attach::AgentPath),
     Doctor(attach::Doctor),
     List(attach::List),
@@ -130,6 +134,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Push(arguments) => push::run(&arguments),
         Command::AgentPath(arguments) => arguments.run(),
         Command::Doctor(arguments) => arguments.run(),
         Command::List(arguments) => arguments.run(),

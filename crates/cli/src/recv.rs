@@ -3,8 +3,10 @@
 mod callers;
 mod command;
 mod events;
+mod forward;
 mod many;
 mod names;
+mod requests;
 mod watch;
 
 use std::ffi::OsString;
@@ -20,6 +22,8 @@ use hprof_format::{Command, printable};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::push::{self, Endpoint, Target};
+use crate::size;
 use callers::Arrival;
 use many::{Limits, Wanted};
 use names::Pattern;
@@ -43,6 +47,9 @@ const INTERRUPTED: i32 = 130;
 /// With --dir, any number of agents at once, one file each, until Ctrl-C or
 /// SIGTERM. A file has `.part` behind its name until it is finished, and can be
 /// read meanwhile. Each event is a line of JSON on the standard output.
+///
+/// With --otlp, each file goes on to an OpenTelemetry collector when it is finished, as
+/// by hprof push. It stays where it is, whatever comes of that.
 ///
 /// Commands for the agent come from the standard input, one a line, and from
 /// --send, as soon as an agent has begun to send its profile. With --dir they go to
@@ -94,11 +101,11 @@ pub struct Arguments {
     max_agents: usize,
 
     /// So many bytes of each agent, which is disconnected then; k, m or g may stand behind the number
-    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "dir", conflicts_with = "output")]
+    #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_bytes: Option<u64>,
 
     /// So many bytes of all agents together
-    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "dir", conflicts_with = "output")]
+    #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_all_bytes: Option<u64>,
 
     /// Send this command; may be given several times
@@ -108,22 +115,20 @@ pub struct Arguments {
     /// Show the progress on stderr even where that is no terminal
     #[arg(long, conflicts_with = "dir")]
     progress: bool,
+
+    /// Send what has come to this OpenTelemetry collector, as in http://localhost:4318
+    #[arg(long, value_name = "URL")]
+    otlp: Option<Endpoint>,
+
+    #[command(flatten)]
+    push: push::Options,
 }
 
-/// `64m` as 67108864.
-fn bytes(text: &str) -> Result<u64, String> {
-    let factors = [('k', 1 << 10), ('m', 1 << 20), ('g', 1 << 30)];
-    let lower = text.to_ascii_lowercase();
-    let unit = factors.iter().find(|(unit, _)| lower.ends_with(*unit));
-    let (digits, factor) = match unit {
-        Some(&(unit, factor)) => (lower.trim_end_matches(unit), factor),
-        None => (lower.as_str(), 1_u64),
-    };
-    let bytes = digits.parse::<u64>().ok();
-    let bytes = bytes.and_then(|bytes| bytes.checked_mul(factor));
-    bytes
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "must be a number above 0, k, m or g may stand behind it".to_owned())
+impl Arguments {
+    fn target(&self) -> Option<Target> {
+        let endpoint = self.otlp.clone()?;
+        Some(Target::new(endpoint, self.push.clone()))
+    }
 }
 
 /// Runs the command.
@@ -152,6 +157,7 @@ fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
             all_bytes: arguments.max_all_bytes,
         },
         commands: arguments.send.clone(),
+        target: arguments.target(),
     };
     many::collect(&listener, wanted)
 }
@@ -162,15 +168,25 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     let agent = Arc::new(Agent::default());
     stop_on_interrupt(agent.clone())?;
     let Arrival { stream, beginning } = wait(arguments.listen)?;
+    let peer = stream.peer_addr();
     agent.connect(stream);
-    Reception {
-        agent,
+    let received = Reception {
+        agent: agent.clone(),
         file: create(output)?,
         output: output.to_owned(),
         watch: Watch::default(),
         progress: Progress::new(arguments.progress),
     }
-    .run(arguments, &beginning)
+    .run(arguments, &beginning);
+    // What was cut off goes on too; a file that could not be written is told of already.
+    agent.is_finished.store(true, Ordering::SeqCst);
+    let sent = match (arguments.target(), peer) {
+        (Some(target), Ok(peer)) if output.exists() => {
+            forward::send(&target, peer.ip(), output).map(drop)
+        }
+        _ => Ok(()),
+    };
+    received.and(sent)
 }
 
 /// A file beside the one that is wanted, which replaces it at the end.
@@ -209,6 +225,9 @@ fn wait(address: SocketAddr) -> Result<Arrival, Failure> {
 /// An interrupt ends the reading, as if the agent had ended.
 fn stop_on_interrupt(agent: Arc<Agent>) -> Result<(), Failure> {
     ctrlc::set_handler(move || {
+        if agent.is_finished.load(Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED);
+        }
         agent.interrupted.store(true, Ordering::SeqCst);
         match agent.stream.get() {
             Some(stream) => drop(stream.shutdown(Shutdown::Both)),
@@ -224,6 +243,8 @@ struct Agent {
     /// Set once it is there.
     stream: OnceLock<TcpStream>,
     interrupted: AtomicBool,
+    /// Set once the file has its name.
+    is_finished: AtomicBool,
     serial: AtomicU32,
 }
 

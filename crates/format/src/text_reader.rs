@@ -94,6 +94,11 @@ impl<R: Read> TextReader<R> {
         self.head.created
     }
 
+    /// The number of the process that was profiled, where the file tells it.
+    pub fn process(&self) -> Option<u32> {
+        self.head.process
+    }
+
     /// Whether the file is in the old prof format.
     pub fn is_old_prof(&self) -> bool {
         self.head.old_prof

@@ -3,12 +3,14 @@
 mod collapsed;
 mod firefox;
 mod json;
+mod otlp;
 mod pprof;
 mod speedscope;
 
 pub use collapsed::{Folding, collapsed, folded};
 pub use firefox::firefox;
 pub use json::json;
+pub use otlp::{LimitTooSmall, Origin, Request, Requests, explanation, otlp, rejected};
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 

@@ -67,6 +67,9 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
     let fault = if text {
         let mut reader = TextReader::new(source)?;
         records.created(reader.time().0);
+        if let Some(process) = reader.process() {
+            records.process(process);
+        }
         self::text(&mut reader, &mut records).err()
     } else {
         let mut reader = Reader::new(source)?;
@@ -78,6 +81,7 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
 
 fn binary(reader: &mut Reader<impl Read>, records: &mut Records) -> Result<(), LoadError> {
     while let Some(entry) = reader.read()? {
+        records.reached(entry.time.0);
         if let Item::Record(record) = &entry.item {
             records.record(record);
         }
@@ -87,6 +91,7 @@ fn binary(reader: &mut Reader<impl Read>, records: &mut Records) -> Result<(), L
 
 fn text(reader: &mut TextReader<impl Read>, records: &mut Records) -> Result<(), LoadError> {
     while let Some(entry) = reader.read()? {
+        records.reached(entry.time.0);
         match &entry.item {
             TextItem::Record(record) => records.record(record),
             TextItem::Monitor(record) => records.monitor(record),

@@ -192,6 +192,10 @@ pub struct Profile {
     pub(crate) tables: Vec<Table>,
     /// When the run began, in milliseconds since 1970; 0 where it is not known.
     pub created: u64,
+    /// How long after that the file's last words are, in microseconds; 0 where it is not known.
+    pub length: u64,
+    /// The process's number, where the file tells it.
+    pub process: Option<u32>,
     /// What the file says of itself in words.
     pub notes: Vec<String>,
     /// Which dump of the run this is, from 1 on.

@@ -86,6 +86,16 @@ impl Records {
         self.profile.created = millis;
     }
 
+    /// Something was written so many microseconds after the beginning.
+    pub fn reached(&mut self, micros: u64) {
+        self.profile.length = self.profile.length.max(micros);
+    }
+
+    /// The number of the process.
+    pub fn process(&mut self, number: u32) {
+        self.profile.process = Some(number);
+    }
+
     /// Takes one record; those that say nothing of costs are passed over.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {

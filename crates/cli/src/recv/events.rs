@@ -37,6 +37,19 @@ pub enum Event {
         whole: bool,
         reason: Reason,
     },
+    /// A collector of OpenTelemetry's has taken what an agent sent.
+    Forwarded {
+        agent: u64,
+        file: String,
+        requests: u64,
+        samples: u64,
+    },
+    /// It has not, or not all; the file is there.
+    NotForwarded {
+        agent: u64,
+        file: String,
+        error: String,
+    },
     /// Somebody was sent away.
     Refused { peer: String, reason: Refusal },
     /// A file could not be written as it should.

@@ -3,12 +3,11 @@
 //! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
 //! agent waits in memory up to a bound, and events go out on a thread of their own.
 
-use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
 use hprof_format::Command;
@@ -19,9 +18,12 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::callers::{self, Caller, Verdict};
 use super::command;
 use super::events::{Event, Events, Reason, Refusal};
+use super::forward::{Finished, Forwarder, Sent};
 use super::names::{Known, PartFile, Pattern};
+use super::requests::{Request, requests};
 use super::watch::Watch;
 use crate::failure::Failure;
+use crate::push::{Pushed, Target};
 
 /// Bytes that an agent may send in a turn, and as many compressed ones as become no more than some megabytes.
 const TURN: usize = 64 * 1024;
@@ -32,6 +34,8 @@ const WAITING: usize = 64 * 1024;
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long after an error nobody is let in: there may be no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long files may be on their way when the collector ends.
+const LAST_FILES: Duration = Duration::from_secs(10);
 
 /// What is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,8 @@ pub struct Wanted {
     pub limits: Limits,
     /// What each agent is told when it begins.
     pub commands: Vec<Command>,
+    /// Where finished files go.
+    pub target: Option<Target>,
 }
 
 /// An agent that sends its profile.
@@ -71,17 +77,10 @@ struct Agent {
     error: Option<io::Error>,
 }
 
-/// Who asks the loop for something.
-enum Request {
-    /// A line was typed.
-    Line(String),
-    /// The collector is to end.
-    Stop,
-}
-
 /// What goes on.
 struct Collector {
     wanted: Wanted,
+    forwarder: Option<Forwarder>,
     events: Events,
     callers: Vec<(Caller, Instant)>,
     agents: Vec<Agent>,
@@ -94,11 +93,14 @@ struct Collector {
 }
 
 /// Collects until it is interrupted.
-pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
+pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
     allow_many_descriptors();
-    let (requests, woken) = requests()?;
+    let (requests, woken, asker) = requests()?;
+    let target = wanted.target.take();
+    let forwarder =
+        target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
     let events = Events::new();
     events.say(Event::Listening {
         address: address.to_string(),
@@ -106,6 +108,7 @@ pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
     });
     let mut collector = Collector {
         wanted,
+        forwarder,
         events,
         callers: Vec::new(),
         agents: Vec::new(),
@@ -114,11 +117,11 @@ pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
         pause: None,
     };
     let ended = collector.run(listener, &requests, &woken);
-    collector.stop();
+    collector.stop(&requests);
     ended.map_err(broken)
 }
 
-fn broken(error: io::Error) -> Failure {
+pub(super) fn broken(error: io::Error) -> Failure {
     Failure::Message(format!("the collector cannot go on: {error}"))
 }
 
@@ -128,28 +131,6 @@ fn allow_many_descriptors() {
     limit.current = limit.maximum;
     // Fewer agents will find room.
     let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// What is typed, and interrupts; a byte comes out of the stream for each.
-fn requests() -> Result<(Receiver<Request>, UnixStream), Failure> {
-    let (requests, received) = channel();
-    let (wake, woken) = UnixStream::pair().map_err(broken)?;
-    woken.set_nonblocking(true).map_err(broken)?;
-    let typed = requests.clone();
-    let mut wake_typed = wake.try_clone().map_err(broken)?;
-    thread::spawn(move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if typed.send(Request::Line(line)).is_err() || wake_typed.write_all(&[0]).is_err() {
-                return;
-            }
-        }
-    });
-    ctrlc::set_handler(move || {
-        let _ = requests.send(Request::Stop);
-        let _ = (&wake).write_all(&[0]);
-    })
-    .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))?;
-    Ok((received, woken))
 }
 
 impl Collector {
@@ -166,6 +147,7 @@ impl Collector {
                 match request {
                     Request::Stop => return Ok(()),
                     Request::Line(line) => self.obey(&line),
+                    Request::Sent(sent) => self.arrived(sent),
                 }
             }
             self.serve(&ready.agents);
@@ -359,7 +341,7 @@ impl Collector {
     }
 
     /// The file of an agent gets its name.
-    fn finish(&self, mut agent: Agent, reason: Reason) {
+    fn finish(&mut self, mut agent: Agent, reason: Reason) {
         let _ = agent.stream.shutdown(Shutdown::Both);
         if let Some(error) = agent.error.take() {
             self.failed(Some(agent.number), agent.peer, &error);
@@ -374,12 +356,67 @@ impl Collector {
         self.events.say(Event::Ended {
             agent: agent.number,
             peer: agent.peer.to_string(),
-            file,
+            file: file.clone(),
             bytes,
             records,
             whole,
             reason,
         });
+        self.forward(agent.number, agent.peer, file);
+    }
+
+    /// Puts a finished file on its way, if it has one.
+    fn forward(&mut self, agent: u64, peer: SocketAddr, file: String) {
+        let Some(forwarder) = &mut self.forwarder else {
+            return;
+        };
+        let finished = Finished {
+            agent,
+            peer: peer.ip(),
+            path: self.wanted.folder.join(&file),
+        };
+        if !forwarder.take(finished, file.clone()) {
+            let error = "too many files wait".to_owned();
+            self.events.say(Event::NotForwarded { agent, file, error });
+        }
+    }
+
+    /// A file has come to its end, well or not.
+    fn arrived(&mut self, Sent { agent, result }: Sent) {
+        let forwarder = self.forwarder.as_mut();
+        let Some(file) = forwarder.and_then(|forwarder| forwarder.arrived(agent)) else {
+            return;
+        };
+        self.events.say(match result {
+            Ok(Pushed {
+                requests, samples, ..
+            }) => Event::Forwarded {
+                agent,
+                file,
+                requests,
+                samples,
+            },
+            Err(error) => Event::NotForwarded { agent, file, error },
+        });
+    }
+
+    /// Waits for the files that are on their way, but not for ever, and tells of those that will not arrive.
+    fn wait_for_files(&mut self, requests: &Receiver<Request>) {
+        let end = Instant::now() + LAST_FILES;
+        while self.forwarder.as_ref().is_some_and(|f| !f.is_idle()) {
+            let left = end.saturating_duration_since(Instant::now());
+            match requests.recv_timeout(left) {
+                Ok(Request::Sent(sent)) => self.arrived(sent),
+                Ok(Request::Line(_)) => {}
+                // Whoever interrupts again will not wait.
+                Ok(Request::Stop) | Err(_) => break,
+            }
+        }
+        let waiting = self.forwarder.take().map(Forwarder::into_waiting);
+        for (agent, file) in waiting.unwrap_or_default() {
+            let error = "the collector was stopped".to_owned();
+            self.events.say(Event::NotForwarded { agent, file, error });
+        }
     }
 
     fn failed(&self, agent: Option<u64>, peer: SocketAddr, error: &io::Error) {
@@ -419,10 +456,11 @@ impl Collector {
     }
 
     /// All files get their names.
-    fn stop(mut self) {
+    fn stop(mut self, requests: &Receiver<Request>) {
         for agent in std::mem::take(&mut self.agents) {
             self.finish(agent, Reason::Stopped);
         }
+        self.wait_for_files(requests);
         self.events.end(Event::Stopped {
             agents: self.count,
             bytes: self.bytes,

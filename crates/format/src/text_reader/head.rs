@@ -16,6 +16,7 @@ const DASHES: &str = "--------";
 pub(super) struct Head {
     pub(super) created: Millis,
     pub(super) old_prof: bool,
+    pub(super) process: Option<u32>,
 }
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
@@ -24,6 +25,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         return Ok(Head {
             created: Millis(0),
             old_prof: true,
+            process: None,
         });
     }
     if !first.starts_with(MAGIC) {
@@ -31,10 +33,14 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     }
     let date = first.split_once(", created ").map(|(_, date)| date);
     let created = date.and_then(ctime::parse).unwrap_or_default();
+    let mut process = None;
     loop {
         let line = lines.within("the description of its records", 1)?;
         if line == DASHES {
             break;
+        }
+        if let Some(number) = line.strip_prefix("Process:") {
+            process = number.trim().parse().ok();
         }
         // An excerpt.
         if begins_record(line) {
@@ -45,6 +51,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     Ok(Head {
         created,
         old_prof: false,
+        process,
     })
 }
 

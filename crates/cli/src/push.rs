@@ -1,0 +1,245 @@
+//! `hprof push`: profiles for OpenTelemetry collectors.
+
+mod collector;
+mod endpoint;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use hprof_format::printable;
+use hprof_profile::Profile;
+use hprof_profile::export::{LimitTooSmall, Origin, Requests};
+
+use crate::failure::Failure;
+use crate::profile::Choice;
+use crate::size;
+use collector::{Collector, PushError};
+pub use endpoint::Endpoint;
+
+/// Send a profile to an OpenTelemetry collector (OTLP over HTTP)
+///
+/// All values of the profile are sent, each as a profile of OpenTelemetry's
+/// (v1development, protobuf), in as many requests as the limit asks for. No
+/// other connection is made than to the URL. Where the collector is not there or
+/// has no time (429, 502, 503, 504), it is asked again after a while.
+///
+/// Exit status 1 says that not all of it was taken.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+
+    /// The collector, as in http://localhost:4318; /v1development/profiles is added
+    #[arg(long, value_name = "URL")]
+    otlp: Endpoint,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+/// What OpenTelemetry calls a Java program that has no name.
+const UNKNOWN_SERVICE: &str = "unknown_service:java";
+
+/// Where a profile comes from of which nobody has said anything.
+pub fn unknown_origin() -> Origin {
+    let mut origin = Origin::default();
+    origin.set(SERVICE, UNKNOWN_SERVICE);
+    origin
+}
+
+/// How profiles are sent.
+#[derive(Clone, clap::Args)]
+pub struct Options {
+    /// What the program is called where the profile goes (`service.name`)
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = UNKNOWN_SERVICE,
+        requires = "otlp"
+    )]
+    service: String,
+
+    /// What else is known of the program, as in host.name=db7; may be given several times
+    #[arg(long = "attribute", value_name = "KEY=VALUE", requires = "otlp")]
+    attributes: Vec<Attribute>,
+
+    /// So many bytes a request; k, m or g may stand behind the number
+    #[arg(long, value_name = "BYTES", value_parser = size::bytes, default_value = "4m", requires = "otlp")]
+    max_request: u64,
+
+    /// How long a collector that is not there or has no time is asked again, for each request; 0 asks once
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "otlp")]
+    retry: u32,
+}
+
+/// Something that is known of the program.
+#[derive(Clone, Debug, PartialEq)]
+struct Attribute {
+    key: String,
+    value: String,
+}
+
+/// What is no attribute.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum NoAttribute {
+    #[error("an attribute is KEY=VALUE")]
+    Form,
+    #[error("process.pid is a number")]
+    Process,
+}
+
+/// The attribute that says which program it is.
+const SERVICE: &str = "service.name";
+/// The one attribute that is a number.
+const PROCESS: &str = "process.pid";
+
+impl std::str::FromStr for Attribute {
+    type Err = NoAttribute;
+
+    fn from_str(text: &str) -> Result<Attribute, NoAttribute> {
+        let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = parts.ok_or(NoAttribute::Form)?;
+        if key == PROCESS && value.parse::<u32>().is_err() {
+            return Err(NoAttribute::Process);
+        }
+        Ok(Attribute {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+}
+
+/// What a collector has taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    pub requests: u64,
+    pub samples: u64,
+    pub bytes: u64,
+}
+
+/// Why it has not taken all.
+#[derive(Debug, thiserror::Error)]
+enum NotPushed {
+    #[error("--max-request: {0}")]
+    Limit(#[from] LimitTooSmall),
+    #[error("{error}; it has taken {taken} of {all} requests")]
+    Collector {
+        error: PushError,
+        taken: u64,
+        all: u64,
+    },
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    let opened = arguments.choice.open()?;
+    // A file without costs is told as such.
+    opened.metric(file, None)?;
+    let target = Target::new(arguments.otlp.clone(), arguments.options.clone());
+    let pushed = target.push(&opened.profile, &[])?;
+    let Pushed {
+        requests,
+        samples,
+        bytes,
+    } = pushed;
+    let file = file.display().to_string();
+    let message = format!(
+        "{}: {samples} samples in {requests} requests, {bytes} bytes, to {}",
+        printable(&file),
+        arguments.otlp
+    );
+    writeln!(io::stdout(), "{message}")
+        .map_err(|error| Failure::writing(std::path::Path::new("standard output"), &error))?;
+    opened.finish()
+}
+
+/// Where profiles go, and how.
+pub struct Target {
+    collector: Collector,
+    options: Options,
+}
+
+impl Target {
+    pub fn new(endpoint: Endpoint, options: Options) -> Target {
+        let patience = Duration::from_secs(options.retry.into());
+        Target {
+            collector: Collector::new(endpoint, patience),
+            options,
+        }
+    }
+
+    /// Sends a profile; `known` is what the caller knows of it, which options overrule.
+    pub fn push(&self, profile: &Profile, known: &[(&str, String)]) -> Result<Pushed, Failure> {
+        let pushed = self.try_to_push(profile, known);
+        pushed.map_err(|error| Failure::Message(error.to_string()))
+    }
+
+    fn try_to_push(
+        &self,
+        profile: &Profile,
+        known: &[(&str, String)],
+    ) -> Result<Pushed, NotPushed> {
+        let limit = usize::try_from(self.options.max_request).unwrap_or(usize::MAX);
+        let requests = || Requests::new(profile, self.options.origin(known), limit);
+        // Nothing is sent where a part would not fit.
+        let mut all = 0;
+        for request in requests() {
+            request?;
+            all += 1;
+        }
+        let mut pushed = Pushed::default();
+        for request in requests() {
+            let request = request?;
+            let sent = self.collector.send(&request.bytes);
+            sent.map_err(|error| NotPushed::Collector {
+                error,
+                taken: pushed.requests,
+                all,
+            })?;
+            pushed.requests += 1;
+            pushed.samples += request.samples;
+            pushed.bytes += request.bytes.len() as u64;
+        }
+        Ok(pushed)
+    }
+}
+
+impl Options {
+    fn origin(&self, known: &[(&str, String)]) -> Origin {
+        let mut origin = Origin::default();
+        origin.set(SERVICE, &self.service);
+        for (key, value) in known {
+            origin.set(key, value);
+        }
+        for Attribute { key, value } in &self.attributes {
+            match value.parse() {
+                Ok(number) if key == PROCESS => origin.set_number(key, number),
+                _ => origin.set(key, value),
+            }
+        }
+        origin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_a_key_and_a_value() {
+        let attribute = "host.name=a=b".parse::<Attribute>();
+        let expected = Attribute {
+            key: "host.name".to_owned(),
+            value: "a=b".to_owned(),
+        };
+        assert_eq!(attribute, Ok(expected));
+        assert_eq!("=x".parse::<Attribute>(), Err(NoAttribute::Form));
+        assert_eq!("x".parse::<Attribute>(), Err(NoAttribute::Form));
+        assert_eq!(
+            "process.pid=x".parse::<Attribute>(),
+            Err(NoAttribute::Process)
+        );
+    }
+}

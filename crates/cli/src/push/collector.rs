@@ -1,0 +1,202 @@
+//! One who takes requests, as often as it takes.
+
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use hprof_profile::export::{explanation, rejected};
+use ureq::http::HeaderMap;
+use ureq::{Agent, Body};
+
+use super::endpoint::Endpoint;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one request may take in all.
+const REQUEST: Duration = Duration::from_secs(60);
+/// The first pause, and the longest that is not asked for.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+/// Bytes of an answer that are looked at.
+const ANSWER: u64 = 64 * 1024;
+/// Letters of what a collector says that are told.
+const TOLD: usize = 200;
+
+/// A collector.
+pub struct Collector {
+    agent: Agent,
+    endpoint: Endpoint,
+    patience: Duration,
+}
+
+/// Why a request was not taken.
+#[derive(Debug, thiserror::Error)]
+#[error("{endpoint}: {what}{}", asked(*.tries, *.spent))]
+pub struct PushError {
+    endpoint: Endpoint,
+    what: Refusal,
+    /// How often it was asked.
+    tries: u32,
+    spent: Duration,
+}
+
+fn asked(tries: u32, spent: Duration) -> String {
+    match tries {
+        0 | 1 => String::new(),
+        _ => format!(", asked {tries} times in {:.1} s", spent.as_secs_f64()),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Connection(ureq::Error),
+    #[error("answered {status}{}", colon(.said))]
+    Status { status: u16, said: String },
+    #[error("rejected {profiles} profiles{}", colon(.said))]
+    Partly { profiles: i64, said: String },
+    #[error("{0}")]
+    Answer(ureq::Error),
+}
+
+fn colon(said: &str) -> String {
+    match said {
+        "" => String::new(),
+        said => format!(": {said}"),
+    }
+}
+
+/// What came of one request.
+enum Outcome {
+    Taken,
+    /// It may be taken later, after this long at the least where the collector says so.
+    Later(Refusal, Option<Duration>),
+    Never(Refusal),
+}
+
+impl Collector {
+    /// A collector that is asked again for so long where it has no time.
+    pub fn new(endpoint: Endpoint, patience: Duration) -> Collector {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // Nobody else is to get the profile: no proxy of the environment, nobody whom an answer names.
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_connect(Some(CONNECT))
+            .timeout_global(Some(REQUEST))
+            .user_agent(concat!("hprof/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Collector {
+            agent: config.new_agent(),
+            endpoint,
+            patience,
+        }
+    }
+
+    /// Sends a request until it is taken, or refused for good, or has waited long enough.
+    pub fn send(&self, request: &[u8]) -> Result<(), PushError> {
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let (what, asked) = match self.ask(request) {
+                Outcome::Taken => return Ok(()),
+                Outcome::Never(what) => (what, None),
+                Outcome::Later(what, wanted) => (what, Some(wanted.unwrap_or(jittered(pause)))),
+            };
+            let spent = begun.elapsed();
+            match asked {
+                Some(wait) if spent + wait <= self.patience => thread::sleep(wait),
+                _ => {
+                    return Err(PushError {
+                        endpoint: self.endpoint.clone(),
+                        what,
+                        tries,
+                        spent,
+                    });
+                }
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn ask(&self, request: &[u8]) -> Outcome {
+        let sent = self
+            .agent
+            .post(self.endpoint.as_str())
+            .header("content-type", "application/x-protobuf")
+            .send(request);
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(error) if is_passing(&error) => {
+                return Outcome::Later(Refusal::Connection(error), None);
+            }
+            Err(error) => return Outcome::Never(Refusal::Answer(error)),
+        };
+        let status = response.status().as_u16();
+        let answer = read(response.body_mut());
+        match status {
+            200..300 => match rejected(&answer) {
+                None => Outcome::Taken,
+                Some((profiles, said)) => Outcome::Never(Refusal::Partly {
+                    profiles,
+                    said: shown(&said),
+                }),
+            },
+            status => {
+                let said = shown(&explanation(&answer));
+                let refusal = Refusal::Status { status, said };
+                match status {
+                    429 | 502 | 503 | 504 => Outcome::Later(refusal, wanted(response.headers())),
+                    _ => Outcome::Never(refusal),
+                }
+            }
+        }
+    }
+}
+
+/// Whether an error may be gone the next time.
+fn is_passing(error: &ureq::Error) -> bool {
+    matches!(
+        error,
+        ureq::Error::Io(_)
+            | ureq::Error::Timeout(_)
+            | ureq::Error::HostNotFound
+            | ureq::Error::ConnectionFailed
+    )
+}
+
+fn read(body: &mut Body) -> Vec<u8> {
+    let mut answer = Vec::new();
+    // The status has told what matters; what is missing is not told.
+    let _ = body.as_reader().take(ANSWER).read_to_end(&mut answer);
+    answer
+}
+
+/// One line of what a collector says.
+fn shown(said: &str) -> String {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    words.join(" ").chars().take(TOLD).collect()
+}
+
+/// How long the collector wants to be left alone: seconds, or a date.
+fn wanted(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get("retry-after")?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = chrono::DateTime::parse_from_rfc2822(value).ok()?;
+    let until = SystemTime::from(date).duration_since(SystemTime::now());
+    // A date that is past means now.
+    Some(until.unwrap_or_default())
+}
+
+/// Half of a pause and up to all of it, so that many who were refused together do not come back together.
+fn jittered(pause: Duration) -> Duration {
+    let mut random = [0; 1];
+    // Where nothing is random, the whole pause is right too.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
+    pause - pause * u32::from(random[0]) / 512
+}

@@ -1,0 +1,102 @@
+//! Where a collector listens.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ureq::http::Uri;
+
+/// Where OTLP over HTTP takes profiles.
+const PATH: &str = "/v1development/profiles";
+
+/// A collector's URL for profiles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Endpoint(String);
+
+/// What is no such URL.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum NoEndpoint {
+    #[error("is no URL like http://localhost:4318")]
+    Form,
+    #[error(
+        "only http:// is spoken; a collector on this machine, or a proxy, can go on with TLS from there"
+    )]
+    Scheme,
+    #[error("must have no user name or password, which others could read in the list of processes")]
+    Credentials,
+    #[error("must have no ? or #")]
+    Query,
+}
+
+impl FromStr for Endpoint {
+    type Err = NoEndpoint;
+
+    fn from_str(text: &str) -> Result<Endpoint, NoEndpoint> {
+        if text.contains('#') {
+            return Err(NoEndpoint::Query);
+        }
+        let uri: Uri = text.parse().map_err(|_| NoEndpoint::Form)?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => return Err(NoEndpoint::Scheme),
+            _ => return Err(NoEndpoint::Form),
+        }
+        let authority = uri.authority().ok_or(NoEndpoint::Form)?;
+        if authority.as_str().contains('@') {
+            return Err(NoEndpoint::Credentials);
+        }
+        if uri.query().is_some() {
+            return Err(NoEndpoint::Query);
+        }
+        let base = uri.path().trim_end_matches('/');
+        let base = base.strip_suffix(PATH).unwrap_or(base);
+        Ok(Endpoint(format!("http://{authority}{base}{PATH}")))
+    }
+}
+
+impl Endpoint {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_profiles_is_added_once() {
+        for (given, meant) in [
+            ("http://h:4318", "http://h:4318/v1development/profiles"),
+            ("http://[::1]:1/", "http://[::1]:1/v1development/profiles"),
+            ("http://h/otlp/", "http://h/otlp/v1development/profiles"),
+            (
+                "http://h:1/v1development/profiles",
+                "http://h:1/v1development/profiles",
+            ),
+        ] {
+            let endpoint = given.parse::<Endpoint>().expect("a URL");
+            assert_eq!(endpoint.as_str(), meant);
+        }
+    }
+
+    #[test]
+    fn what_is_not_spoken_is_refused() {
+        for (given, why) in [
+            ("h:4318", NoEndpoint::Form),
+            ("ftp://h", NoEndpoint::Form),
+            ("http://", NoEndpoint::Form),
+            ("https://h:4318", NoEndpoint::Scheme),
+            ("http://me:secret@h:4318", NoEndpoint::Credentials),
+            ("http://h:4318/?key=secret", NoEndpoint::Query),
+            ("http://h:4318/#x", NoEndpoint::Query),
+        ] {
+            assert_eq!(given.parse::<Endpoint>(), Err(why), "{given}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! OpenTelemetry's profiles (OTLP, `v1development`): one of its profiles for each value, in requests of a bounded size.
+//!
+//! Each request stands alone: its dictionary has what its samples refer to, and nothing else. A value of a sample is in
+//! one request only, so the sums over all requests are those of the profile.
+
+mod answer;
+mod dictionary;
+mod draft;
+
+use std::io::{self, Write};
+
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+
+use crate::{Metric, Profile, Sample};
+pub use answer::{explanation, rejected};
+use dictionary::Dictionary;
+use draft::Draft;
+
+/// Where a profile comes from, in the words of OpenTelemetry's semantic conventions: `service.name`, `host.name`.
+#[derive(Clone, Debug, Default)]
+pub struct Origin(Vec<KeyValue>);
+
+impl Origin {
+    /// Sets an attribute; a later value replaces an earlier one.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.insert(key, any_value::Value::StringValue(value.to_owned()));
+    }
+
+    /// The same, of a number.
+    pub fn set_number(&mut self, key: &str, value: i64) {
+        self.insert(key, any_value::Value::IntValue(value));
+    }
+
+    fn insert(&mut self, key: &str, value: any_value::Value) {
+        self.0.retain(|known| known.key != key);
+        self.0.push(KeyValue {
+            key: key.to_owned(),
+            value: Some(AnyValue { value: Some(value) }),
+            ..KeyValue::default()
+        });
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|known| known.key == key)
+    }
+}
+
+/// An `ExportProfilesServiceRequest`, encoded.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The message.
+    pub bytes: Vec<u8>,
+    /// How many samples it has, over all its profiles.
+    pub samples: u64,
+}
+
+/// A limit within which not even one sample fits.
+#[derive(Debug, thiserror::Error)]
+#[error("a request with a single sample takes {size} bytes, and may have {limit}")]
+pub struct LimitTooSmall {
+    /// What it takes.
+    pub size: usize,
+    /// What was allowed.
+    pub limit: usize,
+}
+
+/// The requests that a profile makes. Samples whose value is 0 are left out, and equal ones are one.
+pub struct Requests<'a> {
+    profile: &'a Profile,
+    dictionary: Dictionary<'a>,
+    resource: Resource,
+    limit: usize,
+    values: Box<dyn Iterator<Item = (Metric, Sample)> + 'a>,
+    /// What did not fit into the request before.
+    next: Option<(Metric, Sample)>,
+}
+
+impl<'a> Requests<'a> {
+    /// Requests of no more than `limit` bytes each. The process is told where `origin` does not tell it.
+    #[must_use]
+    pub fn new(profile: &'a Profile, mut origin: Origin, limit: usize) -> Requests<'a> {
+        if let (Some(process), false) = (profile.process, origin.has(PROCESS)) {
+            origin.set_number(PROCESS, process.into());
+        }
+        let metrics = profile.metrics().into_iter();
+        let mut values = metrics
+            .flat_map(|metric| profile.samples(metric).map(move |sample| (metric, sample)))
+            .filter(|(_, sample)| sample.value > 0);
+        Requests {
+            profile,
+            dictionary: Dictionary::new(profile),
+            resource: Resource {
+                attributes: origin.0,
+                ..Resource::default()
+            },
+            limit,
+            next: values.next(),
+            values: Box::new(values),
+        }
+    }
+}
+
+/// Writes the whole profile as one request: what a collector's file would have.
+///
+/// # Errors
+/// Those of `out`.
+pub fn otlp(profile: &Profile, origin: Origin, mut out: impl Write) -> io::Result<()> {
+    for request in Requests::new(profile, origin, usize::MAX) {
+        let request = request.map_err(io::Error::other)?;
+        out.write_all(&request.bytes)?;
+    }
+    out.flush()
+}
+
+/// The attribute that has the process's number.
+const PROCESS: &str = "process.pid";
+
+impl Iterator for Requests<'_> {
+    type Item = Result<Request, LimitTooSmall>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut next = self.next.take()?;
+        let mut draft = Draft::new(self.profile, &self.dictionary, &self.resource, self.limit);
+        while draft.add(next.0, next.1) {
+            match self.values.next() {
+                Some(following) => next = following,
+                None => return Some(Ok(draft.finish())),
+            }
+        }
+        if draft.is_empty() {
+            return Some(Err(LimitTooSmall {
+                size: draft.wanted(),
+                limit: self.limit,
+            }));
+        }
+        self.next = Some(next);
+        Some(Ok(draft.finish()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+    use prost::Message;
+
+    use super::*;
+    use crate::{Frame, FrameKind, Labels};
+
+    /// 200 stacks of two frames, whose values are 1 to 200; each comes twice.
+    fn profile() -> Profile {
+        let mut profile = Profile::default();
+        let class = profile.names.intern("Main");
+        let labels = profile.intern_labels(Labels::default());
+        let mut table = crate::Table::new(&[Metric::Cpu]);
+        for _ in 0..2 {
+            for value in 1..=200 {
+                let method = profile.names.intern(&format!("method{value}"));
+                let frame = profile.intern_frame(Frame {
+                    class,
+                    method,
+                    signature: None,
+                    source: None,
+                    line: Some(value),
+                    kind: FrameKind::Java,
+                });
+                let stack = profile.stacks.push([frame, frame]);
+                table.push(stack, labels, &[value.into()]);
+            }
+        }
+        profile.tables.push(table);
+        profile
+    }
+
+    /// The sum of each method's values, over all requests.
+    fn sums(requests: &[Request]) -> BTreeMap<String, i64> {
+        let mut sums = BTreeMap::new();
+        for request in requests {
+            let message = ExportProfilesServiceRequest::decode(&*request.bytes).expect("a request");
+            let dictionary = message.dictionary.expect("a dictionary");
+            let profiles = &message.resource_profiles[0].scope_profiles[0].profiles;
+            for sample in profiles.iter().flat_map(|profile| &profile.samples) {
+                let stack = &dictionary.stack_table[sample.stack_index as usize];
+                let location = &dictionary.location_table[stack.location_indices[0] as usize];
+                let function =
+                    &dictionary.function_table[location.lines[0].function_index as usize];
+                let name = &dictionary.string_table[function.name_strindex as usize];
+                *sums.entry(name.clone()).or_default() += sample.values[0];
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn requests_keep_to_their_limit_and_add_up_to_the_profile() {
+        let profile = profile();
+        let expected: BTreeMap<String, i64> = (1..=200)
+            .map(|value| (format!("Main.method{value}"), 2 * value))
+            .collect();
+        for limit in [usize::MAX, 4096, 600] {
+            let requests = Requests::new(&profile, Origin::default(), limit);
+            let requests: Vec<Request> = requests.map(|r| r.expect("it fits")).collect();
+            assert_eq!(requests.len() > 1, limit < usize::MAX);
+            assert!(requests.iter().all(|request| request.bytes.len() <= limit));
+            assert_eq!(sums(&requests), expected, "{limit}");
+        }
+    }
+}

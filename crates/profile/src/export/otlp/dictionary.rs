@@ -1,0 +1,145 @@
+//! What all samples of a profile refer to, each thing once. Its indices are those of the profile, not of a request.
+
+use std::borrow::Cow;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+use crate::export::source;
+use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+
+type Set<T> = IndexSet<T, RandomState>;
+
+/// Texts, methods, places, stacks and attributes. The first of each stands for none.
+pub struct Dictionary<'a> {
+    pub strings: Set<Cow<'a, str>>,
+    pub functions: Set<Function>,
+    pub locations: Set<Location>,
+    pub stacks: Set<Box<[u32]>>,
+    pub attributes: Set<Attribute<'a>>,
+    /// The attribute of a frame of the Java VM.
+    pub java: u32,
+    /// The attribute that has the file's notes; 0 where it has none.
+    pub notes: u32,
+    stack_of: Vec<u32>,
+    attributes_of: Vec<Vec<u32>>,
+}
+
+/// A method; numbers are those of texts.
+#[derive(Default, PartialEq, Eq, Hash)]
+pub struct Function {
+    pub name: u32,
+    pub system_name: u32,
+    pub file: u32,
+}
+
+/// A place in a method.
+#[derive(Default, PartialEq, Eq, Hash)]
+pub struct Location {
+    pub function: u32,
+    pub line: u32,
+    /// Whether the Java VM ran it. A marker is no place in code.
+    pub is_java: bool,
+}
+
+/// What is known of samples and frames.
+#[derive(Default, PartialEq, Eq, Hash)]
+pub struct Attribute<'a> {
+    /// The number of its text.
+    pub key: u32,
+    pub value: Cow<'a, str>,
+}
+
+impl<'a> Dictionary<'a> {
+    pub fn new(profile: &'a Profile) -> Dictionary<'a> {
+        let mut dictionary = Dictionary {
+            strings: Set::from_iter([Cow::Borrowed("")]),
+            functions: Set::from_iter([Function::default()]),
+            locations: Set::from_iter([Location::default()]),
+            stacks: Set::from_iter([Box::default()]),
+            attributes: Set::from_iter([Attribute::default()]),
+            java: 0,
+            notes: 0,
+            stack_of: Vec::new(),
+            attributes_of: Vec::new(),
+        };
+        dictionary.java = dictionary.attribute("profile.frame.type", "jvm");
+        if !profile.notes.is_empty() {
+            dictionary.notes = dictionary.attribute("hprof.notes", profile.notes.join("\n"));
+        }
+        for metric in profile.metrics() {
+            dictionary.string(metric.name());
+            dictionary.string(metric.unit().name());
+        }
+        let frames = (0..).zip(profile.frames());
+        let location_of: Vec<u32> = frames
+            .map(|(id, frame)| dictionary.location(profile, FrameId(id), frame))
+            .collect();
+        for stack in 0..profile.stacks.len() as u32 {
+            let frames = profile.stacks.frames(StackId(stack)).iter();
+            let locations = frames.map(|frame| location_of[frame.0 as usize]).collect();
+            let stack = dictionary.stacks.insert_full(locations).0 as u32;
+            dictionary.stack_of.push(stack);
+        }
+        for labels in profile.label_sets() {
+            let attributes = dictionary.attributes_of(profile, labels);
+            dictionary.attributes_of.push(attributes);
+        }
+        dictionary
+    }
+
+    /// The number of a stack; equal stacks have the same.
+    pub fn stack(&self, stack: StackId) -> u32 {
+        self.stack_of[stack.0 as usize]
+    }
+
+    /// The numbers of a sample's attributes.
+    pub fn attributes(&self, labels: LabelsId) -> &[u32] {
+        &self.attributes_of[labels.0 as usize]
+    }
+
+    /// The number of a text that is there.
+    pub fn known_string(&self, text: &str) -> u32 {
+        self.strings.get_index_of(text).unwrap_or(0) as u32
+    }
+
+    fn string(&mut self, text: impl Into<Cow<'a, str>>) -> u32 {
+        self.strings.insert_full(text.into()).0 as u32
+    }
+
+    fn attribute(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) -> u32 {
+        let (key, value) = (self.string(key), value.into());
+        self.attributes.insert_full(Attribute { key, value }).0 as u32
+    }
+
+    fn location(&mut self, profile: &'a Profile, id: FrameId, frame: &'a Frame) -> u32 {
+        let name = profile.method(id);
+        let signature = frame.signature.map_or("", |s| profile.names.text(s));
+        let function = Function {
+            system_name: self.string(format!("{name}{signature}")),
+            name: self.string(name),
+            file: self.string(source(profile, frame)),
+        };
+        let location = Location {
+            function: self.functions.insert_full(function).0 as u32,
+            line: frame.line.unwrap_or(0),
+            is_java: frame.kind != FrameKind::Marker,
+        };
+        self.locations.insert_full(location).0 as u32
+    }
+
+    fn attributes_of(&mut self, profile: &'a Profile, labels: &Labels) -> Vec<u32> {
+        let keyed = [
+            ("thread.name", labels.thread),
+            ("hprof.class", labels.class),
+            ("host.name", labels.host),
+            ("hprof.file", labels.file),
+        ];
+        let known = keyed
+            .into_iter()
+            .filter_map(|(key, name)| Some((key, name?)));
+        known
+            .map(|(key, name)| self.attribute(key, profile.names.text(name)))
+            .collect()
+    }
+}

@@ -1,0 +1,340 @@
+//! One request as it grows.
+
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, any_value};
+use opentelemetry_proto::tonic::profiles::v1development as proto;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::{Message, length_delimiter_len};
+use sha2::{Digest, Sha256};
+
+use super::{Dictionary, Request};
+use crate::{Metric, Profile, Sample};
+
+/// The heads of the messages around profiles and dictionary, at most.
+const HEADS: usize = 64;
+/// Bytes of a profile's id.
+const ID: usize = 16;
+
+/// The numbers that the whole dictionary has for what one request names, in the request's order.
+type Taken = IndexSet<u32, RandomState>;
+/// A stack and attributes, by the numbers of the whole dictionary.
+type Identity<'a> = (u32, &'a [u32]);
+
+/// A request that takes samples until it is full.
+pub struct Draft<'a> {
+    profile: &'a Profile,
+    whole: &'a Dictionary<'a>,
+    resource: &'a Resource,
+    limit: usize,
+    /// What the encoded message takes, at most.
+    size: usize,
+    /// What it would take with the sample that did not fit.
+    wanted: usize,
+    strings: Taken,
+    functions: Taken,
+    locations: Taken,
+    stacks: Taken,
+    attributes: Taken,
+    dictionary: proto::ProfilesDictionary,
+    parts: Vec<Part<'a>>,
+}
+
+/// The samples of one metric.
+struct Part<'a> {
+    metric: Metric,
+    profile: proto::Profile,
+    samples: IndexMap<Identity<'a>, proto::Sample, RandomState>,
+}
+
+/// How much of everything there was before a sample.
+struct Mark {
+    size: usize,
+    tables: [usize; 5],
+    parts: usize,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(
+        profile: &'a Profile,
+        whole: &'a Dictionary<'a>,
+        resource: &'a Resource,
+        limit: usize,
+    ) -> Draft<'a> {
+        let mut draft = Draft {
+            profile,
+            whole,
+            resource,
+            limit,
+            size: 0,
+            wanted: 0,
+            strings: Taken::default(),
+            functions: Taken::default(),
+            locations: Taken::default(),
+            stacks: Taken::default(),
+            attributes: Taken::default(),
+            dictionary: proto::ProfilesDictionary::default(),
+            parts: Vec::new(),
+        };
+        // The first of each table stands for none.
+        draft
+            .dictionary
+            .mapping_table
+            .push(proto::Mapping::default());
+        draft.dictionary.link_table.push(proto::Link::default());
+        draft.string(0);
+        draft.function(0);
+        draft.location(0);
+        draft.stack(0);
+        draft.attribute(0);
+        draft.size += draft.skeleton().encoded_len() + HEADS;
+        draft
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Bytes that the request would have had with the sample that was refused.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Adds a sample, or leaves everything as it is and says `false` where it does not fit. Metrics come one after the
+    /// other.
+    pub fn add(&mut self, metric: Metric, sample: Sample) -> bool {
+        let mark = self.mark();
+        self.open(metric);
+        let (stack, attributes) = (
+            self.whole.stack(sample.stack),
+            self.whole.attributes(sample.labels),
+        );
+        let stack_index = self.stack(stack);
+        let attribute_indices = attributes.iter().map(|&a| self.attribute(a)).collect();
+        // `open` has made it.
+        let Some(part) = self.parts.last_mut() else {
+            return false;
+        };
+        let entry = part.samples.entry((stack, attributes));
+        let is_new = matches!(entry, indexmap::map::Entry::Vacant(_));
+        let found = entry.or_insert_with(|| proto::Sample {
+            stack_index,
+            attribute_indices,
+            values: vec![0],
+            ..proto::Sample::default()
+        });
+        let before = if is_new { 0 } else { field(found) };
+        let value = found.values[0];
+        found.values[0] = value.saturating_add_unsigned(sample.value);
+        self.size = self.size - before + field(found);
+        if self.size <= self.limit {
+            return true;
+        }
+        match is_new {
+            true => drop(part.samples.pop()),
+            false => found.values[0] = value,
+        }
+        self.wanted = self.size;
+        self.back_to(&mark);
+        false
+    }
+
+    /// The encoded request.
+    pub fn finish(mut self) -> Request {
+        let samples = self.parts.iter().map(|part| part.samples.len() as u64);
+        let samples = samples.sum();
+        let mut message = self.skeleton();
+        let profiles = self.parts.into_iter().map(|part| proto::Profile {
+            samples: part.samples.into_values().collect(),
+            ..part.profile
+        });
+        message.resource_profiles[0].scope_profiles[0].profiles = profiles.collect();
+        message.dictionary = Some(std::mem::take(&mut self.dictionary));
+        name_profiles(&mut message);
+        let bytes = message.encode_to_vec();
+        debug_assert!(bytes.len() <= self.size);
+        Request { bytes, samples }
+    }
+
+    /// All but profiles and dictionary.
+    fn skeleton(&self) -> ExportProfilesServiceRequest {
+        let scope = InstrumentationScope {
+            name: "hprof".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..InstrumentationScope::default()
+        };
+        ExportProfilesServiceRequest {
+            resource_profiles: vec![proto::ResourceProfiles {
+                resource: Some(self.resource.clone()),
+                scope_profiles: vec![proto::ScopeProfiles {
+                    scope: Some(scope),
+                    ..proto::ScopeProfiles::default()
+                }],
+                ..proto::ResourceProfiles::default()
+            }],
+            dictionary: None,
+        }
+    }
+
+    /// Begins the profile of a metric, unless it is the last one.
+    fn open(&mut self, metric: Metric) {
+        if self.parts.last().is_some_and(|part| part.metric == metric) {
+            return;
+        }
+        let string = |text| self.whole.known_string(text);
+        let (name, unit) = (string(metric.name()), string(metric.unit().name()));
+        let sample_type = proto::ValueType {
+            type_strindex: self.string(name),
+            unit_strindex: self.string(unit),
+        };
+        let notes = self.whole.notes;
+        let profile = proto::Profile {
+            sample_type: Some(sample_type),
+            time_unix_nano: self.profile.created.saturating_mul(1_000_000),
+            duration_nano: self.profile.length.saturating_mul(1_000),
+            profile_id: vec![0; ID],
+            attribute_indices: (notes != 0)
+                .then(|| self.attribute(notes))
+                .into_iter()
+                .collect(),
+            ..proto::Profile::default()
+        };
+        // The samples make the head longer, which tells the length.
+        self.size += field(&profile) + length_delimiter_len(usize::MAX);
+        self.parts.push(Part {
+            metric,
+            profile,
+            samples: IndexMap::default(),
+        });
+    }
+
+    fn mark(&self) -> Mark {
+        let tables = [
+            &self.strings,
+            &self.functions,
+            &self.locations,
+            &self.stacks,
+            &self.attributes,
+        ];
+        Mark {
+            size: self.size,
+            tables: tables.map(IndexSet::len),
+            parts: self.parts.len(),
+        }
+    }
+
+    fn back_to(&mut self, mark: &Mark) {
+        let [strings, functions, locations, stacks, attributes] = mark.tables;
+        self.size = mark.size;
+        self.parts.truncate(mark.parts);
+        self.strings.truncate(strings);
+        self.functions.truncate(functions);
+        self.locations.truncate(locations);
+        self.stacks.truncate(stacks);
+        self.attributes.truncate(attributes);
+        self.dictionary.string_table.truncate(strings);
+        self.dictionary.function_table.truncate(functions);
+        self.dictionary.location_table.truncate(locations);
+        self.dictionary.stack_table.truncate(stacks);
+        self.dictionary.attribute_table.truncate(attributes);
+    }
+
+    fn string(&mut self, number: u32) -> i32 {
+        let (index, is_new) = self.strings.insert_full(number);
+        if is_new {
+            let text = self.whole.strings[number as usize].to_string();
+            self.size += delimited(text.len());
+            self.dictionary.string_table.push(text);
+        }
+        index as i32
+    }
+
+    fn function(&mut self, number: u32) -> i32 {
+        let (index, is_new) = self.functions.insert_full(number);
+        if is_new {
+            let function = &self.whole.functions[number as usize];
+            let message = proto::Function {
+                name_strindex: self.string(function.name),
+                system_name_strindex: self.string(function.system_name),
+                filename_strindex: self.string(function.file),
+                start_line: 0,
+            };
+            self.size += field(&message);
+            self.dictionary.function_table.push(message);
+        }
+        index as i32
+    }
+
+    fn location(&mut self, number: u32) -> i32 {
+        let (index, is_new) = self.locations.insert_full(number);
+        if is_new {
+            let location = &self.whole.locations[number as usize];
+            let java = location.is_java.then_some(self.whole.java);
+            let line = (location.function != 0).then(|| proto::Line {
+                function_index: self.function(location.function),
+                line: location.line.into(),
+                column: 0,
+            });
+            let message = proto::Location {
+                lines: line.into_iter().collect(),
+                attribute_indices: java.map(|java| self.attribute(java)).into_iter().collect(),
+                ..proto::Location::default()
+            };
+            self.size += field(&message);
+            self.dictionary.location_table.push(message);
+        }
+        index as i32
+    }
+
+    fn stack(&mut self, number: u32) -> i32 {
+        let (index, is_new) = self.stacks.insert_full(number);
+        if is_new {
+            let locations = self.whole.stacks[number as usize].iter();
+            let message = proto::Stack {
+                location_indices: locations.map(|&l| self.location(l)).collect(),
+            };
+            self.size += field(&message);
+            self.dictionary.stack_table.push(message);
+        }
+        index as i32
+    }
+
+    fn attribute(&mut self, number: u32) -> i32 {
+        let (index, is_new) = self.attributes.insert_full(number);
+        if is_new {
+            let attribute = &self.whole.attributes[number as usize];
+            let value = || AnyValue {
+                value: Some(any_value::Value::StringValue(attribute.value.to_string())),
+            };
+            let message = proto::KeyValueAndUnit {
+                key_strindex: self.string(attribute.key),
+                value: (number != 0).then(value),
+                unit_strindex: 0,
+            };
+            self.size += field(&message);
+            self.dictionary.attribute_table.push(message);
+        }
+        index as i32
+    }
+}
+
+/// Gives each profile an id that depends on all that the request says: whoever gets the same request twice can tell.
+fn name_profiles(message: &mut ExportProfilesServiceRequest) {
+    let content = Sha256::digest(message.encode_to_vec());
+    let profiles = &mut message.resource_profiles[0].scope_profiles[0].profiles;
+    for (number, profile) in (0_u32..).zip(profiles) {
+        let mut digest = Sha256::new_with_prefix(content);
+        digest.update(number.to_be_bytes());
+        profile.profile_id = digest.finalize()[..ID].to_vec();
+    }
+}
+
+/// Bytes of a message as a field of another.
+fn field(message: &impl Message) -> usize {
+    delimited(message.encoded_len())
+}
+
+fn delimited(length: usize) -> usize {
+    1 + length_delimiter_len(length) + length
+}
