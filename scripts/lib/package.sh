@@ -5,10 +5,12 @@ packaging=${target:?common.sh comes first}/package
 dist=$packaging/dist
 platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-summary="HPROF, the heap and CPU profiling agent, for today's JVMs"
-description="The agent that the JDK shipped until version 8, rebuilt for JDK 11, 17, 21 and 25: exact
-allocation sites, heap dumps, CPU samples, call times and monitors; and the command
-that reads its files and brings it to programs that run already."
+summary="Heap and CPU profiling agent for today's JVMs"
+description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21
+and 25: exact allocation sites, heap dumps, CPU samples, call times and
+monitors; and the command that reads its files and brings it to programs
+that run already."
+maintainer="The hprof developers <hprof@localhost>"
 # Stands in for the time of the build wherever a format wants a time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}
 export SOURCE_DATE_EPOCH
@@ -112,11 +114,12 @@ make_deb() {
     rm -rf "$root"
     mkdir -p "$root/DEBIAN"
     cp -a "$packaging/root/$1" "$root/usr"
+    debian_notes "$root/usr/share/doc/hprof"
     cat >"$root/DEBIAN/control" <<END
 Package: hprof
 Version: $version
 Architecture: $architecture
-Maintainer: The hprof developers <hprof@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f 1)
 Depends: libc6 (>= 2.17)
 Section: devel
@@ -126,6 +129,18 @@ Description: $summary
 END
     touch_all "$root"
     dpkg-deb --root-owner-group -Zxz --build "$root" "$dist/hprof_${version}_$architecture.deb" >/dev/null
+}
+
+# debian_notes FOLDER: the copyright and the changelog, as Debian wants them.
+debian_notes() {
+    cat LICENSE-MIT LICENSE-APACHE "$dist/THIRD-PARTY.txt" >"$1/copyright"
+    gzip -9 -n >"$1/changelog.gz" <<END
+hprof ($version) stable; urgency=low
+
+  * What is new stands in CHANGELOG.md.
+
+ -- $maintainer  $(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
+END
 }
 
 make_rpm() {
@@ -142,6 +157,7 @@ Version: $version
 Release: 1
 Summary: $summary
 License: MIT OR Apache-2.0
+Packager: $maintainer
 AutoReqProv: no
 Requires: glibc >= 2.17
 
@@ -195,28 +211,27 @@ print_sizes() {
     (cd "$dist" && stat -c '%12s  %n' -- *)
 }
 
-# reproduce PLATFORM: the same sources in another folder, with nothing built before.
+# reproduce PLATFORM...: the same commit in another folder, with nothing built before.
 reproduce() {
-    local copy name built
-    built=build/$(rust_target "$1")/release
+    local copy
+    git diff --quiet HEAD || die "there are changes that are not committed: the copy would not have them"
+    "$0" "$@" >/dev/null
     copy=$(mktemp -d)
     git archive HEAD | tar -x -C "$copy"
     mkdir "$copy/target"
     ln -s "$tools" "$copy/target/tools"
-    env -u CARGO_TARGET_DIR "$copy/scripts/package" --build "$1"
-    for name in libhprof.so hprof; do
-        cmp "$copy/target/package/$built/$name" "$packaging/$built/$name" ||
-            die "$name differs from that in $packaging/$built; the copy is in $copy"
-    done
+    env -u CARGO_TARGET_DIR "$copy/scripts/package" "$@" >/dev/null
+    diff -r "$dist" "$copy/target/package/dist" || die "the packages differ; the copy is in $copy"
+    diff -r "$packaging/debug" "$copy/target/package/debug" || die "the debug information differs; the copy is in $copy"
     rm -rf "$copy"
-    echo "libhprof.so and hprof for $1 are the same, byte for byte"
+    echo "the same, byte for byte: $(cd "$dist" && echo *)"
 }
 
 # What each registry's own tool says of what would be uploaded. Nothing leaves the machine.
 check_uploads() {
     local venv=$tools/twine repository=$packaging/maven-repository
-    if [[ -x $venv/bin/twine ]] || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
-        "$venv/bin/twine" check --strict "$dist"/*.whl
+    if "$venv/bin/python" -m twine --version >/dev/null 2>&1 || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
+        "$venv/bin/python" -m twine check --strict "$dist"/*.whl
     else
         skip "twine check: it could not be installed"
     fi
@@ -225,7 +240,7 @@ check_uploads() {
         rm -rf "$repository"
         mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml deploy -DbuildDirectory="$packaging/maven" -Dhprof.native="$packaging/jar" \
             -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -DaltDeploymentRepository="local::file:$repository" >&2
-        (cd "$repository" && find . -name '*.jar' -o -name '*.pom')
+        python3 scripts/lib/check_central.py "$repository"
     else
         skip "the deployment of the jar: Maven could not be installed"
     fi
@@ -233,6 +248,18 @@ check_uploads() {
         (cd "$dist" && dpkg-scanpackages --multiversion . /dev/null)
     else
         skip "the index of a Debian repository: dpkg-scanpackages, of dpkg-dev, is missing"
+    fi
+    # No address is decided yet; and an agent is loaded by its path, and so needs no soname.
+    if need_command lintian lintian; then
+        lintian --no-cfg --allow-root --suppress-tags bogus-mail-host,sharedobject-in-library-directory-missing-soname \
+            --fail-on error "$dist"/*.deb
+    else
+        skip "lintian: it could not be installed"
+    fi
+    if need_command rpmlint rpmlint; then
+        rpmlint --rpmlintrc scripts/lib/rpmlintrc "$dist"/*.rpm
+    else
+        skip "rpmlint: it could not be installed"
     fi
     if command -v rpm >/dev/null; then
         rpm --checksig "$dist"/*.rpm
