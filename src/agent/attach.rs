@@ -1,4 +1,4 @@
-//! What may be asked of a VM that runs: to start a profile, and then to dump it, to stop it, or to say what is going on.
+//! Commands to a running VM: start a profile, dump it, stop it, tell its status.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl From<OptionError> for Refused {
 enum Told {
     /// What the user asked for.
     Answer(String),
-    /// That it is done: told to who wants a reply.
+    /// That it is done; for the reply alone.
     Done(String),
 }
 

@@ -1,5 +1,5 @@
-//! How a command hears back. The VM hands no more than a number to whoever attaches, so a command may name a file for the
-//! words.
+//! The answer to an attach command. The VM returns no more than a number to the client, so a command may name a file for
+//! the text.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};

@@ -33,7 +33,7 @@ pub struct Method {
     pub source_file: Option<StringId>,
 }
 
-/// One frame. Bytecode indexes of one line are one frame, or a profile would fall apart into rows that look alike.
+/// One frame. Bytecode indexes of one line are one frame: otherwise a profile had several rows that look alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The method.

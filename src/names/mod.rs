@@ -1,11 +1,10 @@
-//! What the agent has learned of the names in the program, one table a file, without a JVM in it. Counters belong to the
-//! engines.
+//! The names of the program that the agent has met, one table a file. No table calls the VM. Counters belong to the engines.
 //!
 //! Each table gives out small typed ids and keeps what they stand for until the process ends, so a method of a class
 //! that was unloaded still has its name. The serial numbers of the output are made from the ids when records are
 //! written.
 //!
-//! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls out of this room.
+//! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls code outside this folder.
 
 pub mod class;
 pub mod frame;

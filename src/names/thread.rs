@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::object::ObjectId;
 
-/// Names a thread in the output, for ever.
+/// A thread's serial number in the output; never given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadSerial(pub u32);
 

@@ -96,8 +96,8 @@ impl Journal {
         journal
     }
 
-    /// Goes on in another output, after `note` in the one before, which is answered: it is to be closed. Nothing stands in
-    /// neither of them. Not within a heap dump.
+    /// Goes on in another output. The one before gets `note` as its last line and is returned: it is to be closed. Each record
+    /// stands in one of the two. Not within a heap dump.
     pub fn turn(&self, writer: Writer, note: &str) -> Arc<Writer> {
         let mut written = self.written.lock();
         self.entry_of(&mut written, |entry| entry.note(note));
@@ -197,7 +197,7 @@ impl Journal {
         }
     }
 
-    /// The program is ending: nobody who takes the profile is waited for as long as before.
+    /// The program is ending: a slow reader of the profile is waited for less long than before.
     pub fn hurry(&self) {
         self.writer().hurry();
     }

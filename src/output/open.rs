@@ -29,7 +29,7 @@ pub enum FileError {
     /// Its owner would read the profile.
     #[error("it belongs to another user (uid {0})")]
     Foreign(u32),
-    /// Somebody else decides where the link leads.
+    /// Another user can change where the link leads.
     #[error("it is a link that other users control")]
     ForeignLink,
     /// A write would wait for a reader that may never come.
@@ -109,7 +109,7 @@ pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
 /// Where a path leads.
 struct Target {
     path: PathBuf,
-    /// It names a descriptor of this process (`/dev/stdout`): whoever started the program chose the file and its mode.
+    /// It names a descriptor of this process (`/dev/stdout`): the user who started the program chose the file and its mode.
     is_handed_over: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::names::trace::TraceId;
 const FIRST_CLASS: u32 = 100_001;
 /// The trace without frames is 300000.
 const FIRST_TRACE: u32 = 300_000;
-/// Frames have ids, which have no width to fear.
+/// Frames have ids of 8 bytes, which cannot run out.
 const FIRST_FRAME: u64 = 500_000;
 /// Id 0 is no string.
 const FIRST_STRING: u64 = 1;

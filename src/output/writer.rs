@@ -1,6 +1,6 @@
 //! Records to bytes to the file or the collector, on a thread of its own.
 //!
-//! Whoever has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
+//! A thread that has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
 //! channel that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
 //! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It never takes the lock of `Records`
 //! while it could be held by somebody who waits for the thread: it only tries.
@@ -97,12 +97,12 @@ impl Writer {
         })
     }
 
-    /// The place to put records. Records written under one lock stand together.
+    /// Access to the encoder. Records written under one lock stand together.
     pub fn records(&self) -> MutexGuard<'_, Records> {
         self.records.lock()
     }
 
-    /// The program is ending: from now on nobody is waited for as long as before.
+    /// The program is ending: from now on a slow reader is waited for less long.
     pub fn hurry(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
@@ -225,7 +225,7 @@ impl Flow {
         self.changed.notify_all();
     }
 
-    /// Nobody waits any more.
+    /// Wakes all who wait, and lets nobody wait any more.
     fn open(&self) {
         self.level.lock().is_open = true;
         self.changed.notify_all();

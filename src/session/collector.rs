@@ -78,7 +78,7 @@ impl Listener {
         let Some(stream) = self.source.lock().take() else {
             return Ok(());
         };
-        // A stream without it would keep the thread for as long as the collector lives, which is no harm to anybody.
+        // Without the timeout the thread would live as long as the collector's connection, which costs nothing else.
         let _ = stream.set_read_timeout(Some(LOOK));
         let listener = self.clone();
         let source = CommandStream {
@@ -115,7 +115,7 @@ impl Listener {
             COMPLAINTS => console::line(format_args!(
                 "from the collector: more of this kind, which is not told"
             )),
-            // The counter must not come round.
+            // The counter must not wrap.
             _ => self.complaints.store(COMPLAINTS + 1, Ordering::Relaxed),
         }
     }
@@ -159,7 +159,7 @@ impl Session {
             Command::HeapSummary => self.report_heap(jni),
             Command::Exit => self.exit(jni, listener),
             Command::DumpTraces => {
-                // Not within a heap dump, which holds back the beginnings of threads.
+                // Not within a heap dump, which holds back THREAD START records.
                 let _dumping = self.dumping.lock();
                 output::traces(&self.journal);
                 Ok(())
@@ -183,7 +183,7 @@ impl Session {
         Ok(())
     }
 
-    /// A session that tracks nothing answers with a record of nothing: the collector may be waiting for one.
+    /// A session that tracks nothing answers with an empty record: the collector may be waiting for one.
     fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {

@@ -143,15 +143,14 @@ pub(super) fn vm_death(jni: Jni<'_>) {
     // A `stop` closes the gate at once, and writes for a while.
     let _held = VM_HOLD.try_lock_for(STOP_PATIENCE);
     if let Some(closed) = GATE.close(PATIENCE) {
-        // A panic has been told of by its hook.
+        // The panic hook has reported it.
         let _ = caught(|| closed.get().vm_death(jni));
-        // Nobody needs the memory any more.
+        // The process ends: the memory need not be freed.
         std::mem::forget(closed);
     }
 }
 
-/// What the thread for dumps does. Each dump comes through the gate, so the end of the session waits for it and lets no other
-/// in.
+/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
     while thread.sleep_until(Instant::now() + A_LONG_TIME) {
         while GATE.run(|session| session.answer_sigquit(jni)) == Some(true) {}
@@ -159,8 +158,8 @@ fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
 }
 
 impl VmHold {
-    /// `jni` is that of the current thread, which may be one of the agent. Whatever may still be in use stays for good: somebody was suspended within an event, or a thread of the agent did not
-    /// end in time.
+    /// `jni` is that of the current thread, which may be one of the agent. What may still be in use is never freed: where a
+    /// thread was suspended within an event, or a thread of the agent did not end in time.
     fn give_back(self, jni: Option<Jni<'_>>, closed: Closed<Session>) {
         let Self { env, agent_threads } = self;
         let have_ended = agent_threads.have_ended_within(env.env(), jni, PATIENCE);
@@ -172,7 +171,7 @@ impl VmHold {
 }
 
 impl Session {
-    /// Main first, so that it has the first number.
+    /// The main thread comes first, so that it has the first serial number.
     pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
         self.threads.register(jni, main);
         if let Err(error) = self.start(jni) {
@@ -199,7 +198,7 @@ impl Session {
     /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were there
     /// before.
     ///
-    /// Who attaches right at the start gets VMInit as well: the VM answers requests a moment before.
+    /// An agent that attaches right at the start gets VMInit as well: the VM answers requests a moment before.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -224,7 +223,7 @@ impl Session {
             listener.start(&self.agent_threads, self.env, jni)?;
         }
         self.start_clocks(jni)?;
-        // Whoever looks sees that somebody is there, and no longer what the file held before.
+        // The file shows the new profile's head at once, and no longer what it held before.
         self.journal.flush();
         Ok(())
     }

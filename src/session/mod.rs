@@ -71,8 +71,9 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// Lock order: `dumping`, then what `output` locks or `closing`. `outlet` is held alone, and for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
-/// journal and to the engines. `beginning` is held alone.
+/// Lock order: `dumping`, then what `output` locks or `closing`. `outlet` is held alone, and for a moment.
+/// `ThreadRegistry::registering` is held while a thread is announced to the journal and to the engines. `beginning` is held
+/// alone.
 pub struct Session {
     env: Env,
     agent_threads: Arc<AgentThreads>,

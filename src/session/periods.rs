@@ -13,10 +13,10 @@ use super::outlet::{OpenOutlet, PeriodLength, Rotation};
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{Jni, JvmtiError};
 
-/// How often it is looked how much has been written.
+/// How often the size of the output is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What the thread for periods does. Each end comes through the gate, so the end of the session waits for it.
+/// The thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
 fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
     loop {
         let pause = match length {
@@ -31,7 +31,7 @@ fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
 }
 
 impl Session {
-    /// Starts the threads for what the clock decides.
+    /// Starts the threads for `rotate=` and `timeout=`.
     pub(super) fn start_clocks(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if let Some(Rotation { length, .. }) = self.rotation {
             self.period_thread.start(
@@ -53,7 +53,7 @@ impl Session {
             jni,
             "HPROF timeout",
             move |jni, thread| {
-                // Somebody else may end the session meanwhile, or its time may be up.
+                // The session may have ended meanwhile, by a stop or by its timeout.
                 if thread.sleep_until(end) {
                     stop(jni, &|| {
                         let is_running = thread.sleep_until(Instant::now());
@@ -70,7 +70,7 @@ impl Session {
     /// Ends the threads that [`Session::start_clocks`] has started.
     pub(super) fn stop_clocks(&self) {
         self.period_thread.stop();
-        // The one that ends the session cannot be waited for.
+        // The thread that ends the session is one of them and cannot wait for itself.
         if !self.timed_out.load(Ordering::Relaxed) {
             self.timeout_thread.stop();
         }
@@ -89,8 +89,8 @@ impl Session {
         }
     }
 
-    /// A period whose next output cannot be opened goes on. One whose own output has failed has nothing to end with: what was
-    /// counted is for the next.
+    /// A period goes on where the next output cannot be opened. Where its own output has failed, nothing is written: what was
+    /// counted goes to the next period.
     fn end_period(&self, jni: Jni<'_>, rotation: &Rotation) {
         let Some((outlet, writer)) = (rotation.next)() else {
             return;
@@ -107,12 +107,12 @@ impl Session {
             let note = end_note(number, self.status.since.elapsed());
             (old, self.journal.turn(writer, &note), self.closing.lock())
         };
-        // Whoever looks sees where the profile goes.
+        // `hprof status` shows the new output.
         self.journal.flush();
         writer.close();
         old.finish(writer.is_sound());
         if let Some(listener) = listener {
-            // Without it nobody is obeyed, and the profile goes on.
+            // Without the thread no command is carried out, and the profile goes on.
             let _ = listener.start(&self.agent_threads, self.env, jni);
         }
     }

@@ -14,13 +14,13 @@ use crate::jvmti::Jni;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Writes a dump while the program goes on, after one that is being written.
+    /// Writes a dump while the program goes on. Waits for a dump that is being written.
     pub(super) fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
         {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, totals);
         }
-        // Who asked for it looks at the file next.
+        // The user who asked for the dump looks at the file next.
         self.journal.drain();
     }
 
@@ -39,7 +39,7 @@ impl Session {
 
     /// Called with `dumping` held: dumps stand one after the other.
     ///
-    /// The words are the original's, which scripts look for. They are said twice, whole: in pieces they would mix with what
+    /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would mix with what
     /// the program says meanwhile.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
         let report = self.report(moment, totals);
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// The end of the program waits only for a dump that gets on.
+    /// The end of the program waits for another dump only while that one makes progress.
     fn wait_for_dumps(&self) -> Option<MutexGuard<'_, ()>> {
         let mut segments = self.journal.segments();
         loop {

@@ -1,4 +1,4 @@
-//! ThreadRegistry of the program come, get their serial numbers, and go.
+//! The program's threads: they get serial numbers when they begin, and are announced.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl ThreadRegistry {
         }
     }
 
-    /// Registers a platform thread, unless it is registered or is one of the agent's. ThreadRegistry that were there before VMInit
+    /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that were there before VMInit
     /// are found by asking, and some of them send their ThreadStart event all the same. Answers the serial number of a thread
     /// that is new.
     pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
@@ -62,7 +62,7 @@ impl ThreadRegistry {
         Some(serial)
     }
 
-    /// Registers a virtual thread, unless it is registered. It is nobody's to sample: its carrier is.
+    /// Registers a virtual thread, unless it is registered. No engine samples it: engines sample its carrier.
     fn register_virtual(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
         let serial = self.announce(jni, thread)?;
@@ -97,11 +97,11 @@ impl ThreadRegistry {
     /// registered yet, and must not be any more; one that is being registered has to be waited for.
     fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        // ThreadRegistry of the agent come here too, and do not mind.
+        // Threads of the agent end here too: they have no serial number.
         self.registered.end(jni, thread).map(ThreadSerial)
     }
 
-    /// The references to threads go back to the VM.
+    /// Frees the references to threads.
     pub(super) fn give_back(&self) {
         self.registered.clear();
     }
@@ -162,7 +162,7 @@ impl ThreadSerials for ThreadRegistry {
             true => self.register_virtual(jni, thread),
             false => self.register(jni, thread),
         };
-        // Another thread may have been faster.
+        // Another thread may have registered it first.
         let serial = new.or_else(registered);
         Some(serial.unwrap_or(ThreadSerial::UNKNOWN))
     }

@@ -1,5 +1,5 @@
-//! The innermost frames of the current thread: known again by a walk over the stack where the VM lets us, asked of the VM
-//! otherwise.
+//! The innermost frames of the current thread: recognized by a walk over the stack where the VM's layout is known, otherwise
+//! asked of the VM.
 //!
 //! What a walk says is checked against the VM: the first times, and one time in a thousand after that. A difference that no
 //! redefined class explains ends it for the session.

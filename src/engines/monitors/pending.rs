@@ -1,4 +1,4 @@
-//! What threads have begun and not ended: to enter a monitor, to wait to be notified.
+//! Waits that have begun and not ended: to enter a monitor, to wait to be notified.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -71,7 +71,7 @@ impl PendingWaits {
         drop(before);
     }
 
-    /// The thread waits no more.
+    /// The wait is over.
     pub(super) fn waited(&self, thread: ThreadSerial) -> Option<PendingWait> {
         self.end(thread, |waits| waits.notified.take())
     }
@@ -91,7 +91,7 @@ impl PendingWaits {
         all
     }
 
-    /// The thread is gone.
+    /// The thread has ended.
     pub(super) fn forget(&self, thread: ThreadSerial) {
         let gone = self.shard(thread).lock().remove(&thread);
         drop(gone);

@@ -64,7 +64,7 @@ impl MonitorWatch {
         serial: ThreadSerial,
         monitor: Object<'_>,
     ) -> Option<ContentionId> {
-        // A thread that is being taken down has no cache any more, but its event still counts.
+        // A thread that is being destroyed has no cache any more, but its event still counts.
         let mut cache = CACHE
             .try_with(|cache| {
                 cache
@@ -92,7 +92,7 @@ impl MonitorWatch {
         frames: &[Frame],
         class: Object<'_>,
     ) -> (ContentionId, Option<Arc<WeakRef>>) {
-        // Names come only here, so here is where those of unloaded classes go.
+        // Names are added only here, so those of unloaded classes are removed here.
         self.sweep_if_due(jni);
         let trace = match frames {
             [] => TraceId::EMPTY,

@@ -64,7 +64,7 @@ fn the_description_says_what_samples_mean_and_cannot_be_taken_for_records() {
     let words = head.split_whitespace().collect::<Vec<_>>().join(" ");
     for fact in [
         "only for CPU time that it really used",
-        "safepoints",
+        "Where the head says safepoint-biased",
         "java.lang.Thread.<unsampled>",
     ] {
         assert!(words.contains(fact), "{fact}");
