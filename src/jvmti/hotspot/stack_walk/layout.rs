@@ -81,7 +81,9 @@ impl Layout {
     /// `None` where the VM does not say, or is of a version that nobody has tried.
     pub(super) fn find(structs: VmStructs, version: u32) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
-        if !matches!(version, 11 | 17 | 21 | 25) {
+        let is_tried =
+            matches!(version, 17 | 21 | 25) || version == 11 && cfg!(target_arch = "x86_64");
+        if !is_tried {
             return None;
         }
         Some(Self {
