@@ -133,7 +133,11 @@ END
 
 # debian_notes FOLDER: the copyright and the changelog, as Debian wants them.
 debian_notes() {
-    cat LICENSE-MIT LICENSE-APACHE "$dist/THIRD-PARTY.txt" >"$1/copyright"
+    cat - LICENSE-MIT >"$1/copyright" <<END
+hprof is licensed under the Apache License, Version 2.0 (/usr/share/common-licenses/Apache-2.0), or, as you like, under
+the terms below. THIRD-PARTY.txt, beside this file, has those of what is linked in.
+
+END
     gzip -9 -n >"$1/changelog.gz" <<END
 hprof ($version) stable; urgency=low
 
@@ -170,7 +174,7 @@ cp -a $packaging/root/$1 %{buildroot}/usr
 
 %files
 /usr/bin/hprof
-/usr/lib/libhprof.so
+%attr(755, root, root) /usr/lib/libhprof.so
 /usr/share/man/man1/*
 /usr/share/doc/hprof
 END
@@ -251,8 +255,8 @@ check_uploads() {
     fi
     # No address is decided yet; and an agent is loaded by its path, and so needs no soname.
     if need_command lintian lintian; then
-        lintian --no-cfg --allow-root --suppress-tags bogus-mail-host,sharedobject-in-library-directory-missing-soname \
-            --fail-on error "$dist"/*.deb
+        lintian --no-cfg --allow-root --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog \
+            --suppress-tags sharedobject-in-library-directory-missing-soname --fail-on error "$dist"/*.deb
     else
         skip "lintian: it could not be installed"
     fi
