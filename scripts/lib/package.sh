@@ -52,9 +52,30 @@ build_platform() {
     *-musl) flags+=" -C target-feature=-crt-static" ;;
     esac
     rustup target add "$rust_target" >/dev/null 2>&1 || die "rustup could not add $rust_target"
+    compile_unwinder "$zig_target" "$flags"
     note "building for $1"
-    PATH=$tools/zig/bin:$PATH CARGO_TARGET_DIR=$packaging/build CARGO_INCREMENTAL=0 RUSTFLAGS=$flags \
-        cargo zigbuild --locked --release -p hprof-agent -p hprof-cli --target "$zig_target"
+    CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked -p hprof-agent -p hprof-cli
+}
+
+# zigbuild TARGET FLAGS ARGUMENT...
+zigbuild() {
+    PATH=$tools/zig/bin:$PATH ZIG_GLOBAL_CACHE_DIR=$packaging/zig CARGO_INCREMENTAL=0 RUSTFLAGS=$2 \
+        cargo zigbuild --release --target "$1" "${@:3}"
+}
+
+# compile_unwinder TARGET FLAGS: zig compiles LLVM's unwinder for whoever first links it, and keeps it, with the folders of this
+# machine in its debug information. This has that done, and takes them out.
+compile_unwinder() {
+    local work=$packaging/unwinder/$1
+    [[ -e $work/done ]] && return
+    note "compiling the unwinder for $1"
+    rm -rf "$work"
+    mkdir -p "$work/src"
+    printf '[package]\nname = "unwinder"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n' >"$work/Cargo.toml"
+    echo 'pub fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
+    (cd "$work" && CARGO_TARGET_DIR=$work/target zigbuild "$1" "$2" --quiet) || die "the unwinder for $1 could not be compiled"
+    find "$packaging/zig/o" \( -name '*.a' -o -name '*.o' \) -exec "$objcopy" --strip-debug {} \;
+    touch "$work/done"
 }
 
 # lay_out PLATFORM: what is installed, below target/package/root/<platform>, and its debug information beside that.
