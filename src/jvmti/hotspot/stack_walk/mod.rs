@@ -202,13 +202,8 @@ impl StackWalker {
 
     #[inline]
     fn below_interpreted(&self, stack: OwnStack, place: Place) -> Option<Place> {
-        let mut sp = stack.word(place.fp.wrapping_add_signed(self.layout.frame.sender_sp))?;
-        if cfg!(target_arch = "aarch64") {
-            // The interpreter reserves a frame's whole expression stack, and has the frame that is called begin within it.
-            sp = sp.max(place.fp.wrapping_add(2 * WORD));
-        }
         let below = Place {
-            sp,
+            sp: stack.word(place.fp.wrapping_add_signed(self.layout.frame.sender_sp))?,
             fp: stack.word(place.fp)?,
             pc: stack.word(place.fp.wrapping_add(WORD))?,
         };
