@@ -71,8 +71,8 @@ compile_unwinder() {
     note "compiling the unwinder for $1"
     rm -rf "$work"
     mkdir -p "$work/src"
-    printf '[package]\nname = "unwinder"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n' >"$work/Cargo.toml"
-    echo 'pub fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
+    printf '[package]\nname = "unwinder"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n' >"$work/Cargo.toml"
+    printf '%s\n' '#[no_mangle]' 'pub extern "C" fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
     (cd "$work" && CARGO_TARGET_DIR=$work/target zigbuild "$1" "$2" --quiet) || die "the unwinder for $1 could not be compiled"
     find "$packaging/zig/o" \( -name '*.a' -o -name '*.o' \) -exec "$objcopy" --strip-debug {} \;
     touch "$work/done"

@@ -7,7 +7,6 @@ mod jar;
 mod jmh;
 mod maven;
 mod musl;
-mod places;
 
 use std::fs;
 use std::path::{Path, PathBuf};
