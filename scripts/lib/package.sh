@@ -5,10 +5,12 @@ packaging=${target:?common.sh comes first}/package
 dist=$packaging/dist
 platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-summary="HPROF, the heap and CPU profiling agent, for today's JVMs"
-description="The agent that the JDK shipped until version 8, rebuilt for JDK 11, 17, 21 and 25: exact
-allocation sites, heap dumps, CPU samples, call times and monitors; and the command
-that reads its files and brings it to programs that run already."
+summary="Heap and CPU profiling agent for today's JVMs"
+description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21
+and 25: exact allocation sites, heap dumps, CPU samples, call times and
+monitors; and the command that reads its files and brings it to programs
+that run already."
+maintainer="The hprof developers <hprof@localhost>"
 # Stands in for the time of the build wherever a format wants a time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}
 export SOURCE_DATE_EPOCH
@@ -50,9 +52,30 @@ build_platform() {
     *-musl) flags+=" -C target-feature=-crt-static" ;;
     esac
     rustup target add "$rust_target" >/dev/null 2>&1 || die "rustup could not add $rust_target"
+    compile_unwinder "$zig_target" "$flags"
     note "building for $1"
-    PATH=$tools/zig/bin:$PATH CARGO_TARGET_DIR=$packaging/build CARGO_INCREMENTAL=0 RUSTFLAGS=$flags \
-        cargo zigbuild --locked --release -p hprof-agent -p hprof-cli --target "$zig_target"
+    CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked -p hprof-agent -p hprof-cli
+}
+
+# zigbuild TARGET FLAGS ARGUMENT...
+zigbuild() {
+    PATH=$tools/zig/bin:$PATH ZIG_GLOBAL_CACHE_DIR=$packaging/zig CARGO_INCREMENTAL=0 RUSTFLAGS=$2 \
+        cargo zigbuild --release --target "$1" "${@:3}"
+}
+
+# compile_unwinder TARGET FLAGS: zig compiles LLVM's unwinder for whoever first links it, and keeps it, with the folders of this
+# machine in its debug information. This has that done, and takes them out.
+compile_unwinder() {
+    local work=$packaging/unwinder/$1
+    [[ -e $work/done ]] && return
+    note "compiling the unwinder for $1"
+    rm -rf "$work"
+    mkdir -p "$work/src"
+    printf '[package]\nname = "unwinder"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n' >"$work/Cargo.toml"
+    printf '%s\n' '#[no_mangle]' 'pub extern "C" fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
+    (cd "$work" && CARGO_TARGET_DIR=$work/target zigbuild "$1" "$2" --quiet) || die "the unwinder for $1 could not be compiled"
+    find "$packaging/zig/o" \( -name '*.a' -o -name '*.o' \) -exec "$objcopy" --strip-debug {} \;
+    touch "$work/done"
 }
 
 # lay_out PLATFORM: what is installed, below target/package/root/<platform>, and its debug information beside that.
@@ -112,11 +135,12 @@ make_deb() {
     rm -rf "$root"
     mkdir -p "$root/DEBIAN"
     cp -a "$packaging/root/$1" "$root/usr"
+    debian_notes "$root/usr/share/doc/hprof"
     cat >"$root/DEBIAN/control" <<END
 Package: hprof
 Version: $version
 Architecture: $architecture
-Maintainer: The hprof developers <hprof@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f 1)
 Depends: libc6 (>= 2.17)
 Section: devel
@@ -126,6 +150,22 @@ Description: $summary
 END
     touch_all "$root"
     dpkg-deb --root-owner-group -Zxz --build "$root" "$dist/hprof_${version}_$architecture.deb" >/dev/null
+}
+
+# debian_notes FOLDER: the copyright and the changelog, as Debian wants them.
+debian_notes() {
+    cat - LICENSE-MIT >"$1/copyright" <<END
+hprof is licensed under the Apache License, Version 2.0 (/usr/share/common-licenses/Apache-2.0), or, as you like, under
+the terms below. THIRD-PARTY.txt, beside this file, has those of what is linked in.
+
+END
+    gzip -9 -n >"$1/changelog.gz" <<END
+hprof ($version) stable; urgency=low
+
+  * What is new stands in CHANGELOG.md.
+
+ -- $maintainer  $(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
+END
 }
 
 make_rpm() {
@@ -142,6 +182,7 @@ Version: $version
 Release: 1
 Summary: $summary
 License: MIT OR Apache-2.0
+Packager: $maintainer
 AutoReqProv: no
 Requires: glibc >= 2.17
 
@@ -154,7 +195,7 @@ cp -a $packaging/root/$1 %{buildroot}/usr
 
 %files
 /usr/bin/hprof
-/usr/lib/libhprof.so
+%attr(755, root, root) /usr/lib/libhprof.so
 /usr/share/man/man1/*
 /usr/share/doc/hprof
 END
@@ -195,28 +236,27 @@ print_sizes() {
     (cd "$dist" && stat -c '%12s  %n' -- *)
 }
 
-# reproduce PLATFORM: the same sources in another folder, with nothing built before.
+# reproduce PLATFORM...: the same commit in another folder, with nothing built before.
 reproduce() {
-    local copy name built
-    built=build/$(rust_target "$1")/release
+    local copy
+    git diff --quiet HEAD || die "there are changes that are not committed: the copy would not have them"
+    "$0" "$@" >/dev/null
     copy=$(mktemp -d)
     git archive HEAD | tar -x -C "$copy"
     mkdir "$copy/target"
     ln -s "$tools" "$copy/target/tools"
-    env -u CARGO_TARGET_DIR "$copy/scripts/package" --build "$1"
-    for name in libhprof.so hprof; do
-        cmp "$copy/target/package/$built/$name" "$packaging/$built/$name" ||
-            die "$name differs from that in $packaging/$built; the copy is in $copy"
-    done
+    env -u CARGO_TARGET_DIR "$copy/scripts/package" "$@" >/dev/null
+    diff -r "$dist" "$copy/target/package/dist" || die "the packages differ; the copy is in $copy"
+    diff -r "$packaging/debug" "$copy/target/package/debug" || die "the debug information differs; the copy is in $copy"
     rm -rf "$copy"
-    echo "libhprof.so and hprof for $1 are the same, byte for byte"
+    echo "the same, byte for byte: $(cd "$dist" && echo *)"
 }
 
 # What each registry's own tool says of what would be uploaded. Nothing leaves the machine.
 check_uploads() {
     local venv=$tools/twine repository=$packaging/maven-repository
-    if [[ -x $venv/bin/twine ]] || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
-        "$venv/bin/twine" check --strict "$dist"/*.whl
+    if "$venv/bin/python" -m twine --version >/dev/null 2>&1 || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then
+        "$venv/bin/python" -m twine check --strict "$dist"/*.whl
     else
         skip "twine check: it could not be installed"
     fi
@@ -225,7 +265,7 @@ check_uploads() {
         rm -rf "$repository"
         mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml deploy -DbuildDirectory="$packaging/maven" -Dhprof.native="$packaging/jar" \
             -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -DaltDeploymentRepository="local::file:$repository" >&2
-        (cd "$repository" && find . -name '*.jar' -o -name '*.pom')
+        python3 scripts/lib/check_central.py "$repository"
     else
         skip "the deployment of the jar: Maven could not be installed"
     fi
@@ -233,6 +273,18 @@ check_uploads() {
         (cd "$dist" && dpkg-scanpackages --multiversion . /dev/null)
     else
         skip "the index of a Debian repository: dpkg-scanpackages, of dpkg-dev, is missing"
+    fi
+    # No address is decided yet; and an agent is loaded by its path, and so needs no soname.
+    if need_command lintian lintian; then
+        lintian --no-cfg --allow-root --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog \
+            --suppress-tags sharedobject-in-library-directory-missing-soname --fail-on error "$dist"/*.deb
+    else
+        skip "lintian: it could not be installed"
+    fi
+    if need_command rpmlint rpmlint; then
+        rpmlint --rpmlintrc scripts/lib/rpmlintrc "$dist"/*.rpm
+    else
+        skip "rpmlint: it could not be installed"
     fi
     if command -v rpm >/dev/null; then
         rpm --checksig "$dist"/*.rpm

@@ -76,7 +76,7 @@ pub(super) fn probe() -> io::Result<()> {
 
 fn timespec(time: Duration) -> libc::timespec {
     libc::timespec {
-        tv_sec: time.as_secs() as libc::time_t,
+        tv_sec: time.as_secs() as _,
         tv_nsec: time.subsec_nanos().into(),
     }
 }
