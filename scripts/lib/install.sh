@@ -186,6 +186,24 @@ install_pprof() {
         go install github.com/google/pprof@v0.0.0-20260906184651-6331bc6350fe >&2
 }
 
+# OpenTelemetry's collector, made by its builder from the Go module proxy.
+install_otelcol() {
+    [[ -x $tools/bin/otelcol ]] && return
+    need_command go golang-go || return 1
+    note "building OpenTelemetry's collector into $tools"
+    local folder
+    folder=$(mktemp -d)
+    cp -r scripts/lib/otelcol/. "$folder"
+    (
+        cd "$folder" &&
+            env GOBIN="$folder" GOFLAGS=-modcacherw go install go.opentelemetry.io/collector/cmd/builder@v0.164.0 &&
+            ./builder --config builder.yaml --skip-compilation &&
+            cd built && env GOFLAGS=-modcacherw go build -trimpath -ldflags="-s -w" -o "$tools/bin/otelcol" .
+    ) >&2
+    rm -rf "$folder"
+    [[ -x $tools/bin/otelcol ]]
+}
+
 # async-profiler's converter, which reads collapsed stacks.
 converter_jar=jfr-converter-4.5.jar
 install_converter() {

@@ -146,8 +146,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } = pushed;
     let file = file.display().to_string();
     let message = format!(
-        "{}: {samples} samples in {requests} requests, {bytes} bytes, to {}",
+        "{}: {samples} samples in {requests} request{}, {bytes} bytes, to {}",
         printable(&file),
+        if requests == 1 { "" } else { "s" },
         arguments.otlp
     );
     writeln!(io::stdout(), "{message}")

@@ -1,10 +1,18 @@
 //! `hprof push` with a collector that is played by the test.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{env, fs};
+
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::profiles::v1development::ProfilesDictionary;
+use prost::Message;
+use serde_json::Value;
 
 /// A request as a collector gets it: the first line, and the bytes.
 struct Taken {
@@ -49,12 +57,15 @@ fn take(mut stream: TcpStream, answer: &str) -> Taken {
     Taken { line, body }
 }
 
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profiles/alloc.hprof.gz")
+}
+
 fn push(url: &str, arguments: &[&str]) -> Output {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profiles/alloc.hprof.gz");
     Command::new(env!("CARGO_BIN_EXE_hprof"))
         .args(["push", "--otlp", url])
         .args(arguments)
-        .arg(file)
+        .arg(file())
         // A proxy of the environment is somebody else than the URL names.
         .env("HTTP_PROXY", "http://127.0.0.1:1")
         .env("http_proxy", "http://127.0.0.1:1")
@@ -118,4 +129,146 @@ fn a_limit_too_small_sends_nothing() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("--max-request"), "{}", said(&output));
     assert!(listener.accept().is_err());
+}
+
+/// OpenTelemetry's own collector, which sends on what it has received.
+struct Collector {
+    process: Child,
+    url: String,
+}
+
+impl Collector {
+    /// `None` where there is none: $HPROF_OTELCOL names it.
+    fn start(sends_to: &str) -> Option<Self> {
+        let Some(command) = env::var_os("HPROF_OTELCOL") else {
+            println!("skipped: $HPROF_OTELCOL is not set");
+            return None;
+        };
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("an address").to_string();
+        drop(free);
+        let settings = format!(
+            "receivers: {{otlp: {{protocols: {{http: {{endpoint: \"{address}\"}}}}}}}}\n\
+             exporters: {{otlp_http: {{profiles_endpoint: \"{sends_to}/v1development/profiles\", \
+             compression: none, sending_queue: {{enabled: false}}}}}}\n\
+             service: {{telemetry: {{metrics: {{level: none}}}}, pipelines: {{profiles: \
+             {{receivers: [otlp], exporters: [otlp_http]}}}}}}\n"
+        );
+        let path = env::temp_dir().join(format!("hprof-otelcol-{}.yaml", std::process::id()));
+        fs::write(&path, settings).expect("a writable folder");
+        let mut process = Command::new(command)
+            .arg("--config")
+            .arg(&path)
+            .args(["--feature-gates", "service.profilesSupport"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the collector starts");
+        while TcpStream::connect(&address).is_err() {
+            let ended = process.try_wait().expect("a child");
+            assert!(ended.is_none(), "the collector ended: {ended:?}");
+            thread::sleep(Duration::from_millis(50));
+        }
+        let _ = fs::remove_file(path);
+        let url = format!("http://{address}");
+        Some(Self { process, url })
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Sums by value and stack.
+type Sums = BTreeMap<(String, Vec<String>), i64>;
+
+fn sums_of_request(request: &ExportProfilesServiceRequest) -> Sums {
+    let dictionary = request.dictionary.as_ref().expect("a dictionary");
+    let scopes = request
+        .resource_profiles
+        .iter()
+        .flat_map(|of| &of.scope_profiles);
+    let mut sums = Sums::new();
+    for profile in scopes.flat_map(|scope| &scope.profiles) {
+        let kind = profile.sample_type.as_ref().expect("a type").type_strindex;
+        for sample in &profile.samples {
+            let value = dictionary.string_table[kind as usize].clone();
+            let stack = stack_of(dictionary, sample.stack_index);
+            *sums.entry((value, stack)).or_default() += sample.values.iter().sum::<i64>();
+        }
+    }
+    sums
+}
+
+/// Method and line of each frame, innermost first.
+fn stack_of(dictionary: &ProfilesDictionary, index: i32) -> Vec<String> {
+    let stack = &dictionary.stack_table[index as usize];
+    let frame = |&location: &i32| {
+        let location = &dictionary.location_table[location as usize];
+        let (function, line) = location
+            .lines
+            .first()
+            .map_or((0, 0), |line| (line.function_index, line.line));
+        let name = dictionary.function_table[function as usize].name_strindex;
+        format!("{}:{line}", dictionary.string_table[name as usize])
+    };
+    stack.location_indices.iter().map(frame).collect()
+}
+
+/// The same, of what `hprof export --to json` says.
+fn sums_of_file() -> Sums {
+    let output = Command::new(env!("CARGO_BIN_EXE_hprof"))
+        .args(["export", "--to", "json"])
+        .arg(file())
+        .output()
+        .expect("the tool starts");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let number = |value: &Value| value.as_i64().unwrap_or(0);
+    let name = |value: &Value| {
+        json["names"][number(value) as usize]
+            .as_str()
+            .expect("a name")
+    };
+    let frame = |index: &Value| {
+        let frame = &json["frames"][number(index) as usize];
+        let method = match frame[5].as_str() {
+            Some("marker") => name(&frame[1]).to_owned(),
+            _ => format!("{}.{}", name(&frame[0]), name(&frame[1])),
+        };
+        format!("{method}:{}", number(&frame[4]))
+    };
+    let all = |value: &'_ Value| value.as_array().expect("an array").clone();
+    let mut sums = Sums::new();
+    for table in all(&json["tables"]) {
+        for sample in all(&table["samples"]) {
+            let stack: Vec<String> = all(&json["stacks"][number(&sample[0]) as usize])
+                .iter()
+                .map(frame)
+                .collect();
+            for (value, amount) in all(&table["values"]).iter().zip(all(&sample[2])) {
+                let value = value["name"].as_str().expect("a name").to_owned();
+                if number(&amount) != 0 {
+                    *sums.entry((value, stack.clone())).or_default() += number(&amount);
+                }
+            }
+        }
+    }
+    sums
+}
+
+#[test]
+fn what_a_real_collector_has_received_is_what_the_file_holds() {
+    let (sends_to, served) = collector(&["200 OK"]);
+    let Some(collector) = Collector::start(&sends_to) else {
+        return;
+    };
+    let output = push(&collector.url, &[]);
+    assert!(output.status.success(), "{}", said(&output));
+    let taken = served.join().expect("what the collector sends on");
+    let request = ExportProfilesServiceRequest::decode(taken[0].body.as_slice());
+    let sums = sums_of_request(&request.expect("a request"));
+    assert!(sums.len() > 1000, "{}", sums.len());
+    assert!(sums == sums_of_file());
 }
