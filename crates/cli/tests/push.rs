@@ -259,6 +259,37 @@ fn sums_of_file() -> Sums {
 }
 
 #[test]
+fn what_an_agent_has_sent_is_sent_on_when_it_is_whole() {
+    let (url, served) = collector(&["200 OK"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_hprof"))
+        .arg("recv")
+        .arg("--dir")
+        .arg(folder.path())
+        .args(["--otlp", &url])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let mut events = BufReader::new(receiver.stdout.take().expect("a pipe"))
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.expect("a line")).expect("JSON"));
+    let first = events.next().expect("an event");
+    let mut agent =
+        TcpStream::connect(first["address"].as_str().expect("an address")).expect("recv");
+    let packed = fs::File::open(file()).expect("a file");
+    std::io::copy(&mut flate2::read::MultiGzDecoder::new(packed), &mut agent).expect("recv");
+    drop(agent);
+    let forwarded = events.find(|event| event["event"] == "forwarded");
+    assert!(forwarded.is_some());
+    let taken = served.join().expect("a collector");
+    receiver.kill().expect("a child");
+    receiver.wait().expect("a child");
+    let request = ExportProfilesServiceRequest::decode(taken[0].body.as_slice());
+    assert!(sums_of_request(&request.expect("a request")) == sums_of_file());
+}
+
+#[test]
 fn what_a_real_collector_has_received_is_what_the_file_holds() {
     let (sends_to, served) = collector(&["200 OK"]);
     let Some(collector) = Collector::start(&sends_to) else {
