@@ -1,8 +1,8 @@
 //! HPROF, the heap and CPU profiling agent, for today's JVMs.
 //!
 //! The VM loads this library and calls [`Agent_OnLoad`], or [`Agent_OnAttach`] when it runs already. `agent` reads the options
-//! and builds the session from the other folders: `jvmti` wraps the VM, `session` is one profile from its begin to its end, `engines` measure, `stacks` takes stacks,
-//! `names` keeps what they name, `output` writes the records.
+//! and builds the session from the other folders: `jvmti` wraps the VM, `session` is one profile from its begin to its end,
+//! `engines` measure, `stacks` takes stacks, `names` keeps what they name, `output` writes the records.
 
 #![deny(unsafe_code)]
 

@@ -39,8 +39,8 @@ impl Session {
 
     /// Called with `dumping` held: dumps stand one after the other.
     ///
-    /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would mix with what
-    /// the program says meanwhile.
+    /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would mix
+    /// with what the program says meanwhile.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
         let report = self.report(moment, totals);
         let sections: Vec<&str> = self.engines.iter().filter_map(Engine::section).collect();

@@ -31,6 +31,20 @@ fn every_way_to_end_writes_the_profile(jvm: &Jvm) {
     }
 }
 
+// Earlier VMs' logs do not name the threads.
+on_every_jvm!(no_thread_of_the_agent_is_left_for_the_vm_to_wait_for from 25);
+
+fn no_thread_of_the_agent_is_left_for_the_vm_to_wait_for(jvm: &Jvm) {
+    let options = "heap=sites,rotate=10m,timeout=10m,file=x.txt";
+    let run = Program::with_vm_options(jvm, options, &["-Xlog:os+thread=info"], "Exits")
+        .arg("return")
+        .run_well();
+    for thread in ["HPROF dumps", "HPROF periods", "HPROF timeout"] {
+        let end = format!("JavaThread exiting (name: \"{thread}\"");
+        assert!(run.stdout.contains(&end), "{thread}: {}", run.stdout);
+    }
+}
+
 on_every_jvm!(sigterm_writes_the_profile);
 
 fn sigterm_writes_the_profile(jvm: &Jvm) {
