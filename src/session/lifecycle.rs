@@ -15,6 +15,8 @@ use crate::jvmti::{
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long HotSpot waits at its end for threads that are in native code (`VM_Exit`), as the agent's are while they wait.
+const NATIVE_PATIENCE: Duration = Duration::from_millis(300);
 /// How long a `stop` waits for events that are running: one of them may be writing a large dump.
 const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
@@ -269,7 +271,6 @@ impl Session {
         is_asked.is_ok()
     }
 
-    /// HotSpot gives threads that are in native code 0.3 s at its end: those of the agent end meanwhile.
     fn vm_death(&self, jni: Jni<'_>) {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
@@ -278,6 +279,9 @@ impl Session {
             self.dump_at_death(jni);
         }
         self.close();
+        // One that does not end in time is HotSpot's to wait for.
+        self.agent_threads
+            .have_ended_within(self.env, Some(jni), NATIVE_PATIENCE);
     }
 
     /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
