@@ -136,6 +136,19 @@ impl Stacks {
         self.intern(thread, &ids)
     }
 
+    /// The methods of frames that the current thread has.
+    pub fn methods(
+        &self,
+        jni: Jni<'_>,
+        frames: &[Frame],
+    ) -> Result<Vec<frame::Method>, JvmtiError> {
+        let mut names = self.names.lock();
+        let methods = frames.iter().map(|frame| frame.method);
+        methods
+            .map(|method| self.method(jni, &mut names, method))
+            .collect()
+    }
+
     /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
     /// dumps find a thread's stack by the thread that its trace names.
     pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
@@ -259,14 +272,7 @@ impl Stacks {
         names: &mut Names,
         frame: Frame,
     ) -> Result<(frame::Method, Line), JvmtiError> {
-        let method = match names.methods.get(&frame.method) {
-            Some(&method) => method,
-            None => {
-                let method = self.method(jni, names, frame.method)?;
-                names.methods.insert(frame.method, method);
-                method
-            }
-        };
+        let method = self.method(jni, names, frame.method)?;
         Ok((method, self.line(frame)?))
     }
 
@@ -284,6 +290,20 @@ impl Stacks {
     }
 
     fn method(
+        &self,
+        jni: Jni<'_>,
+        names: &mut Names,
+        method: Method,
+    ) -> Result<frame::Method, JvmtiError> {
+        if let Some(&named) = names.methods.get(&method) {
+            return Ok(named);
+        }
+        let named = self.name_method(jni, names, method)?;
+        names.methods.insert(method, named);
+        Ok(named)
+    }
+
+    fn name_method(
         &self,
         jni: Jni<'_>,
         names: &mut Names,

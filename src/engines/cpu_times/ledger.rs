@@ -12,9 +12,11 @@ use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
 use crate::names::Tables;
+use crate::names::frame;
+use crate::names::string::StringId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::stacks::TraceShape;
+use crate::stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread, as others see it.
 pub(super) struct Record {
@@ -34,9 +36,18 @@ pub(super) struct Ledger {
     env: Env,
     registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
     shape: TraceShape,
     timing: Timing,
     books: Mutex<Books>,
+}
+
+/// What tells methods apart, whatever loader their class has.
+#[derive(PartialEq, Eq)]
+pub(super) struct MethodNames {
+    class: StringId,
+    name: StringId,
+    signature: StringId,
 }
 
 struct Books {
@@ -75,6 +86,7 @@ impl Ledger {
         env: Env,
         registered: Arc<RegisteredThreads>,
         tables: Arc<Tables>,
+        stacks: Arc<Stacks>,
         shape: TraceShape,
         timing: Timing,
         overhead: u64,
@@ -83,6 +95,7 @@ impl Ledger {
             env,
             registered,
             tables,
+            stacks,
             shape,
             timing,
             books: Mutex::new(Books {
@@ -110,6 +123,37 @@ impl Ledger {
             .env
             .with_current_jni(|jni| self.registered.current(jni));
         serial.flatten().map_or(ThreadSerial::UNKNOWN, ThreadSerial)
+    }
+
+    /// The methods on the current thread's stack, outermost first, without the one that has just been entered and its hook;
+    /// `None` where the VM does not tell.
+    pub(super) fn callers_of_current_method(&self) -> Option<Vec<MethodNames>> {
+        const HOOK_AND_METHOD: usize = 2;
+        let mut stack = StackBuffer::default();
+        stack.take(usize::MAX, |room| {
+            self.env.stack_trace(None, room).unwrap_or(0)
+        });
+        let callers = stack.frames().get(HOOK_AND_METHOD..)?;
+        let methods = self
+            .env
+            .with_current_jni(|jni| self.stacks.methods(jni, callers))?
+            .ok()?;
+        let methods = methods.iter().rev();
+        Some(methods.map(|method| self.names(method)).collect())
+    }
+
+    /// The method with that number.
+    pub(super) fn method(&self, number: u32) -> Option<MethodNames> {
+        let frame = self.tables.frames.find(number)?;
+        Some(self.names(&self.tables.frames.get(frame).method))
+    }
+
+    fn names(&self, method: &frame::Method) -> MethodNames {
+        MethodNames {
+            class: self.tables.classes.get(method.class).name,
+            name: method.name,
+            signature: method.signature,
+        }
     }
 
     /// The current thread begins to measure.

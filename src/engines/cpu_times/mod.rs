@@ -8,6 +8,7 @@ mod call_tree;
 mod cost;
 mod filter;
 mod ledger;
+mod overflow;
 mod report;
 mod rewrite;
 mod shadow_stack;
@@ -30,7 +31,7 @@ use crate::jvmti::{
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
-use crate::stacks::TraceShape;
+use crate::stacks::{Stacks, TraceShape};
 
 use cost::TraceCost;
 use filter::ClassFilter;
@@ -54,6 +55,7 @@ pub struct MethodTimer {
     virtual_threads: Option<VirtualThreads>,
     registered: Arc<RegisteredThreads>,
     tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
     clock: Clock,
     shape: TraceShape,
     cutoff: f64,
@@ -87,7 +89,8 @@ impl MethodTimer {
         };
         let tables = context.tables.clone();
         let stacks = context.stacks.clone();
-        let rewriter = ClassRewriter::new(stacks, tables.clone(), filter, shape.line_numbers);
+        let rewriter =
+            ClassRewriter::new(stacks.clone(), tables.clone(), filter, shape.line_numbers);
         Some(Self {
             env: context.env,
             // Where there is only one environment, its storage is that of threads that have a serial number.
@@ -95,6 +98,7 @@ impl MethodTimer {
             virtual_threads: context.virtual_threads,
             registered: context.registered.clone(),
             tables,
+            stacks,
             clock: options.clock,
             shape: TraceShape {
                 // The old prof format tells of pairs.
@@ -175,6 +179,7 @@ impl MethodTimer {
             self.env,
             self.registered.clone(),
             self.tables.clone(),
+            self.stacks.clone(),
             self.shape,
             timing,
             overhead,

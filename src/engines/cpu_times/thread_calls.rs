@@ -8,12 +8,10 @@ use parking_lot::RwLock;
 
 use super::call_tree::{ROOT, Tree};
 use super::ledger::{Ledger, Record};
+use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
-use crate::jvmti::{CallHooks, own_stack};
-
-/// A stack that is nearer to its end than this may have overflowed.
-const NEAR_THE_END: usize = 256 * 1024;
+use crate::jvmti::CallHooks;
 
 thread_local! {
     static LOCAL: RefCell<Option<ThreadCalls>> = const { RefCell::new(None) };
@@ -92,52 +90,6 @@ pub(super) struct ThreadCalls {
     /// Whether the last event was the entry of a method.
     entered_last: bool,
     overflow: Overflow,
-}
-
-/// Looks out for overflows of the native stack: hooks that find no room for themselves are not called, and the calls
-/// whose exit they should have told of stay on our stack.
-struct Overflow {
-    /// Addresses from here on need no look...
-    usual: usize,
-    /// ...for so many bytes.
-    span: usize,
-    near: usize,
-    far: usize,
-}
-
-impl Overflow {
-    fn of_current_thread() -> Self {
-        let (near, far) = match own_stack() {
-            Some((lowest, size)) => (
-                lowest + NEAR_THE_END.min(size / 4),
-                lowest + (2 * NEAR_THE_END).min(size / 2),
-            ),
-            None => (0, 0),
-        };
-        Self {
-            usual: near,
-            span: usize::MAX - near,
-            near,
-            far,
-        }
-    }
-
-    #[inline]
-    fn is_usual(&self, at: usize) -> bool {
-        at.wrapping_sub(self.usual) <= self.span
-    }
-
-    /// For an unusual address: whether the stack was near its end and is no more. What is usual changes with that.
-    fn is_over(&mut self, at: usize) -> bool {
-        let over = at >= self.far;
-        let (from, to) = match over {
-            true => (self.near, usize::MAX),
-            false => (0, self.far.saturating_sub(1)),
-        };
-        self.usual = from;
-        self.span = to.wrapping_sub(from);
-        over
-    }
 }
 
 impl ThreadCalls {
@@ -254,13 +206,26 @@ impl ThreadCalls {
     }
 
     /// After an overflow, calls whose place on the native stack has been given up have ended. That is looked at when a method
-    /// is entered: those around it have places above its own.
+    /// is entered: those around it have places above its own. A call that its caller's new frame has covered, as when the
+    /// caller went on in compiled code with a larger one, looks as if it were still there: so the stack itself is asked too.
     #[cold]
     fn look_for_overflow(&mut self, at: usize) {
-        if self.overflow.is_over(at) {
-            while self.stack.top().is_some_and(|call| call.at < at) {
-                self.pop();
-            }
+        if !self.overflow.is_over(at) {
+            return;
+        }
+        while self.stack.top().is_some_and(|call| call.at < at) {
+            self.pop();
+        }
+        let Some(ledger) = self.ledger.upgrade() else {
+            return;
+        };
+        let Some(methods) = ledger.callers_of_current_method() else {
+            return;
+        };
+        let calls = self.stack.calls().map(|call| ledger.method(call.method));
+        let ended = self.stack.calls().count() - still_there(calls, methods.into_iter().map(Some));
+        for _ in 0..ended {
+            self.pop();
         }
     }
 

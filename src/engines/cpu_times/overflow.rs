@@ -1,0 +1,89 @@
+//! Overflows of the native stack: hooks that find no room for themselves are not called, and the calls whose exit they
+//! should have told of stay on the shadow stack.
+
+use crate::jvmti::own_stack;
+
+/// A stack that is nearer to its end than this may have overflowed.
+const NEAR_THE_END: usize = 256 * 1024;
+
+/// Looks out for overflows of one thread's native stack.
+pub(super) struct Overflow {
+    /// Addresses from here on need no look...
+    usual: usize,
+    /// ...for so many bytes.
+    span: usize,
+    near: usize,
+    far: usize,
+}
+
+impl Overflow {
+    pub(super) fn of_current_thread() -> Self {
+        let (near, far) = match own_stack() {
+            Some((lowest, size)) => (
+                lowest + NEAR_THE_END.min(size / 4),
+                lowest + (2 * NEAR_THE_END).min(size / 2),
+            ),
+            None => (0, 0),
+        };
+        Self {
+            usual: near,
+            span: usize::MAX - near,
+            near,
+            far,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_usual(&self, at: usize) -> bool {
+        at.wrapping_sub(self.usual) <= self.span
+    }
+
+    /// For an unusual address: whether the stack was near its end and is no more. What is usual changes with that.
+    pub(super) fn is_over(&mut self, at: usize) -> bool {
+        let over = at >= self.far;
+        let (from, to) = match over {
+            true => (self.near, usize::MAX),
+            false => (0, self.far.saturating_sub(1)),
+        };
+        self.usual = from;
+        self.span = to.wrapping_sub(from);
+        over
+    }
+}
+
+/// How many of the calls are still there, when these are the methods on the stack. Both begin with the outermost. Methods
+/// that have no hooks are on the stack alone; a call that the stack does not have has ended, and so have those it made.
+pub(super) fn still_there<M: PartialEq>(
+    calls: impl Iterator<Item = M>,
+    stack: impl IntoIterator<Item = M>,
+) -> usize {
+    let mut stack = stack.into_iter();
+    calls
+        .take_while(|call| stack.any(|method| method == *call))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(calls: &str, stack: &str) -> usize {
+        still_there(calls.chars(), stack.chars())
+    }
+
+    #[test]
+    fn calls_that_the_stack_has_are_still_there() {
+        assert_eq!(left("", "abc"), 0);
+        assert_eq!(left("abc", "abc"), 3);
+        // Methods without hooks.
+        assert_eq!(left("abc", "-a--bc-"), 3);
+    }
+
+    #[test]
+    fn calls_that_the_stack_does_not_have_have_ended_with_all_they_made() {
+        assert_eq!(left("mdddd", "m"), 1);
+        assert_eq!(left("mdm", "mm"), 1);
+        assert_eq!(left("mdddd", "mdd"), 3);
+        assert_eq!(left("abc", ""), 0);
+    }
+}
