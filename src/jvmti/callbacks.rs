@@ -5,6 +5,7 @@ use super::code_events;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
+use super::hotspot::{collection_begins, collection_ended};
 use super::jni::{Callback, Jni, Object};
 use super::monitor_callbacks;
 use super::sys;
@@ -20,6 +21,8 @@ pub enum Event {
     Allocation,
     /// [`super::Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
+    /// Nobody is told: while it is on, the slots of references can be read ([`super::WeakSlots`]).
+    GarbageCollectionStart,
     /// [`super::Events::thread_end`] of virtual threads; only for a VM that has them.
     VirtualThreadEnd,
     /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
@@ -49,6 +52,7 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
         ThreadStart: Some(on_thread_start),
         ThreadEnd: Some(on_thread_end),
         SampledObjectAlloc: Some(on_sampled_object_alloc),
+        GarbageCollectionStart: Some(on_garbage_collection_start),
         GarbageCollectionFinish: Some(on_garbage_collection_finish),
         VirtualThreadEnd: Some(monitor_callbacks::on_virtual_thread_end),
         MonitorContendedEnter: Some(monitor_callbacks::on_monitor_contended_enter),
@@ -110,6 +114,7 @@ impl Event {
             Event::ThreadEnd => sys::JVMTI_EVENT_THREAD_END,
             Event::Allocation => sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
             Event::GarbageCollection => sys::JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+            Event::GarbageCollectionStart => sys::JVMTI_EVENT_GARBAGE_COLLECTION_START,
             Event::VirtualThreadEnd => sys::JVMTI_EVENT_VIRTUAL_THREAD_END,
             Event::MonitorEnter => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
             Event::MonitorEntered => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
@@ -220,7 +225,12 @@ unsafe extern "C" fn on_sampled_object_alloc(
     events.allocated(jni, allocation);
 }
 
+unsafe extern "C" fn on_garbage_collection_start(_: *mut sys::jvmtiEnv) {
+    collection_begins();
+}
+
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
+    collection_ended();
     if let Some(events) = receiver() {
         events.gc_finished(GcPause::new(&Callback));
     }

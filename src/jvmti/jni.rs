@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use super::hotspot::WeakSlots;
 use super::sys;
 
 /// The JNI environment of the current thread, for as long as a callback runs.
@@ -228,6 +229,11 @@ impl WeakRef {
         LocalRef::new(jni, raw)
     }
 
+    /// What the VM calls the reference.
+    pub(super) fn address(&self) -> usize {
+        self.raw.expose_provenance()
+    }
+
     /// Whether this still refers to the object.
     pub fn is(&self, jni: Jni<'_>, object: Object<'_>) -> bool {
         // SAFETY: as above, and the object's reference is valid.
@@ -267,9 +273,18 @@ impl ObjectRef {
     }
 
     /// Whether the object has been collected.
-    pub fn is_dead(&self, jni: Jni<'_>) -> bool {
+    #[inline]
+    pub fn is_dead(&self, jni: Jni<'_>, slots: Option<WeakSlots>) -> bool {
+        if let Some(slots) = slots {
+            return slots.is_cleared(self);
+        }
         // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
+    }
+
+    /// What the VM calls the reference.
+    pub(super) fn address(&self) -> usize {
+        self.0.as_ptr().expose_provenance()
     }
 
     /// The object, while this reference lives; what is asked of one that has been collected is asked of null.

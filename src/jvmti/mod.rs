@@ -53,9 +53,9 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
-    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, characters,
-    current_tid,
+    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, KnownObject, NoCpuTimers, NumberFlag,
+    SampledStack, StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked,
+    WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

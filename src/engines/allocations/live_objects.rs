@@ -1,8 +1,8 @@
 //! Which of the tracked objects are alive.
 //!
 //! New objects lie in the nursery of the thread that made them. A full chunk goes to the sweeper, which looks at it after
-//! the next collection: what has died is counted and forgotten, what has not moves to the old generation. That one is
-//! looked at when as much has come to it as it held after the last look, so each object is looked at a few times in its
+//! the next collection: all are counted at their sites as made; what has died is counted as that and forgotten, what has
+//! not moves to the old generation. That one is looked at when as much has come to it as it held after the last look, so each object is looked at a few times in its
 //! life, however many there are.
 
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::sample_weight::SampleWeight;
-use super::sites::{SiteId, Sites};
+use super::sites::SiteId;
+use super::sweep::Sweep;
 use crate::engines::worker::Worker;
 use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
 
@@ -30,11 +30,11 @@ const TOO_MUCH: usize = 4;
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
 /// A tracked object: 16 bytes, and a word in the VM.
-struct Tracked {
-    object: ObjectRef,
-    site: SiteId,
+pub(super) struct Tracked {
+    pub(super) object: ObjectRef,
+    pub(super) site: SiteId,
     /// Its size in words of 8 bytes: objects are aligned to that, and the largest array has 2^31 elements of 8 bytes.
-    words: u32,
+    pub(super) words: u32,
 }
 
 const _: () = assert!(size_of::<Tracked>() == 16);
@@ -63,6 +63,8 @@ pub(super) struct LiveObjects {
 #[derive(Default)]
 struct Old {
     objects: Blocks,
+    /// Chunks of the pile that are counted and have not been looked at.
+    counted: Vec<Chunk>,
     /// How many there were after the last look.
     looked_at: usize,
 }
@@ -86,17 +88,17 @@ impl LiveObjects {
         nursery
     }
 
-    /// Remembers an object that was just made.
+    /// Remembers an object that was just made; `false` where there is no memory for that. Its site is told of it later.
+    #[must_use]
     pub(super) fn add(
         &self,
         nursery: &Nursery,
         jni: Jni<'_>,
         allocation: Allocation<'_>,
         site: SiteId,
-    ) {
-        // Without memory for a reference the object counts as alive for good.
+    ) -> bool {
         let Some(object) = ObjectRef::new(jni, allocation.object) else {
-            return;
+            return false;
         };
         let words = u32::try_from(allocation.size / 8).unwrap_or(u32::MAX);
         let mut chunk = nursery.0.lock();
@@ -108,11 +110,15 @@ impl LiveObjects {
             site,
             words,
         });
-        if chunk.len() < CHUNK {
-            return;
+        if chunk.len() == CHUNK {
+            let full = std::mem::replace(&mut *chunk, Vec::with_capacity(CHUNK));
+            drop(chunk);
+            self.pile_up(full);
         }
-        let full = std::mem::replace(&mut *chunk, Vec::with_capacity(CHUNK));
-        drop(chunk);
+        true
+    }
+
+    fn pile_up(&self, full: Chunk) {
         self.full.lock().push(full);
         let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
         let limit = self.limit.load(Ordering::Relaxed);
@@ -150,23 +156,37 @@ impl LiveObjects {
     }
 
     /// Looks at what is due since the last collection, if there was one.
-    pub(super) fn sweep(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
+    pub(super) fn sweep(&self, mut sweep: Sweep<'_>) {
         self.empty_nurseries(|is_abandoned| is_abandoned);
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
-            self.sweep_young(&mut old, jni, sites, sample_weight);
+            self.sweep_young(&mut old, &mut sweep);
             if old.objects.len() >= (2 * old.looked_at).max(PILE) {
-                self.sweep_old(&mut old, jni, sites, sample_weight);
+                old.sweep(&mut sweep);
             }
+            sweep.finish();
         }
     }
 
     /// Looks at everything.
-    pub(super) fn sweep_all(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
+    pub(super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         self.empty_nurseries(|_| true);
-        self.sweep_old(&mut old, jni, sites, sample_weight);
-        self.sweep_young(&mut old, jni, sites, sample_weight);
+        old.sweep(&mut sweep);
+        self.sweep_young(&mut old, &mut sweep);
+        sweep.finish();
+    }
+
+    /// Tells the sites of all objects that were made so far.
+    pub(super) fn count(&self, mut sweep: Sweep<'_>) {
+        let mut old = self.old.lock();
+        self.empty_nurseries(|_| true);
+        let new = std::mem::take(&mut *self.full.lock());
+        for tracked in new.iter().flatten() {
+            sweep.count(tracked);
+        }
+        old.counted.extend(new);
+        sweep.finish();
     }
 
     /// Forgets all objects, and gives the references to them back.
@@ -175,8 +195,10 @@ impl LiveObjects {
         self.empty_nurseries(|_| true);
         self.nurseries.lock().clear();
         let young = std::mem::take(&mut *self.full.lock());
-        let blocks = std::mem::take(&mut old.objects).0;
-        for tracked in young.into_iter().chain(blocks).flatten() {
+        let Old {
+            objects, counted, ..
+        } = std::mem::take(&mut *old);
+        for tracked in young.into_iter().chain(counted).chain(objects.0).flatten() {
             tracked.object.delete(jni);
         }
     }
@@ -196,18 +218,21 @@ impl LiveObjects {
     }
 
     /// Forgets all objects; the sites count from nothing. One that is being made right now may still be counted.
-    pub(super) fn clear(&self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
+    pub(super) fn clear(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         self.empty_nurseries(|_| true);
-        let young = std::mem::take(&mut *self.full.lock());
-        let piled = young.iter().map(Vec::len).sum();
-        self.piled.fetch_sub(piled, Ordering::Relaxed);
+        for (tracked, is_new) in self.take_young(std::mem::take(&mut old.counted)) {
+            if is_new {
+                sweep.count(&tracked);
+            }
+            sweep.forget(tracked);
+        }
         let objects = std::mem::take(&mut old.objects).0;
-        for tracked in young.into_iter().chain(objects).flatten() {
-            tracked.forget(jni, sites, sample_weight);
+        for tracked in objects.into_iter().flatten() {
+            sweep.forget(tracked);
         }
         old.looked_at = 0;
-        for (_, site) in sites.iter() {
+        for (_, site) in sweep.finish().iter() {
             site.forget_dead();
         }
     }
@@ -227,44 +252,39 @@ impl LiveObjects {
         });
     }
 
-    fn sweep_young(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
-        let young = std::mem::take(&mut *self.full.lock());
-        for chunk in young {
+    /// Takes the pile away, those who are counted first, and says of each object whether its site has still to be told of it.
+    fn take_young(&self, counted: Vec<Chunk>) -> impl Iterator<Item = (Tracked, bool)> {
+        let new = std::mem::take(&mut *self.full.lock());
+        let counted = counted.into_iter().map(|chunk| (chunk, false));
+        let chunks = counted.chain(new.into_iter().map(|chunk| (chunk, true)));
+        chunks.flat_map(|(chunk, is_new)| {
             self.piled.fetch_sub(chunk.len(), Ordering::Relaxed);
-            for tracked in chunk {
-                tracked.look(jni, sites, sample_weight, &mut old.objects);
+            chunk.into_iter().map(move |tracked| (tracked, is_new))
+        })
+    }
+
+    fn sweep_young(&self, old: &mut Old, sweep: &mut Sweep<'_>) {
+        for (tracked, is_new) in self.take_young(std::mem::take(&mut old.counted)) {
+            if is_new {
+                sweep.count(&tracked);
             }
+            if let Some(living) = sweep.look(tracked) {
+                old.objects.push(living);
+            };
         }
         self.limit
             .store(old.objects.len().max(PILE), Ordering::Relaxed);
     }
-
-    fn sweep_old(&self, old: &mut Old, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
-        for block in std::mem::take(&mut old.objects).0 {
-            for tracked in block {
-                tracked.look(jni, sites, sample_weight, &mut old.objects);
-            }
-        }
-        old.looked_at = old.objects.len();
-    }
 }
 
-impl Tracked {
-    /// Forgets the object if it has died, keeps it otherwise.
-    fn look(self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight, living: &mut Blocks) {
-        if self.object.is_dead(jni) {
-            self.forget(jni, sites, sample_weight);
-        } else {
-            living.push(self);
+impl Old {
+    fn sweep(&mut self, sweep: &mut Sweep<'_>) {
+        for tracked in std::mem::take(&mut self.objects).0.into_iter().flatten() {
+            if let Some(living) = sweep.look(tracked) {
+                self.objects.push(living);
+            };
         }
-    }
-
-    /// Counts the object as dead.
-    fn forget(self, jni: Jni<'_>, sites: &Sites, sample_weight: SampleWeight) {
-        sites
-            .get(self.site)
-            .add_dead(sample_weight.weight(u64::from(self.words) * 8));
-        self.object.delete(jni);
+        self.looked_at = self.objects.len();
     }
 }
 

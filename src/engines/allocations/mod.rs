@@ -10,6 +10,7 @@ mod live_objects;
 mod report;
 mod sample_weight;
 mod sites;
+mod sweep;
 mod thread_sites;
 mod unseen;
 
@@ -25,7 +26,7 @@ use super::{Context, Engine, Moment, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
-    NumberFlag, Object, RegisteredThreads, SessionId, VmFlags,
+    NumberFlag, Object, RegisteredThreads, SessionId, VmFlags, WeakSlots,
 };
 use crate::names::Tables;
 use crate::names::class::ClassId;
@@ -40,6 +41,7 @@ use live_objects::LiveObjects;
 use report::HeapState;
 use sample_weight::SampleWeight;
 use sites::{Amount, Sites};
+use sweep::Sweep;
 use thread_sites::{SiteCache, ThreadSites};
 use unseen::Told;
 
@@ -89,6 +91,8 @@ struct TrackerState {
     top_frames: Arc<TopFrames>,
     sample_weight: SampleWeight,
     live: LiveObjects,
+    /// `None` inside where the VM has to be asked what references refer to, and as long as that is not known.
+    slots: OnceLock<Option<WeakSlots>>,
     /// `Some` where the VM was up before the tracker.
     late: Option<LateStart>,
     /// Threads outlive sessions, and keep caches of an earlier one.
@@ -160,6 +164,7 @@ impl AllocationTracker {
             top_frames: context.top_frames.clone(),
             sample_weight: SampleWeight::of(interval),
             live: LiveObjects::new(sweeper.clone()),
+            slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
             session: env.session(),
             caches: Mutex::default(),
@@ -220,13 +225,7 @@ impl AllocationTracker {
 
     /// Counts from nothing: what is there belongs to no site any more.
     pub fn clear(&self, jni: Jni<'_>) {
-        let TrackerState {
-            ref live,
-            ref sites,
-            sample_weight,
-            ..
-        } = *self.shared;
-        live.clear(jni, sites, sample_weight);
+        self.shared.live.clear(self.shared.look(jni));
     }
 
     /// Looks which objects are alive, as `gc=` says. `false` where what is alive is only known as of the last collection.
@@ -257,18 +256,12 @@ impl AllocationTracker {
         moment: Moment,
         collect: bool,
     ) -> Result<bool, JvmtiError> {
-        let TrackerState {
-            env,
-            ref live,
-            ref sites,
-            sample_weight,
-            ..
-        } = *self.shared;
+        let env = self.shared.env;
         let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
         if collects {
             env.force_garbage_collection()?;
         }
-        live.sweep_all(jni, sites, sample_weight);
+        self.shared.live.sweep_all(self.shared.look(jni));
         Ok(collects)
     }
 
@@ -384,6 +377,8 @@ impl Engine for AllocationTracker {
             "HPROF sweeper",
             move |jni, worker| shared.run(jni, worker),
         )?;
+        env.enable(Event::GarbageCollection)?;
+        self.shared.slots.get_or_init(|| WeakSlots::find(env, jni));
         if let (Some(late), SampleWeight::Exact) = (&self.shared.late, sample_weight) {
             let is_concurrent = cannot_gc_at_vm_death(env);
             if !late.exact(env, jni, &self.agent_threads, is_concurrent)? {
@@ -393,7 +388,6 @@ impl Engine for AllocationTracker {
             }
             return Ok(());
         }
-        env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
         // A collection takes the threads' allocation buffers away: those were handed out before the event was on.
         env.force_garbage_collection()
@@ -459,6 +453,14 @@ impl TrackerState {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();
         }
-        self.live.sweep(jni, &self.sites, self.sample_weight);
+        self.live.sweep(self.look(jni));
+    }
+
+    fn slots(&self) -> Option<WeakSlots> {
+        self.slots.get().copied().flatten()
+    }
+
+    fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
+        Sweep::new(jni, self.slots(), &self.sites, self.sample_weight)
     }
 }

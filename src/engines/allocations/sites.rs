@@ -10,6 +10,13 @@ use crate::names::trace::TraceId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteId(u32);
 
+impl SiteId {
+    /// The position in its table, from 0 on.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What makes a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SiteKey {
@@ -34,7 +41,7 @@ pub struct Site {
 
 /// How much an allocation counts for: one object and its bytes, or, where only some allocations are seen, as many as it
 /// stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// Objects, in units of 1 / [`Weight::ONE`].
     pub instances: u64,
@@ -92,6 +99,13 @@ impl Weight {
             instances: self.instances.saturating_sub(other.instances),
             bytes: self.bytes.saturating_sub(other.bytes),
         }
+    }
+}
+
+impl std::ops::AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.instances += other.instances;
+        self.bytes += other.bytes;
     }
 }
 

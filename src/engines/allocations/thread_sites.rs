@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::TrackerState;
 use super::live_objects::Nursery;
 use crate::engines::allocations::sites::{SiteId, SiteKey};
-use crate::jvmti::{Allocation, Frame, Jni, Object, SessionId, WeakRef};
+use crate::jvmti::{Allocation, Frame, Jni, KnownObject, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackKey, StackTop};
@@ -22,7 +22,7 @@ use crate::stacks::{FramesMark, StackKey, StackTop};
 const CROWD: usize = 4;
 /// Entries that share a hash stand at keys this far apart; any odd number that spreads.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Sites that the caches of all threads hold together, 28 bytes each. A thread that finds them full starts anew.
+/// Sites that the caches of all threads hold together, 33 bytes each. A thread that finds them full starts anew.
 const CACHED: usize = 1_000_000;
 
 thread_local! {
@@ -52,7 +52,7 @@ pub(super) struct SiteCache {
 }
 
 struct CachedSite {
-    class: Arc<WeakRef>,
+    class: KnownObject,
     site: SiteId,
     frames: FramesMark,
 }
@@ -123,11 +123,11 @@ impl ThreadSites {
             return;
         }
         let site = self.site(shared, jni, allocation);
-        shared
-            .sites
-            .get(site)
-            .add_allocated(shared.sample_weight.weight(allocation.size));
-        shared.live.add(&self.nursery, jni, allocation, site);
+        if !shared.live.add(&self.nursery, jni, allocation, site) {
+            // Nobody will see it die.
+            let weight = shared.sample_weight.weight(allocation.size);
+            shared.sites.get(site).add_allocated(weight);
+        }
     }
 
     fn site(&mut self, shared: &TrackerState, jni: Jni<'_>, allocation: Allocation<'_>) -> SiteId {
@@ -153,7 +153,7 @@ impl ThreadSites {
             cache.remember(
                 key,
                 CachedSite {
-                    class,
+                    class: KnownObject::new(class, shared.slots()),
                     site,
                     frames,
                 },

@@ -43,11 +43,11 @@ impl TrackerState {
     /// What the heap holds beyond what is tracked. The program may go on meanwhile: what is made between two looks must not
     /// be taken for what was there before, so the larger of what is tracked before and after counts.
     pub(super) fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
-        let mut tracked = self.tracked();
+        let mut tracked = self.tracked(jni);
         let classes = self.env.loaded_classes(jni)?;
         let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
         let counts = self.env.class_histogram(&objects)?;
-        for (class, after) in self.tracked() {
+        for (class, after) in self.tracked(jni) {
             let before = tracked.entry(class).or_default();
             before.instances = before.instances.max(after.instances);
             before.bytes = before.bytes.max(after.bytes);
@@ -75,8 +75,9 @@ impl TrackerState {
     }
 
     /// What is tracked and not known to be dead, by class.
-    fn tracked(&self) -> HashMap<ClassId, Amount, FixedState> {
+    fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
         let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        self.live.count(self.look(jni));
         for (key, site) in self.sites.iter() {
             let sum = tracked.entry(key.class).or_default();
             *sum = *sum + site.live();

@@ -1,5 +1,5 @@
 //! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper, its
-//! stacks as a walk or a signal handler sees them.
+//! stacks as a walk or a signal handler sees them, the slots of its references.
 
 mod bytes_until_sample;
 mod cpu_timers;
@@ -7,6 +7,7 @@ mod flags;
 mod heap_dumper;
 mod stack_walk;
 mod vm_structs;
+mod weak_slots;
 
 pub use bytes_until_sample::BytesUntilSample;
 pub use cpu_timers::{
@@ -15,3 +16,5 @@ pub use cpu_timers::{
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
 pub use stack_walk::{StackWalker, WalkCache, Walked};
+pub use weak_slots::{KnownObject, WeakSlots};
+pub(super) use weak_slots::{collection_begins, collection_ended};

@@ -1,0 +1,102 @@
+//! One look at tracked objects, and what it finds for the sites.
+
+use super::live_objects::Tracked;
+use super::sample_weight::SampleWeight;
+use super::sites::{SiteId, Sites, Weight};
+use crate::jvmti::{Jni, WeakSlots};
+
+/// Sites whose sums are kept at a time; a few make most objects.
+const SUMS: usize = 256;
+
+/// Looks at objects, and adds up by site what was made and what has died: the sites themselves are told at the end.
+pub(super) struct Sweep<'a> {
+    jni: Jni<'a>,
+    slots: Option<WeakSlots>,
+    sites: &'a Sites,
+    sample_weight: SampleWeight,
+    /// Each site has one place here; the one that came last has it.
+    sums: Box<[Option<SiteSum>; SUMS]>,
+}
+
+#[derive(Clone, Copy)]
+struct SiteSum {
+    site: SiteId,
+    made: Weight,
+    dead: Weight,
+}
+
+impl<'a> Sweep<'a> {
+    pub(super) fn new(
+        jni: Jni<'a>,
+        slots: Option<WeakSlots>,
+        sites: &'a Sites,
+        sample_weight: SampleWeight,
+    ) -> Self {
+        Self {
+            jni,
+            slots,
+            sites,
+            sample_weight,
+            sums: Box::new([None; SUMS]),
+        }
+    }
+
+    /// The object counts as made.
+    pub(super) fn count(&mut self, tracked: &Tracked) {
+        let weight = self.weight(tracked);
+        self.sum(tracked.site).made += weight;
+    }
+
+    /// Gives the object back if it is alive; otherwise it is counted as dead and forgotten.
+    pub(super) fn look(&mut self, tracked: Tracked) -> Option<Tracked> {
+        if !tracked.object.is_dead(self.jni, self.slots) {
+            return Some(tracked);
+        }
+        self.forget(tracked);
+        None
+    }
+
+    /// Counts the object as dead.
+    pub(super) fn forget(&mut self, tracked: Tracked) {
+        let weight = self.weight(&tracked);
+        self.sum(tracked.site).dead += weight;
+        tracked.object.delete(self.jni);
+    }
+
+    fn weight(&self, tracked: &Tracked) -> Weight {
+        self.sample_weight.weight(u64::from(tracked.words) * 8)
+    }
+
+    fn sum(&mut self, site: SiteId) -> &mut SiteSum {
+        let place = &mut self.sums[site.index() % SUMS];
+        if let Some(other) = place.take_if(|sum| sum.site != site) {
+            other.add_to(self.sites);
+        }
+        place.get_or_insert(SiteSum {
+            site,
+            made: Weight::default(),
+            dead: Weight::default(),
+        })
+    }
+
+    /// Tells the sites.
+    pub(super) fn finish(self) -> &'a Sites {
+        for sum in self.sums.into_iter().flatten() {
+            sum.add_to(self.sites);
+        }
+        self.sites
+    }
+}
+
+impl SiteSum {
+    /// In this order nothing is dead that was not made.
+    fn add_to(self, sites: &Sites) {
+        let site = sites.get(self.site);
+        if self.made != Weight::default() {
+            site.add_allocated(self.made);
+        }
+        if self.dead != Weight::default() {
+            site.add_dead(self.dead);
+        }
+    }
+}
