@@ -73,6 +73,9 @@ static void JNICALL run_sweeper(jvmtiEnv *env, JNIEnv *jni, void *argument) {
     }
 }
 
+/* The agent looks at the rest, too. */
+static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni) { sweep(jni); }
+
 static void JNICALL gc_finished(jvmtiEnv *env) { sem_post(&collected); }
 
 static void start_sweeper(JNIEnv *jni) {
@@ -86,6 +89,7 @@ static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     if (with_references) {
         start_sweeper(jni);
         (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, NULL);
+        (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
     }
     (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
     /* Threads have allocation buffers that were handed out before the event was on. */
@@ -99,6 +103,7 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     };
     jvmtiEventCallbacks callbacks = {
         .VMInit = vm_init,
+        .VMDeath = vm_death,
         .SampledObjectAlloc = allocated,
         .GarbageCollectionFinish = gc_finished,
     };
