@@ -19,6 +19,7 @@ static jvmtiEnv *jvmti;
 static int with_references;
 static __thread struct chunk *nursery;
 static pthread_mutex_t pile_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t sweep_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chunk *pile, *old;
 static sem_t collected;
 
@@ -42,6 +43,7 @@ static void JNICALL allocated(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 }
 
 static void sweep(JNIEnv *jni) {
+    pthread_mutex_lock(&sweep_lock);
     pthread_mutex_lock(&pile_lock);
     struct chunk *next, *chunk = pile;
     pile = NULL;
@@ -63,6 +65,7 @@ static void sweep(JNIEnv *jni) {
             old = chunk;
         }
     }
+    pthread_mutex_unlock(&sweep_lock);
 }
 
 static void JNICALL run_sweeper(jvmtiEnv *env, JNIEnv *jni, void *argument) {
