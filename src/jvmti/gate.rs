@@ -23,6 +23,10 @@ pub struct Gate<T: 'static> {
 }
 
 const COUNTERS: usize = 16;
+/// Stacks are at least so large, in bits of an address.
+const STACK_BITS: u32 = 16;
+/// An odd number whose multiples spread over all bits.
+const SPREAD: usize = 0x9e37_79b9_7f4a_7c15;
 
 /// One counter with a cache line (two, where the CPU fetches them in pairs) to itself.
 #[repr(align(128))]
@@ -169,13 +173,14 @@ pub fn caught<R>(body: impl FnOnce() -> R) -> Result<R, Panicked> {
     })
 }
 
-/// The counter of this thread; several threads may share one.
+/// The counter of this thread; several threads may share one. It goes by where the thread's stack is, which takes no look at
+/// thread-local storage; whoever is inside keeps the one that was found.
+#[inline]
 fn own_counter() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed) % COUNTERS;
-    }
-    OWN.with(|own| *own)
+    let on_the_stack = 0_u8;
+    let stack = (&raw const on_the_stack).addr() >> STACK_BITS;
+    // Stacks lie a power of two and some pages apart: the product's high bits differ.
+    (stack.wrapping_mul(SPREAD) >> (usize::BITS - COUNTERS.ilog2())) % COUNTERS
 }
 
 impl<T> Drop for InFlight<'_, T> {
@@ -198,6 +203,26 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn threads_that_run_together_hardly_share_counters() {
+        let together = std::sync::Barrier::new(COUNTERS);
+        let mut used: Vec<usize> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..COUNTERS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        together.wait();
+                        own_counter()
+                    })
+                })
+                .collect();
+            let counters = threads.into_iter().map(|thread| thread.join());
+            counters.map(Result::unwrap).collect()
+        });
+        used.sort_unstable();
+        used.dedup();
+        assert!(used.len() >= COUNTERS / 4, "{used:?}");
+    }
 
     type Counts = Arc<AtomicU32>;
 

@@ -164,6 +164,21 @@ fn live_means_live_on_every_collector_of_every_jvm(cell: &Cell) {
     assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
+on_every_cell!(classes_that_one_place_makes_are_told_apart_while_garbage_is_collected);
+
+fn classes_that_one_place_makes_are_told_apart_while_garbage_is_collected(cell: &Cell) {
+    let run = program(cell.jvm, EXACT, &cell.vm_options(), "OnePlace").run_well();
+    let profile = parse(&run);
+    for class in ["A", "B", "C", "D", "E", "F"] {
+        let class = format!("OnePlace${class}[]");
+        let counts = count(&profile, profile.one_sites(), &class, "OnePlace.make");
+        assert_eq!(counts.allocated, 32_000, "{cell}: {class}");
+        if cell.ends_with_a_gc() {
+            assert_eq!(counts.live, 4, "{cell}: {class}");
+        }
+    }
+}
+
 on_every_jvm!(the_compilers_change_nothing);
 
 fn the_compilers_change_nothing(jvm: &Jvm) {
