@@ -79,7 +79,7 @@ pub struct StackTop {
 pub struct StackKey(pub u64);
 
 /// What is remembered of the frames behind a [`StackKey`], to know whether they have changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramesMark(u32);
 
 impl TopFrames {
@@ -168,9 +168,9 @@ impl StackTop {
     }
 
     /// Whether the stack that was looked at last is the one that is remembered under its key. Nearly always the answer is yes
-    /// without a look.
+    /// without a look at the mark.
     #[inline]
-    pub fn is(&mut self, top: &TopFrames, mark: FramesMark) -> bool {
+    pub fn is(&mut self, top: &TopFrames, mark: impl FnOnce() -> FramesMark) -> bool {
         if self.walked.is_none() {
             return true;
         }
@@ -179,7 +179,7 @@ impl StackTop {
         if !is_due && top.tally.checked.load(Ordering::Relaxed) >= TRIAL {
             return true;
         }
-        self.check(top, mark)
+        self.check(top, mark())
     }
 
     #[cold]

@@ -9,6 +9,7 @@ mod late_attach;
 mod live_objects;
 mod report;
 mod sample_weight;
+mod site_table;
 mod sites;
 mod sweep;
 mod thread_sites;

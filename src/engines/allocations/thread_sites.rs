@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::TrackerState;
 use super::live_objects::Nursery;
+use super::site_table::{Found, SiteTable};
 use crate::engines::allocations::sites::{SiteId, SiteKey};
 use crate::jvmti::{Allocation, Frame, Jni, KnownObject, Object, SessionId, WeakRef};
+use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackKey, StackTop};
@@ -20,9 +21,7 @@ use crate::stacks::{FramesMark, StackKey, StackTop};
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
 const CROWD: usize = 4;
-/// Entries that share a hash stand at keys this far apart; any odd number that spreads.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Sites that the caches of all threads hold together, 33 bytes each. A thread that finds them full starts anew.
+/// Sites that the caches of all threads hold together, 27 to 53 bytes each. A thread that finds them full starts anew.
 const CACHED: usize = 1_000_000;
 
 thread_local! {
@@ -45,23 +44,10 @@ pub(super) struct ThreadSites {
 /// taken before those of `Stacks` and the tables.
 pub(super) struct SiteCache {
     /// Sites by the key of the stack above them.
-    sites: HashMap<u64, CachedSite, FixedState>,
+    sites: SiteTable,
     /// The entries of all threads' caches.
     cached_by_all: Arc<AtomicUsize>,
     hasher: FixedState,
-}
-
-struct CachedSite {
-    class: KnownObject,
-    site: SiteId,
-    frames: FramesMark,
-}
-
-/// Where a site is in the cache, or would be.
-enum CacheSlot {
-    Taken(SiteId, FramesMark),
-    Free(u64),
-    Crowded,
 }
 
 impl Drop for SiteCache {
@@ -90,7 +76,7 @@ impl ThreadSites {
 
     fn new(shared: &TrackerState) -> Self {
         let cache = Arc::new(Mutex::new(SiteCache {
-            sites: HashMap::default(),
+            sites: SiteTable::default(),
             cached_by_all: shared.cached.clone(),
             hasher: FixedState::default(),
         }));
@@ -136,31 +122,30 @@ impl ThreadSites {
         let depth = shared.stacks.depth();
         let key = self.stack.look(&shared.top_frames, jni, depth);
         let crowd = crowd(&self.stack);
-        if let CacheSlot::Taken(site, frames) = cache.find(key.0, crowd, jni, class)
-            && self.stack.is(&shared.top_frames, frames)
+        if let Found::Site(place) = cache.sites.find(key.0, crowd, jni, class)
+            && self
+                .stack
+                .is(&shared.top_frames, || cache.sites.frames(place))
         {
-            return site;
+            return place.site;
         }
-        let key = self.stack.resolve(&shared.top_frames, jni);
-        let place = cache.place(shared, key, crowd, jni, class);
-        if let CacheSlot::Taken(site, _) = place {
-            return site;
+        let stack = self.stack.resolve(&shared.top_frames, jni);
+        let (key, found) = cache.look(shared, stack, crowd, jni, class);
+        if let Found::Site(place) = found {
+            return place.site;
         }
         let frames = self.stack.frames();
-        let (site, class) = new_site(shared, jni, allocation, frames, &mut self.serial);
-        if let (CacheSlot::Free(key), Some(class)) = (place, class) {
-            let frames = self.stack.mark();
-            cache.remember(
-                key,
-                CachedSite {
-                    class: KnownObject::new(class, shared.slots()),
-                    site,
-                    frames,
-                },
-            );
-        }
-        site
+        let new = new_site(shared, jni, allocation, frames, &mut self.serial);
+        cache.remember(shared, jni, key, class, self.stack.mark(), &new);
+        new.site
     }
+}
+
+/// A site that a thread has not seen before, and a reference to its class.
+struct NewSite {
+    site: SiteId,
+    class: ClassId,
+    reference: Option<Arc<WeakRef>>,
 }
 
 /// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
@@ -169,62 +154,61 @@ fn crowd(stack: &StackTop) -> usize {
 }
 
 impl SiteCache {
-    /// Looks for the site of a class that a stack makes.
-    fn place(
+    /// Looks for the site of a class that a stack makes, and says under which key it is, or would be.
+    fn look(
         &self,
         shared: &TrackerState,
         stack: StackKey,
         crowd: usize,
         jni: Jni<'_>,
         class: Object<'_>,
-    ) -> CacheSlot {
-        let place = self.find(stack.0, crowd, jni, class);
-        if !matches!(place, CacheSlot::Crowded) {
-            return place;
+    ) -> (u64, Found) {
+        let found = self.sites.find(stack.0, crowd, jni, class);
+        if !matches!(found, Found::Crowd) {
+            return (stack.0, found);
         }
         let identity = shared.env.identity_hash(class).unwrap_or(0);
-        let start = self.hasher.hash_one((stack, identity));
-        self.find(start, usize::MAX, jni, class)
+        let key = self.hasher.hash_one((stack, identity));
+        (key, self.sites.find(key, usize::MAX, jni, class))
     }
 
-    /// Looks for the class at `length` places from `start` on.
-    fn find(&self, start: u64, length: usize, jni: Jni<'_>, class: Object<'_>) -> CacheSlot {
-        let mut key = start;
-        for _ in 0..length {
-            match self.sites.get(&key) {
-                None => return CacheSlot::Free(key),
-                Some(cached) if cached.class.is(jni, class) => {
-                    return CacheSlot::Taken(cached.site, cached.frames);
-                }
-                Some(_) => key = key.wrapping_add(STEP),
-            }
-        }
-        CacheSlot::Crowded
-    }
-
-    fn remember(&mut self, key: u64, site: CachedSite) {
+    fn remember(
+        &mut self,
+        shared: &TrackerState,
+        jni: Jni<'_>,
+        key: u64,
+        class: Object<'_>,
+        frames: FramesMark,
+        new: &NewSite,
+    ) {
+        let Some(reference) = &new.reference else {
+            return;
+        };
         if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
             self.forget();
         }
-        self.sites.insert(key, site);
-        self.cached_by_all.fetch_add(1, Ordering::Relaxed);
+        let known = || KnownObject::new(reference.clone(), shared.slots());
+        if let Some(index) = self.sites.class_index(jni, new.class, class, known) {
+            self.sites.insert(key, new.site, frames, index);
+            self.cached_by_all.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn forget(&mut self) {
         self.cached_by_all
             .fetch_sub(self.sites.len(), Ordering::Relaxed);
-        self.sites = HashMap::default();
+        self.sites = SiteTable::default();
     }
 }
 
-/// The site of an allocation that this thread has not seen yet, and a reference to its class.
+/// The site of an allocation that this thread has not seen yet.
 fn new_site(
     shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
     frames: &[Frame],
     own_serial: &mut Option<ThreadSerial>,
-) -> (SiteId, Option<Arc<WeakRef>>) {
+) -> NewSite {
     let trace = match frames {
         [] => TraceId::EMPTY,
         frames => {
@@ -239,7 +223,11 @@ fn new_site(
         .stacks
         .class_and_reference(jni, allocation.class)
         .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
-    (shared.sites.intern(SiteKey { class, trace }), reference)
+    NewSite {
+        site: shared.sites.intern(SiteKey { class, trace }),
+        class,
+        reference,
+    }
 }
 
 /// The serial number of the thread that allocates, which is the current one.

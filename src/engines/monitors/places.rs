@@ -148,7 +148,7 @@ impl PlaceCache {
         };
         let stack = self.stack.look(top_frames, jni, watch.stacks.depth());
         if let Some((place, frames)) = found(&self.places, stack)
-            && self.stack.is(top_frames, frames)
+            && self.stack.is(top_frames, || frames)
         {
             return Some(place);
         }

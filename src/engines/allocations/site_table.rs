@@ -1,0 +1,165 @@
+//! Sites by the stacks and classes that make them, for one thread. Nearly every allocation looks here once, and most of what that takes
+//! is waiting for memory: an entry has 16 bytes, and is found without another table.
+
+use std::num::NonZeroU32;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::sites::SiteId;
+use crate::jvmti::{Jni, KnownObject, Object};
+use crate::names::class::ClassId;
+use crate::stacks::FramesMark;
+
+/// Slots of a table that is not empty, at least; a power of two.
+const FIRST: usize = 64;
+
+/// The table. Several entries may have one key, for different classes.
+#[derive(Default)]
+pub(super) struct SiteTable {
+    /// Each entry is at the slot that its key says, or behind it, with no empty slot between.
+    slots: Vec<Option<Entry>>,
+    /// Of the entry at the same slot.
+    frames: Vec<FramesMark>,
+    len: usize,
+    classes: Vec<KnownObject>,
+    class_indices: HashMap<ClassId, ClassIndex, FixedState>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// A hash: its bits are as good as random.
+    key: u64,
+    site: SiteId,
+    class: ClassIndex,
+}
+
+/// A place in `classes`, from 1 on, so that a slot without an entry is no larger.
+#[derive(Clone, Copy)]
+pub(super) struct ClassIndex(NonZeroU32);
+
+const _: () = assert!(size_of::<Option<Entry>>() == 16);
+
+/// Where an entry is, until the next is added.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) site: SiteId,
+    slot: usize,
+}
+
+/// What a look for a class found.
+pub(super) enum Found {
+    Site(Place),
+    /// The class has no entry under the key.
+    Nothing,
+    /// Nor is it among the first of many that have.
+    Crowd,
+}
+
+impl SiteTable {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The site of a class, if it is among the first `most` entries of a key.
+    #[inline]
+    pub(super) fn find(&self, key: u64, most: usize, jni: Jni<'_>, class: Object<'_>) -> Found {
+        if most == 0 {
+            return Found::Crowd;
+        }
+        let mut seen = 0;
+        for slot in self.places(key) {
+            let Some(entry) = self.slots[slot] else {
+                break;
+            };
+            if entry.key != key {
+                continue;
+            }
+            if self.classes[entry.class.get()].is(jni, class) {
+                return Found::Site(Place {
+                    site: entry.site,
+                    slot,
+                });
+            }
+            seen += 1;
+            if seen == most {
+                return Found::Crowd;
+            }
+        }
+        Found::Nothing
+    }
+
+    /// What is remembered of the frames of an entry.
+    pub(super) fn frames(&self, place: Place) -> FramesMark {
+        self.frames[place.slot]
+    }
+
+    /// Adds an entry for a class that has none under the key.
+    pub(super) fn insert(&mut self, key: u64, site: SiteId, frames: FramesMark, class: ClassIndex) {
+        if self.len >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        self.len += 1;
+        self.put(Entry { key, site, class }, frames);
+    }
+
+    /// The place of a class, which gets one if it has none.
+    pub(super) fn class_index(
+        &mut self,
+        jni: Jni<'_>,
+        id: ClassId,
+        class: Object<'_>,
+        known: impl FnOnce() -> KnownObject,
+    ) -> Option<ClassIndex> {
+        let index = self.class_indices.get(&id).copied();
+        let is_it = |index: &ClassIndex| self.classes[index.get()].is(jni, class);
+        if let Some(index) = index.filter(is_it) {
+            return Some(index);
+        }
+        let index = ClassIndex::new(self.classes.len())?;
+        self.classes.push(known());
+        self.class_indices.insert(id, index);
+        Some(index)
+    }
+
+    fn grow(&mut self) {
+        let length = (2 * self.slots.len()).max(FIRST);
+        let slots = std::mem::replace(&mut self.slots, vec![None; length]);
+        let frames = std::mem::replace(&mut self.frames, vec![FramesMark::default(); length]);
+        for (entry, frames) in slots.into_iter().zip(frames) {
+            if let Some(entry) = entry {
+                self.put(entry, frames);
+            }
+        }
+    }
+
+    fn put(&mut self, entry: Entry, frames: FramesMark) {
+        let free = self
+            .places(entry.key)
+            .find(|&index| self.slots[index].is_none());
+        if let Some(index) = free {
+            self.slots[index] = Some(entry);
+            self.frames[index] = frames;
+        }
+    }
+
+    /// All slots, from the one that a key says.
+    #[inline]
+    fn places(&self, key: u64) -> impl Iterator<Item = usize> + use<> {
+        let length = self.slots.len();
+        let first = key as usize;
+        (0..length).map(move |step| first.wrapping_add(step) & (length - 1))
+    }
+}
+
+impl ClassIndex {
+    fn new(index: usize) -> Option<Self> {
+        let number = u32::try_from(index + 1).ok()?;
+        NonZeroU32::new(number).map(Self)
+    }
+
+    #[inline]
+    fn get(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
