@@ -122,15 +122,16 @@ impl ThreadSites {
         let depth = shared.stacks.depth();
         let key = self.stack.look(&shared.top_frames, jni, depth);
         let crowd = crowd(&self.stack);
-        if let Found::Site(place) = cache.sites.find(key.0, crowd, jni, class)
+        let (_, found) = cache.look(shared, key, crowd, jni, class);
+        if let Found::Site(place) = found
             && self
                 .stack
                 .is(&shared.top_frames, || cache.sites.frames(place))
         {
             return place.site;
         }
-        let stack = self.stack.resolve(&shared.top_frames, jni);
-        let (key, found) = cache.look(shared, stack, crowd, jni, class);
+        let key = self.stack.resolve(&shared.top_frames, jni);
+        let (key, found) = cache.look(shared, key, crowd, jni, class);
         if let Found::Site(place) = found {
             return place.site;
         }
@@ -155,6 +156,7 @@ fn crowd(stack: &StackTop) -> usize {
 
 impl SiteCache {
     /// Looks for the site of a class that a stack makes, and says under which key it is, or would be.
+    #[inline]
     fn look(
         &self,
         shared: &TrackerState,
