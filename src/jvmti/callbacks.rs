@@ -2,10 +2,10 @@
 
 use super::classes::on_class_file_load_hook;
 use super::code_events;
+use super::collections;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
-use super::hotspot::{collection_begins, collection_ended};
 use super::jni::{Callback, Jni, Object};
 use super::monitor_callbacks;
 use super::sys;
@@ -226,11 +226,11 @@ unsafe extern "C" fn on_sampled_object_alloc(
 }
 
 unsafe extern "C" fn on_garbage_collection_start(_: *mut sys::jvmtiEnv) {
-    collection_begins();
+    collections::begin();
 }
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
-    collection_ended();
+    collections::end();
     if let Some(events) = receiver() {
         events.gc_finished(GcPause::new(&Callback));
     }

@@ -6,7 +6,6 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use super::hotspot::WeakSlots;
 use super::sys;
 
 /// The JNI environment of the current thread, for as long as a callback runs.
@@ -273,11 +272,7 @@ impl ObjectRef {
     }
 
     /// Whether the object has been collected.
-    #[inline]
-    pub fn is_dead(&self, jni: Jni<'_>, slots: Option<WeakSlots>) -> bool {
-        if let Some(slots) = slots {
-            return slots.is_cleared(self);
-        }
+    pub fn is_dead(&self, jni: Jni<'_>) -> bool {
         // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
     }

@@ -12,6 +12,7 @@ mod callbacks;
 mod classes;
 mod clock;
 mod code_events;
+mod collections;
 mod env;
 mod environments;
 mod error;

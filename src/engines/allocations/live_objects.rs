@@ -13,7 +13,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::sites::SiteId;
-use super::sweep::Sweep;
+use super::sweep::{Sweep, Tracked};
 use crate::engines::worker::Worker;
 use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
 
@@ -28,16 +28,6 @@ const PILE: usize = 2_000_000;
 const TOO_MUCH: usize = 4;
 /// How long one waits before it goes on with its next chunk all the same.
 const LONGEST_WAIT_MILLIS: u32 = 100;
-
-/// A tracked object: 16 bytes, and a word in the VM.
-pub(super) struct Tracked {
-    pub(super) object: ObjectRef,
-    pub(super) site: SiteId,
-    /// Its size in words of 8 bytes: objects are aligned to that, and the largest array has 2^31 elements of 8 bytes.
-    pub(super) words: u32,
-}
-
-const _: () = assert!(size_of::<Tracked>() == 16);
 
 type Chunk = Vec<Tracked>;
 

@@ -1,12 +1,21 @@
 //! One look at tracked objects, and what it finds for the sites.
 
-use super::live_objects::Tracked;
 use super::sample_weight::SampleWeight;
 use super::sites::{SiteId, Sites, Weight};
-use crate::jvmti::{Jni, WeakSlots};
+use crate::jvmti::{Jni, ObjectRef, WeakSlots};
 
 /// Sites whose sums are kept at a time; a few make most objects.
 const SUMS: usize = 256;
+
+/// A tracked object: 16 bytes, and a word in the VM.
+pub(super) struct Tracked {
+    pub(super) object: ObjectRef,
+    pub(super) site: SiteId,
+    /// Its size in words of 8 bytes: objects are aligned to that, and the largest array has 2^31 elements of 8 bytes.
+    pub(super) words: u32,
+}
+
+const _: () = assert!(size_of::<Tracked>() == 16);
 
 /// Looks at objects, and adds up by site what was made and what has died: the sites themselves are told at the end.
 pub(super) struct Sweep<'a> {
@@ -49,7 +58,11 @@ impl<'a> Sweep<'a> {
 
     /// Gives the object back if it is alive; otherwise it is counted as dead and forgotten.
     pub(super) fn look(&mut self, tracked: Tracked) -> Option<Tracked> {
-        if !tracked.object.is_dead(self.jni, self.slots) {
+        let is_dead = match self.slots {
+            Some(slots) => slots.is_dead(&tracked.object),
+            None => tracked.object.is_dead(self.jni),
+        };
+        if !is_dead {
             return Some(tracked);
         }
         self.forget(tracked);

@@ -17,4 +17,3 @@ pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
 pub use stack_walk::{StackWalker, WalkCache, Walked};
 pub use weak_slots::{KnownObject, WeakSlots};
-pub(super) use weak_slots::{collection_begins, collection_ended};

@@ -15,11 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::callbacks::Event;
+use crate::jvmti::collections;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object, ObjectRef, WeakRef};
-
-/// Changes with each collection, and is odd while one is under way. Only the thread that collects writes it.
-static COLLECTION: AtomicUsize = AtomicUsize::new(0);
 
 /// A way into the slots of a VM in which they were found to be as expected.
 #[derive(Clone, Copy)]
@@ -31,17 +29,6 @@ pub struct WeakSlots {
 pub struct KnownObject {
     reference: Arc<WeakRef>,
     slot: Option<NonZeroUsize>,
-}
-
-/// A collection begins; nothing of the program runs any more.
-pub(in crate::jvmti) fn collection_begins() {
-    let before = COLLECTION.load(Ordering::SeqCst);
-    COLLECTION.store(before.wrapping_add(2) | 1, Ordering::SeqCst);
-}
-
-/// The collection has ended; the program still stands still.
-pub(in crate::jvmti) fn collection_ended() {
-    COLLECTION.fetch_and(!1, Ordering::SeqCst);
 }
 
 impl WeakSlots {
@@ -78,7 +65,7 @@ impl WeakSlots {
 
     /// Whether the object has been collected.
     #[inline]
-    pub(in crate::jvmti) fn is_cleared(self, reference: &ObjectRef) -> bool {
+    pub fn is_dead(self, reference: &ObjectRef) -> bool {
         // SAFETY: the reference has not been deleted: that takes it.
         unsafe { word(reference.address() & !self.tag) == 0 }
     }
@@ -101,16 +88,13 @@ impl KnownObject {
     #[inline]
     fn is_by_slot(&self, local: Object<'_>) -> Option<bool> {
         let slot = self.slot?;
-        let collection = COLLECTION.load(Ordering::Acquire);
-        if collection & 1 != 0 {
-            return None;
-        }
+        let collection = collections::current()?;
         // SAFETY: `reference` keeps its slot. A local reference has no tag, and is the current thread's: its slot is there
         // while the object is borrowed.
         let (known, other) = unsafe { (word(slot.get()), word(local.raw.expose_provenance())) };
         // Whoever reads what a collection has written sees below that it has begun.
         fence(Ordering::Acquire);
-        (COLLECTION.load(Ordering::Relaxed) == collection).then_some(known == other)
+        (collections::current() == Some(collection)).then_some(known == other)
     }
 }
 

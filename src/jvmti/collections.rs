@@ -1,0 +1,24 @@
+//! Collections that stop the program: whether one is under way, and whether one has been meanwhile.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Changes with each collection, and is odd while one is under way. Only the thread that collects writes it.
+static COLLECTION: AtomicUsize = AtomicUsize::new(0);
+
+/// A collection begins; nothing of the program runs any more.
+pub(super) fn begin() {
+    let before = COLLECTION.load(Ordering::SeqCst);
+    COLLECTION.store(before.wrapping_add(2) | 1, Ordering::SeqCst);
+}
+
+/// The collection has ended; the program still stands still.
+pub(super) fn end() {
+    COLLECTION.fetch_and(!1, Ordering::SeqCst);
+}
+
+/// A number that changes with each collection; `None` while one is under way.
+#[inline]
+pub(super) fn current() -> Option<usize> {
+    let collection = COLLECTION.load(Ordering::Acquire);
+    (collection & 1 == 0).then_some(collection)
+}
