@@ -7,6 +7,9 @@ smoke_tests=(
     sites::exact::live_means_live_on_every_collector_of_every_jvm::jdk_XX::g1
     sites::binary::the_checker_counts_the_records::jdk_XX
     sites::programs::the_vms_own_checks_find_nothing::jdk_XX
+    stacks::stacks_walked_over_are_those_of_the_vm::jdk_XX
+    stacks::stacks_of_virtual_threads_are_those_of_the_vm::jdk_XX
+    stacks::each_way_to_take_stacks_gives_the_same_sites::jdk_XX
     dump::graph::everything_in_the_graph_is_found_with_its_value::jdk_XX::g1
     dump::walk::everything_in_the_graph_is_found_with_its_value::jdk_XX::g1
     dump::traces::objects_know_where_they_were_made_with_every_collector::jdk_XX::g1
@@ -70,4 +73,17 @@ fetch_zulu() {
     fi
     rm -rf "$new"
     [[ -x $home/bin/java ]]
+}
+
+need_qemu_for_aarch64() { need_command qemu-aarch64-static qemu-user-static || die "qemu-user could not be installed"; }
+
+# emulate_jre HOME ROOT OPTION...: gives HOME commands that run those of the JRE for aarch64 in HOME/jre, with the C library below
+# ROOT and these options of qemu.
+emulate_jre() {
+    local command
+    mkdir -p "$1/bin"
+    for command in "$1"/jre/bin/*; do
+        printf '#!/bin/sh\nexec qemu-aarch64-static -L %s %q "$@"\n' "$(printf '%q ' "${@:2}")" "$command" >"$1/bin/$(basename "$command")"
+    done
+    chmod +x "$1"/bin/*
 }
