@@ -95,8 +95,17 @@ lay_out() {
     touch_all "$home" "$debug"
 }
 
-# The manual pages are the same on all platforms.
-command_of_this_machine() { cargo run --locked --quiet -p hprof-cli -- "$@"; }
+# The manual pages are the same on all platforms, so the command that this machine can run makes them: where that is among
+# the chosen platforms, it is built already.
+command_of_this_machine() {
+    local platform
+    platform=$(uname -m)-gnu
+    if [[ " ${chosen[*]} " == *" $platform "* ]]; then
+        "$packaging/build/$(rust_target "$platform")/release/hprof" "$@"
+    else
+        cargo run --locked --quiet -p hprof-cli -- "$@"
+    fi
+}
 
 split_debug() {
     local from=$1 to=$2 debug
