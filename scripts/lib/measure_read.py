@@ -16,8 +16,8 @@ import tempfile
 import time
 
 
-def dump(options, file: pathlib.Path) -> None:
-    command = [f"{options.home}/bin/java", "-Xms3g", "-Xmx3g", "-cp", options.classes, "Big", options.objects]
+def dump(options, file: pathlib.Path, objects: str | None = None) -> None:
+    command = [f"{options.home}/bin/java", "-Xms3g", "-Xmx3g", "-cp", options.classes, "Big", objects or options.objects]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         program.stdout.readline()
         subprocess.run(

@@ -15,10 +15,13 @@ use crate::jvmti::heap::Interval;
 use crate::jvmti::jni::{Jni, Vm};
 use crate::jvmti::sys;
 
-/// The interval of the second try. The number drawn for it is near it: never more than 26 ln 2 times as much, and less than
-/// a thousandth in one of a thousand.
-const TRIED: u32 = 1 << 20;
-const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 10)..(TRIED as u64 * 19);
+/// The interval of the first try.
+const TRIED: u32 = 1 << 24;
+/// What HotSpot draws for it (`ThreadHeapSampler::pick_next_geometric_sample`): the interval times -ln(q / 2^26), where q is a
+/// random whole number of 26 bits and the logarithm comes from a table of 1,024 steps. So it is between 1/4,098 of the
+/// interval and 26 ln 2 times as much, but for one q of all, which makes it 1. A second try is no other: the random numbers
+/// of a thread begin with its address, and the next thread often has the same.
+const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 13)..(TRIED as u64 * 19);
 
 /// How long a thread may take to start: in a VM that is going down it never does.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +64,7 @@ impl BytesUntilSample {
             found.of_a_new_thread(env, jni, agent_threads)
         };
         let fits = |number: u64| DRAWN.contains(&number);
-        let sampled = (0..2).any(|_| drawn(Interval::Bytes(TRIED)).is_some_and(fits));
+        let sampled = drawn(Interval::Bytes(TRIED)).is_some_and(fits);
         let every = drawn(Interval::Every);
         // JDK 11 draws 1, and tells of every allocation all the same.
         let all = every.is_some_and(|number| number <= 1);
@@ -129,5 +132,29 @@ impl ThreadList {
             first: field(c"Threads", c"_thread_list")?.not_null()?.cast(),
             next: field(c"JavaThread", c"_next")?.offset,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What HotSpot makes of a random number.
+    fn drawn(q: u32) -> u64 {
+        const STEPS: f64 = 1024.0;
+        let q = f64::from(q);
+        let exponent = q.log2().floor();
+        let step = ((q / exponent.exp2() - 1.0) * STEPS).floor();
+        let log = exponent + (1.0 + (step + 0.5) / STEPS).log2();
+        ((log - 26.0).min(0.0) * (-std::f64::consts::LN_2 * f64::from(TRIED))) as u64 + 1
+    }
+
+    #[test]
+    fn whatever_the_vm_draws_fits_the_interval() {
+        let every_step = (1..1 << 26).step_by(1 << 12);
+        for q in every_step.chain([2, 3, (1 << 26) - 1]) {
+            assert!(DRAWN.contains(&drawn(q)), "{q}: {}", drawn(q));
+        }
+        assert_eq!(drawn(1 << 26), 1);
     }
 }
