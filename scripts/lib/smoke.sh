@@ -15,7 +15,8 @@ smoke_tests=(
     dump::traces::objects_know_where_they_were_made_with_every_collector::jdk_XX::g1
     samples::threads_are_charged_for_the_cpu_time_they_used::jdk_XX
     samples::two_lines_of_a_method_are_two_rows_and_without_line_numbers_one::jdk_XX
-    async_samples::the_programs_own_handler_of_the_signal_goes_on_working::jdk_XX
+    async_samples::the_programs_own_handler_of_the_timers_signal_goes_on_working::jdk_XX
+    async_samples::the_programs_own_handler_of_sigprof_goes_on_working::jdk_XX
     times::counts::each_call_is_counted::jdk_XX
     times::contexts::methods_are_left_in_every_way::jdk_XX
     times::old::each_pair_of_methods_is_a_line::jdk_XX
