@@ -40,9 +40,11 @@ remapped() {
     printf -- '--remap-path-prefix=%s=%s ' "$root" /hprof "${CARGO_HOME:-$HOME/.cargo}" /cargo "$(rustc --print sysroot)" /rust
 }
 
-# build_platform PLATFORM: through zig, which knows what each glibc has, and links the unwinder into the library.
+# build_platform PLATFORM [CRATE...]: the library and the command, or those crates, through zig, which knows what each glibc has, and
+# links the unwinder into the library.
 build_platform() {
-    local rust_target flags zig_target
+    local rust_target flags zig_target crates=("${@:2}")
+    ((${#crates[@]})) || crates=(hprof-agent hprof-cli)
     rust_target=$(rust_target "$1")
     zig_target=$rust_target
     flags=$(remapped)
@@ -54,7 +56,7 @@ build_platform() {
     rustup target add "$rust_target" >/dev/null 2>&1 || die "rustup could not add $rust_target"
     compile_unwinder "$zig_target" "$flags"
     note "building for $1"
-    CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked -p hprof-agent -p hprof-cli
+    CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked "${crates[@]/#/-p=}"
 }
 
 # zigbuild TARGET FLAGS ARGUMENT...
@@ -93,8 +95,17 @@ lay_out() {
     touch_all "$home" "$debug"
 }
 
-# The manual pages are the same on all platforms.
-command_of_this_machine() { cargo run --locked --quiet -p hprof-cli -- "$@"; }
+# The manual pages are the same on all platforms, so the command that this machine can run makes them: where that is among
+# the chosen platforms, it is built already.
+command_of_this_machine() {
+    local platform
+    platform=$(uname -m)-gnu
+    if [[ " ${chosen[*]} " == *" $platform "* ]]; then
+        "$packaging/build/$(rust_target "$platform")/release/hprof" "$@"
+    else
+        cargo run --locked --quiet -p hprof-cli -- "$@"
+    fi
+}
 
 split_debug() {
     local from=$1 to=$2 debug

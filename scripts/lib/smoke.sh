@@ -7,12 +7,16 @@ smoke_tests=(
     sites::exact::live_means_live_on_every_collector_of_every_jvm::jdk_XX::g1
     sites::binary::the_checker_counts_the_records::jdk_XX
     sites::programs::the_vms_own_checks_find_nothing::jdk_XX
+    stacks::stacks_walked_over_are_those_of_the_vm::jdk_XX
+    stacks::stacks_of_virtual_threads_are_those_of_the_vm::jdk_XX
+    stacks::each_way_to_take_stacks_gives_the_same_sites::jdk_XX
     dump::graph::everything_in_the_graph_is_found_with_its_value::jdk_XX::g1
     dump::walk::everything_in_the_graph_is_found_with_its_value::jdk_XX::g1
     dump::traces::objects_know_where_they_were_made_with_every_collector::jdk_XX::g1
     samples::threads_are_charged_for_the_cpu_time_they_used::jdk_XX
     samples::two_lines_of_a_method_are_two_rows_and_without_line_numbers_one::jdk_XX
-    async_samples::the_programs_own_handler_of_the_signal_goes_on_working::jdk_XX
+    async_samples::the_programs_own_handler_of_the_timers_signal_goes_on_working::jdk_XX
+    async_samples::the_programs_own_handler_of_sigprof_goes_on_working::jdk_XX
     times::counts::each_call_is_counted::jdk_XX
     times::contexts::methods_are_left_in_every_way::jdk_XX
     times::old::each_pair_of_methods_is_a_line::jdk_XX
@@ -70,4 +74,17 @@ fetch_zulu() {
     fi
     rm -rf "$new"
     [[ -x $home/bin/java ]]
+}
+
+need_qemu_for_aarch64() { need_command qemu-aarch64-static qemu-user-static || die "qemu-user could not be installed"; }
+
+# emulate_jre HOME ROOT OPTION...: gives HOME commands that run those of the JRE for aarch64 in HOME/jre, with the C library below
+# ROOT and these options of qemu.
+emulate_jre() {
+    local command
+    mkdir -p "$1/bin"
+    for command in "$1"/jre/bin/*; do
+        printf '#!/bin/sh\nexec qemu-aarch64-static -L %s %q "$@"\n' "$(printf '%q ' "${@:2}")" "$command" >"$1/bin/$(basename "$command")"
+    done
+    chmod +x "$1"/bin/*
 }

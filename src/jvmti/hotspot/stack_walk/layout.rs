@@ -1,8 +1,6 @@
 //! Where the VM keeps what a walk over a stack needs, as its own tables say. What they do not say is that of the versions
 //! which are known.
 
-use std::ffi::CStr;
-
 use super::super::vm_structs::VmStructs;
 
 /// The size of a word on a stack.
@@ -83,11 +81,9 @@ impl Layout {
     /// `None` where the VM does not say, or is of a version that nobody has tried.
     pub(super) fn find(structs: VmStructs, version: u32) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
-        let words = |name: &CStr| Some(structs.constant(name)? * WORD as isize);
-        // `interpreter_frame_last_sp_offset`; behind it come the method, its mirror, the method data, the cache, the locals and the
-        // bytecode pointer, on both architectures and all versions.
-        let last_sp = words(c"frame::interpreter_frame_last_sp_offset")?;
-        if !matches!(version, 11 | 17 | 21 | 25) {
+        let is_tried =
+            matches!(version, 17 | 21 | 25) || version == 11 && cfg!(target_arch = "x86_64");
+        if !is_tried {
             return None;
         }
         Some(Self {
@@ -103,18 +99,41 @@ impl Layout {
                 fp: offset(c"JavaFrameAnchor", c"_last_Java_fp")?,
                 in_call_wrapper: offset(c"JavaCallWrapper", c"_anchor")?,
             },
-            frame: FrameLayout {
-                sender_sp: words(c"frame::interpreter_frame_sender_sp_offset")?,
-                method: last_sp - WORD as isize,
-                bcp: last_sp - 6 * WORD as isize,
-                call_wrapper: words(c"frame::entry_frame_call_wrapper_offset")?,
-            },
+            frame: FrameLayout::find(structs)?,
             blob: BlobLayout {
                 name: offset(c"CodeBlob", c"_name")?,
                 frame_size: offset(c"CodeBlob", c"_frame_size")?,
             },
             nmethod: NmethodLayout::find(structs, version)?,
         })
+    }
+}
+
+impl FrameLayout {
+    /// As the VM's tables say on x86_64; behind the last stack pointer come the method, its mirror, the method data, the cache, the
+    /// locals and the bytecode pointer, in all versions. Those of aarch64 do not say: there one more word stands before the
+    /// bytecode pointer (padding, from JDK 20 on the extended stack pointer).
+    fn find(structs: VmStructs) -> Option<Self> {
+        if cfg!(target_arch = "aarch64") {
+            return Some(Self::in_words(-1, -3, -9, -8));
+        }
+        let last_sp = structs.constant(c"frame::interpreter_frame_last_sp_offset")?;
+        Some(Self::in_words(
+            structs.constant(c"frame::interpreter_frame_sender_sp_offset")?,
+            last_sp - 1,
+            last_sp - 6,
+            structs.constant(c"frame::entry_frame_call_wrapper_offset")?,
+        ))
+    }
+
+    fn in_words(sender_sp: isize, method: isize, bcp: isize, call_wrapper: isize) -> Self {
+        let bytes = |words| words * WORD as isize;
+        Self {
+            sender_sp: bytes(sender_sp),
+            method: bytes(method),
+            bcp: bytes(bcp),
+            call_wrapper: bytes(call_wrapper),
+        }
     }
 }
 

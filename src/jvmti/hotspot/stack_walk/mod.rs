@@ -202,8 +202,13 @@ impl StackWalker {
 
     #[inline]
     fn below_interpreted(&self, stack: OwnStack, place: Place) -> Option<Place> {
+        let mut sp = stack.word(place.fp.wrapping_add_signed(self.layout.frame.sender_sp))?;
+        if cfg!(target_arch = "aarch64") {
+            // The interpreter reserves the whole of a frame's expression stack, and the frame that is called begins within it.
+            sp = sp.max(place.fp.wrapping_add(2 * WORD));
+        }
         let below = Place {
-            sp: stack.word(place.fp.wrapping_add_signed(self.layout.frame.sender_sp))?,
+            sp,
             fp: stack.word(place.fp)?,
             pc: stack.word(place.fp.wrapping_add(WORD))?,
         };
