@@ -1,6 +1,6 @@
 //! Collections that stop the program: whether one is under way, and whether one has been meanwhile.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Changes with each collection, and is odd while one is under way. Only the thread that collects writes it.
 static COLLECTION: AtomicUsize = AtomicUsize::new(0);
@@ -9,6 +9,8 @@ static COLLECTION: AtomicUsize = AtomicUsize::new(0);
 pub(super) fn begin() {
     let before = COLLECTION.load(Ordering::SeqCst);
     COLLECTION.store(before.wrapping_add(2) | 1, Ordering::SeqCst);
+    // Whoever sees what the collection writes must see that it has begun.
+    fence(Ordering::SeqCst);
 }
 
 /// The collection has ended; the program still stands still.

@@ -2,8 +2,8 @@
 //!
 //! New objects lie in the nursery of the thread that made them. A full chunk goes to the sweeper, which looks at it after
 //! the next collection: all are counted at their sites as made; what has died is counted as that and forgotten, what has
-//! not moves to the old generation. That one is looked at when as much has come to it as it held after the last look, so each object is looked at a few times in its
-//! life, however many there are.
+//! not moves to the old generation. That one is looked at when as much has come to it as it held after the last look, so
+//! each object is looked at a few times in its life, however many there are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
