@@ -100,6 +100,7 @@ lay_out() {
 command_of_this_machine() {
     local platform
     platform=$(uname -m)-gnu
+    # shellcheck disable=SC2154 # scripts/package sets it.
     if [[ " ${chosen[*]} " == *" $platform "* ]]; then
         "$packaging/build/$(rust_target "$platform")/release/hprof" "$@"
     else
