@@ -52,7 +52,7 @@ impl From<OptionError> for Refused {
 }
 
 /// What a command that was carried out has to say.
-enum Told {
+enum Outcome {
     /// What the user asked for.
     Answer(String),
     /// That it is done; for the reply alone.
@@ -68,56 +68,56 @@ pub fn attach(vm: Vm, text: &str) -> bool {
         .reply
         .and_then(Reply::open)
         .is_some_and(|reply| match &outcome {
-            Ok(Told::Answer(text) | Told::Done(text)) => reply.done(text),
+            Ok(Outcome::Answer(text) | Outcome::Done(text)) => reply.done(text),
             Err(refused) => reply.refused(refused),
         });
     match &outcome {
         _ if replied => {}
-        Ok(Told::Answer(text)) => console::lines(text),
-        Ok(Told::Done(_)) => {}
+        Ok(Outcome::Answer(text)) => console::lines(text),
+        Ok(Outcome::Done(_)) => {}
         Err(refused) => console::line(format_args!("{refused}")),
     }
     outcome.is_ok()
 }
 
-fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Told, Refused> {
+fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
     let _commanding = COMMANDING.try_lock_for(PATIENCE).ok_or(Refused::Busy)?;
     vm.with_current(|jni| carry_out_on(vm, jni, command))
         .ok_or(Refused::NoThread)?
 }
 
-fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Told, Refused> {
+fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, Refused> {
     if command.verb != Verb::Start {
         options::none(command)?;
     }
     match command.verb {
         Verb::Start => match options::parse(command.options, None)? {
-            Request::Help => Ok(Told::Answer(options::help())),
+            Request::Help => Ok(Outcome::Answer(options::help())),
             Request::Profile(options) => start(vm, jni, &options, command.options),
         },
         Verb::Dump => session::request_dump()
-            .map(|status| Told::Done(format!("dumped; {status}")))
+            .map(|status| Outcome::Done(format!("dumped; {status}")))
             .ok_or(Refused::NotRunning),
         Verb::Stop => stop(jni),
         Verb::Status => {
             let nothing = || Refused::NotRunning.to_string();
             let status = session::status().unwrap_or_else(nothing);
             let held = own_memory();
-            Ok(Told::Answer(format!(
+            Ok(Outcome::Answer(format!(
                 "{status}; the agent holds {held} bytes of memory"
             )))
         }
     }
 }
 
-fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Told, Refused> {
+fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome, Refused> {
     if let Some(status) = session::status() {
         return Err(Refused::Running(status));
     }
     begin(vm, options, given)?;
     let refused = match session::start_attached(jni) {
         Some(Ok(output)) => {
-            return Ok(Told::Done(format!("profiling into {output}")));
+            return Ok(Outcome::Done(format!("profiling into {output}")));
         }
         Some(Err(error)) => Refused::Begin(error),
         None => Refused::Fault,
@@ -133,7 +133,7 @@ pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
         return;
     }
     match stop(jni) {
-        Ok(Told::Answer(text) | Told::Done(text)) => {
+        Ok(Outcome::Answer(text) | Outcome::Done(text)) => {
             console::line(format_args!("time is up: {text}"));
         }
         // The program has ended just before.
@@ -142,12 +142,12 @@ pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
     }
 }
 
-fn stop(jni: Jni<'_>) -> Result<Told, Refused> {
+fn stop(jni: Jni<'_>) -> Result<Outcome, Refused> {
     let stopped = session::stop(jni).ok_or(Refused::NotRunning)?;
     return_free_memory();
     let stopped = stopped.map_err(|_| Refused::Fault)?;
     match stopped.is_whole {
-        true => Ok(Told::Done(format!(
+        true => Ok(Outcome::Done(format!(
             "stopped; the profile is in {}",
             stopped.output
         ))),

@@ -17,12 +17,12 @@ pub struct Worker(Arc<Control>);
 /// Lock order: `state` is held alone, and for no longer than it takes to look at it.
 #[derive(Default)]
 struct Control {
-    state: Mutex<State>,
+    state: Mutex<WorkerState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkerState {
     phase: Phase,
     woken: bool,
 }
@@ -54,7 +54,7 @@ impl Worker {
     /// For the thread itself: sleeps until that time, or until it is woken. `false` when it is to end.
     pub fn sleep_until(&self, time: Instant) -> bool {
         let mut state = self.0.state.lock();
-        let idle = |state: &mut State| state.phase == Phase::Running && !state.woken;
+        let idle = |state: &mut WorkerState| state.phase == Phase::Running && !state.woken;
         self.0.changed.wait_while_until(&mut state, idle, time);
         state.woken = false;
         state.phase == Phase::Running
@@ -79,7 +79,7 @@ impl Worker {
     pub fn stop(&self) {
         self.ask_to_stop();
         let mut state = self.0.state.lock();
-        let running = |state: &mut State| state.phase != Phase::NotRunning;
+        let running = |state: &mut WorkerState| state.phase != Phase::NotRunning;
         self.0.changed.wait_while_for(&mut state, running, PATIENCE);
     }
 }

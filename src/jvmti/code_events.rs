@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use super::env::{Buffer, Env, Method, jvmti};
+use super::env::{Buffer, Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::events::{CompiledMethod, receiver, with_object};
 use super::jni::{Jni, Object};
@@ -72,7 +72,7 @@ pub(super) unsafe extern "C" fn on_compiled_method_load(
 ) {
     if let Some(events) = receiver() {
         events.method_compiled(CompiledMethod {
-            method: Method::from_raw(method),
+            method: MethodId::from_raw(method),
             start: start.addr(),
             size: usize::try_from(size).unwrap_or(0),
         });

@@ -72,9 +72,9 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
 /// A method, for as long as its class is loaded; asking about it later is an error, not a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub struct Method(sys::jmethodID);
+pub struct MethodId(sys::jmethodID);
 
-impl Method {
+impl MethodId {
     /// A method by its id in the VM.
     pub(super) fn from_raw(id: sys::jmethodID) -> Self {
         Self(id)
@@ -87,32 +87,33 @@ impl Method {
 }
 
 // SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
-unsafe impl Send for Method {}
+unsafe impl Send for MethodId {}
 // SAFETY: as above.
-unsafe impl Sync for Method {}
+unsafe impl Sync for MethodId {}
 
 /// One frame of a stack as the VM gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub struct Frame {
+pub struct FrameInfo {
     /// The method.
-    pub method: Method,
+    pub method: MethodId,
     /// The bytecode index, -1 in a native method.
     pub location: i64,
 }
 
-// The VM writes `jvmtiFrameInfo`s into a slice of `Frame`s.
+// The VM writes `jvmtiFrameInfo`s into a slice of `FrameInfo`s.
 const _: () = assert!(
-    size_of::<Frame>() == size_of::<sys::jvmtiFrameInfo>()
-        && std::mem::offset_of!(Frame, method) == std::mem::offset_of!(sys::jvmtiFrameInfo, method)
-        && std::mem::offset_of!(Frame, location)
+    size_of::<FrameInfo>() == size_of::<sys::jvmtiFrameInfo>()
+        && std::mem::offset_of!(FrameInfo, method)
+            == std::mem::offset_of!(sys::jvmtiFrameInfo, method)
+        && std::mem::offset_of!(FrameInfo, location)
             == std::mem::offset_of!(sys::jvmtiFrameInfo, location)
 );
 
-impl Default for Frame {
+impl Default for FrameInfo {
     fn default() -> Self {
         Self {
-            method: Method(ptr::null_mut()),
+            method: MethodId(ptr::null_mut()),
             location: -1,
         }
     }
@@ -193,10 +194,10 @@ impl Env {
     pub fn stack_trace(
         self,
         thread: Option<Object<'_>>,
-        frames: &mut [Frame],
+        frames: &mut [FrameInfo],
     ) -> Result<usize, JvmtiError> {
         let mut count = 0;
-        // SAFETY: `Frame` has the layout of jvmtiFrameInfo, and the VM writes at most `frames.len()` of them.
+        // SAFETY: `FrameInfo` has the layout of jvmtiFrameInfo, and the VM writes at most `frames.len()` of them.
         unsafe {
             jvmti!(
                 self,
@@ -298,7 +299,7 @@ impl Env {
     }
 
     /// A method's name and signature.
-    pub fn method_name(self, method: Method) -> Result<MethodName, JvmtiError> {
+    pub fn method_name(self, method: MethodId) -> Result<MethodName, JvmtiError> {
         let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: both are where answers go; the VM checks the method id.
         unsafe {
@@ -318,7 +319,7 @@ impl Env {
     }
 
     /// Whether the method's class was redefined since, and the method with it; one that cannot be asked is not.
-    pub fn is_obsolete(self, method: Method) -> bool {
+    pub fn is_obsolete(self, method: MethodId) -> bool {
         let mut is_obsolete = false;
         // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
         let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
@@ -329,7 +330,7 @@ impl Env {
     pub fn method_class<'a>(
         self,
         jni: Jni<'a>,
-        method: Method,
+        method: MethodId,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut class = ptr::null_mut();
         // SAFETY: `class` is where the answer goes; the VM checks the method id.
@@ -338,7 +339,7 @@ impl Env {
     }
 
     /// The source line of a bytecode index; `None` where the class has no line numbers.
-    pub fn line(self, method: Method, location: i64) -> Result<Option<u32>, JvmtiError> {
+    pub fn line(self, method: MethodId, location: i64) -> Result<Option<u32>, JvmtiError> {
         let mut count = 0;
         let mut table = ptr::null_mut();
         // SAFETY: both are where answers go; the VM checks the method id; `Buffer` frees the table.

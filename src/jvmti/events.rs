@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use super::env::Method;
+use super::env::MethodId;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
@@ -98,7 +98,7 @@ pub struct ClassFile<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompiledMethod {
     /// The method.
-    pub method: Method,
+    pub method: MethodId,
     /// The address of its code.
     pub start: usize,
     /// The size of its code in bytes.

@@ -39,7 +39,7 @@ mod virtual_threads;
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
-pub use env::{Capability, Env, Frame, Method};
+pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
 pub use events::{Allocation, ClassFile, CompiledMethod, Events, GcPause};

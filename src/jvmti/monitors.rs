@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::env::{Buffer, Env, Frame, jvmti};
+use super::env::{Buffer, Env, FrameInfo, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
@@ -16,7 +16,7 @@ pub struct ThreadStack {
     /// Its state.
     pub state: ThreadStateFlags,
     /// Its frames, innermost first.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<FrameInfo>,
 }
 
 /// Who has a monitor and who wants it.
@@ -95,8 +95,8 @@ impl Env {
         };
         let stacks = Buffer::new(self, stacks, count);
         let stack = |info: &sys::jvmtiStackInfo| {
-            let frames: &[Frame] = match usize::try_from(info.frame_count) {
-                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `Frame`, into the block
+            let frames: &[FrameInfo] = match usize::try_from(info.frame_count) {
+                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `FrameInfo`, into the block
                 // that `stacks` owns.
                 Ok(count @ 1..) => unsafe {
                     std::slice::from_raw_parts(info.frame_buffer.cast(), count)

@@ -31,11 +31,11 @@ struct KnownThread {
     /// The identity hash of its object.
     identity: i32,
     thread: WeakRef,
-    state: State,
+    state: Registration,
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum Registration {
     Registered(u32),
     Ended,
 }
@@ -60,8 +60,8 @@ impl RegisteredThreads {
     pub fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<u32> {
         let identity = self.env.identity_hash(thread).ok()?;
         match self.known.lock().state(jni, thread, identity)? {
-            State::Registered(serial) => Some(serial),
-            State::Ended => None,
+            Registration::Registered(serial) => Some(serial),
+            Registration::Ended => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl RegisteredThreads {
     /// found unregistered.
     pub fn add(&self, jni: Jni<'_>, thread: UnregisteredThread, serial: u32) {
         let mut known = self.known.lock();
-        known.add(jni, thread, State::Registered(serial));
+        known.add(jni, thread, Registration::Registered(serial));
     }
 
     /// The current thread is about to end. Answers the serial number it had.
@@ -107,14 +107,18 @@ impl RegisteredThreads {
         let identity = self.env.identity_hash(thread).ok()?;
         let mut known = self.known.lock();
         if let Some(state) = known.state_mut(jni, thread, identity) {
-            return match std::mem::replace(state, State::Ended) {
-                State::Registered(serial) => Some(serial),
-                State::Ended => None,
+            return match std::mem::replace(state, Registration::Ended) {
+                Registration::Registered(serial) => Some(serial),
+                Registration::Ended => None,
             };
         }
         // It must not be registered any more.
         let thread = WeakRef::new(jni, thread)?;
-        known.add(jni, UnregisteredThread { identity, thread }, State::Ended);
+        known.add(
+            jni,
+            UnregisteredThread { identity, thread },
+            Registration::Ended,
+        );
         None
     }
 
@@ -126,21 +130,26 @@ impl RegisteredThreads {
 }
 
 impl Known {
-    fn state(&self, jni: Jni<'_>, thread: Object<'_>, identity: i32) -> Option<State> {
+    fn state(&self, jni: Jni<'_>, thread: Object<'_>, identity: i32) -> Option<Registration> {
         let known = self.threads.find(hash(identity), |known| {
             known.identity == identity && known.thread.is(jni, thread)
         });
         known.map(|known| known.state)
     }
 
-    fn state_mut(&mut self, jni: Jni<'_>, thread: Object<'_>, identity: i32) -> Option<&mut State> {
+    fn state_mut(
+        &mut self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        identity: i32,
+    ) -> Option<&mut Registration> {
         let known = self.threads.find_mut(hash(identity), |known| {
             known.identity == identity && known.thread.is(jni, thread)
         });
         known.map(|known| &mut known.state)
     }
 
-    fn add(&mut self, jni: Jni<'_>, thread: UnregisteredThread, state: State) {
+    fn add(&mut self, jni: Jni<'_>, thread: UnregisteredThread, state: Registration) {
         if self.threads.len() >= self.next_sweep {
             self.threads.retain(|known| !known.thread.is_dead(jni));
             self.next_sweep = (2 * self.threads.len()).max(FIRST_SWEEP);

@@ -1,6 +1,6 @@
 //! Room for the frames of a stack, as much as the stacks need that were seen.
 
-use crate::jvmti::Frame;
+use crate::jvmti::FrameInfo;
 
 /// Room at first. A stack that fills it is looked at again with more.
 const FIRST: usize = 64;
@@ -10,7 +10,7 @@ const GROWTH: usize = 4;
 /// Frames of one stack at a time. `depth=65535` asks for a megabyte a thread, which few stacks ever fill.
 #[derive(Default)]
 pub struct StackBuffer {
-    room: Vec<Frame>,
+    room: Vec<FrameInfo>,
     count: usize,
 }
 
@@ -18,24 +18,24 @@ impl StackBuffer {
     /// Has `look` fill in the frames of a stack, innermost first and `depth` at the most, and say how many there are.
     /// It is called again with more room where they may not have fitted.
     #[inline]
-    pub fn take(&mut self, depth: usize, mut look: impl FnMut(&mut [Frame]) -> usize) {
+    pub fn take(&mut self, depth: usize, mut look: impl FnMut(&mut [FrameInfo]) -> usize) {
         loop {
             let room = depth.min(self.room.len().max(FIRST));
             if self.room.len() < room {
-                self.room.resize(room, Frame::default());
+                self.room.resize(room, FrameInfo::default());
             }
             self.count = look(&mut self.room[..room]);
             if self.count < room || room == depth {
                 return;
             }
             let more = depth.min(room * GROWTH);
-            self.room.resize(more, Frame::default());
+            self.room.resize(more, FrameInfo::default());
         }
     }
 
     /// What has been seen last.
     #[inline]
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[FrameInfo] {
         &self.room[..self.count]
     }
 }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     /// Looks at a stack of so many frames.
-    fn look(stack: usize) -> impl FnMut(&mut [Frame]) -> usize {
+    fn look(stack: usize) -> impl FnMut(&mut [FrameInfo]) -> usize {
         move |frames| {
             let count = stack.min(frames.len());
             for (frame, place) in frames[..count].iter_mut().zip(0..) {

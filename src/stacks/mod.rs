@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::jvmti::{Env, Frame, Jni, JvmtiError, LocalRef, Method, Object, WeakRef};
+use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
@@ -50,8 +50,8 @@ pub struct Stacks {
 
 #[derive(Default)]
 struct Names {
-    frames: HashMap<Frame, FrameId, FixedState>,
-    methods: HashMap<Method, frame::Method, FixedState>,
+    frames: HashMap<FrameInfo, FrameId, FixedState>,
+    methods: HashMap<MethodId, frame::Method, FixedState>,
     loaders: HashMap<i32, Vec<(WeakRef, LoaderId)>, FixedState>,
     /// Classes that have been named and not been unloaded since.
     classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
@@ -123,7 +123,7 @@ impl Stacks {
     }
 
     /// The trace of a stack that `thread` had a moment ago.
-    pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[Frame]) -> TraceId {
+    pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
         let mut ids = Vec::with_capacity(frames.len());
         {
             let mut names = self.names.lock();
@@ -140,7 +140,7 @@ impl Stacks {
     pub fn methods(
         &self,
         jni: Jni<'_>,
-        frames: &[Frame],
+        frames: &[FrameInfo],
     ) -> Result<Vec<frame::Method>, JvmtiError> {
         let mut names = self.names.lock();
         let methods = frames.iter().map(|frame| frame.method);
@@ -152,7 +152,7 @@ impl Stacks {
     /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
     /// dumps find a thread's stack by the thread that its trace names.
     pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
-        let mut frames = vec![Frame::default(); WHOLE];
+        let mut frames = vec![FrameInfo::default(); WHOLE];
         // A thread that is ending has no stack.
         let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
         if count == 0 {
@@ -253,7 +253,7 @@ impl Stacks {
         })
     }
 
-    fn frame(&self, jni: Jni<'_>, names: &mut Names, frame: Frame) -> FrameId {
+    fn frame(&self, jni: Jni<'_>, names: &mut Names, frame: FrameInfo) -> FrameId {
         if let Some(&id) = names.frames.get(&frame) {
             return id;
         }
@@ -270,13 +270,13 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         names: &mut Names,
-        frame: Frame,
+        frame: FrameInfo,
     ) -> Result<(frame::Method, Line), JvmtiError> {
         let method = self.method(jni, names, frame.method)?;
         Ok((method, self.line(frame)?))
     }
 
-    fn line(&self, frame: Frame) -> Result<Line, JvmtiError> {
+    fn line(&self, frame: FrameInfo) -> Result<Line, JvmtiError> {
         if !self.shape.line_numbers {
             return Ok(Line::Unknown);
         }
@@ -293,7 +293,7 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         names: &mut Names,
-        method: Method,
+        method: MethodId,
     ) -> Result<frame::Method, JvmtiError> {
         if let Some(&named) = names.methods.get(&method) {
             return Ok(named);
@@ -307,7 +307,7 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         names: &mut Names,
-        method: Method,
+        method: MethodId,
     ) -> Result<frame::Method, JvmtiError> {
         let strings = &self.tables.strings;
         let name = self.env.method_name(method)?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use super::StackBuffer;
-use crate::jvmti::{Env, Frame, Jni, StackWalker, WalkCache, Walked};
+use crate::jvmti::{Env, FrameInfo, Jni, StackWalker, WalkCache, Walked};
 
 /// So many stacks that were known again are checked at first, all threads together.
 const TRIAL: u64 = 256;
@@ -35,13 +35,13 @@ pub struct TopFrames {
     way: StackWay,
     walker: OnceLock<Option<StackWalker>>,
     is_refuted: AtomicBool,
-    tally: Tally,
+    tally: WalkCounters,
     /// Told of a difference that nothing explains.
     refuted: fn(),
 }
 
 #[derive(Default)]
-struct Tally {
+struct WalkCounters {
     walks: AtomicU64,
     asked: AtomicU64,
     checked: AtomicU64,
@@ -90,7 +90,7 @@ impl TopFrames {
             way,
             walker: OnceLock::new(),
             is_refuted: AtomicBool::new(false),
-            tally: Tally::default(),
+            tally: WalkCounters::default(),
             refuted,
         }
     }
@@ -124,7 +124,7 @@ impl TopFrames {
         (!self.is_refuted.load(Ordering::Relaxed)).then_some(walker)
     }
 
-    fn differs(&self, frames: &[Frame]) {
+    fn differs(&self, frames: &[FrameInfo]) {
         if frames
             .iter()
             .any(|frame| self.env.is_obsolete(frame.method))
@@ -239,7 +239,7 @@ impl StackTop {
     }
 
     /// The frames of the stack that was resolved last, innermost first.
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[FrameInfo] {
         self.buffer.frames()
     }
 

@@ -18,7 +18,7 @@ const FIRST: usize = 64;
 #[derive(Default)]
 pub(super) struct SiteTable {
     /// Each entry is at the slot that its key says, or behind it, with no empty slot between.
-    slots: Vec<Option<Entry>>,
+    slots: Vec<Option<CachedSite>>,
     /// Of the entry at the same slot.
     frames: Vec<FramesMark>,
     len: usize,
@@ -27,7 +27,7 @@ pub(super) struct SiteTable {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct CachedSite {
     /// A hash: its bits are as good as random.
     key: u64,
     site: SiteId,
@@ -38,18 +38,18 @@ struct Entry {
 #[derive(Clone, Copy)]
 pub(super) struct ClassIndex(NonZeroU32);
 
-const _: () = assert!(size_of::<Option<Entry>>() == 16);
+const _: () = assert!(size_of::<Option<CachedSite>>() == 16);
 
 /// Where an entry is, until the next is added.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct SitePlace {
     pub(super) site: SiteId,
     slot: usize,
 }
 
 /// What a look for a class found.
-pub(super) enum Found {
-    Site(Place),
+pub(super) enum FoundSite {
+    Site(SitePlace),
     /// The class has no entry under the key.
     Nothing,
     /// Nor is it among the first of many that have.
@@ -63,9 +63,9 @@ impl SiteTable {
 
     /// The site of a class, if it is among the first `most` entries of a key.
     #[inline]
-    pub(super) fn find(&self, key: u64, most: usize, jni: Jni<'_>, class: Object<'_>) -> Found {
+    pub(super) fn find(&self, key: u64, most: usize, jni: Jni<'_>, class: Object<'_>) -> FoundSite {
         if most == 0 {
-            return Found::Crowd;
+            return FoundSite::Crowd;
         }
         let mut seen = 0;
         for slot in self.places(key) {
@@ -76,21 +76,21 @@ impl SiteTable {
                 continue;
             }
             if self.classes[entry.class.get()].is(jni, class) {
-                return Found::Site(Place {
+                return FoundSite::Site(SitePlace {
                     site: entry.site,
                     slot,
                 });
             }
             seen += 1;
             if seen == most {
-                return Found::Crowd;
+                return FoundSite::Crowd;
             }
         }
-        Found::Nothing
+        FoundSite::Nothing
     }
 
     /// What is remembered of the frames of an entry.
-    pub(super) fn frames(&self, place: Place) -> FramesMark {
+    pub(super) fn frames(&self, place: SitePlace) -> FramesMark {
         self.frames[place.slot]
     }
 
@@ -100,7 +100,7 @@ impl SiteTable {
             self.grow();
         }
         self.len += 1;
-        self.put(Entry { key, site, class }, frames);
+        self.put(CachedSite { key, site, class }, frames);
     }
 
     /// The place of a class, which gets one if it has none.
@@ -133,7 +133,7 @@ impl SiteTable {
         }
     }
 
-    fn put(&mut self, entry: Entry, frames: FramesMark) {
+    fn put(&mut self, entry: CachedSite, frames: FramesMark) {
         let free = self
             .places(entry.key)
             .find(|&index| self.slots[index].is_none());

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 
 use super::TrackerState;
 use super::live_objects::Nursery;
-use super::site_table::{Found, SiteTable};
+use super::site_table::{FoundSite, SiteTable};
 use crate::engines::allocations::sites::{SiteId, SiteKey};
-use crate::jvmti::{Allocation, Frame, Jni, KnownObject, Object, SessionId, WeakRef};
+use crate::jvmti::{Allocation, FrameInfo, Jni, KnownObject, Object, SessionId, WeakRef};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -123,7 +123,7 @@ impl ThreadSites {
         let key = self.stack.look(&shared.top_frames, jni, depth);
         let crowd = crowd(&self.stack);
         let (_, found) = cache.look(shared, key, crowd, jni, class);
-        if let Found::Site(place) = found
+        if let FoundSite::Site(place) = found
             && self
                 .stack
                 .is(&shared.top_frames, || cache.sites.frames(place))
@@ -132,7 +132,7 @@ impl ThreadSites {
         }
         let key = self.stack.resolve(&shared.top_frames, jni);
         let (key, found) = cache.look(shared, key, crowd, jni, class);
-        if let Found::Site(place) = found {
+        if let FoundSite::Site(place) = found {
             return place.site;
         }
         let frames = self.stack.frames();
@@ -164,9 +164,9 @@ impl SiteCache {
         crowd: usize,
         jni: Jni<'_>,
         class: Object<'_>,
-    ) -> (u64, Found) {
+    ) -> (u64, FoundSite) {
         let found = self.sites.find(stack.0, crowd, jni, class);
-        if !matches!(found, Found::Crowd) {
+        if !matches!(found, FoundSite::Crowd) {
             return (stack.0, found);
         }
         let identity = shared.env.identity_hash(class).unwrap_or(0);
@@ -208,7 +208,7 @@ fn new_site(
     shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
-    frames: &[Frame],
+    frames: &[FrameInfo],
     own_serial: &mut Option<ThreadSerial>,
 ) -> NewSite {
     let trace = match frames {

@@ -21,9 +21,9 @@ use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, CompiledMethod, CpuTimerSupport, CpuTimers, Env, Event, Frame, Jni, JvmtiError,
-    NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
-    own_cpu_time,
+    AgentThreads, CompiledMethod, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni,
+    JvmtiError, NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads,
+    current_tid, own_cpu_time,
 };
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -58,7 +58,7 @@ struct Shared {
     threads: Mutex<SampledThreads>,
     compiled: CompiledCode,
     vm_threads: Option<VmThreads>,
-    tally: Tally,
+    tally: SampleTally,
     has_complained: AtomicBool,
 }
 
@@ -83,7 +83,7 @@ struct SampledThread {
 
 /// What became of the samples, in intervals.
 #[derive(Default)]
-struct Tally {
+struct SampleTally {
     samples: AtomicU64,
     no_java: AtomicU64,
     /// By the number of AsyncGetCallTrace's answer.
@@ -120,7 +120,7 @@ impl AsyncSampler {
             threads: Mutex::new(threads),
             compiled: CompiledCode::default(),
             vm_threads: options.vm_threads.then(VmThreads::default),
-            tally: Tally::default(),
+            tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
         };
         let sampler = Self {
@@ -390,7 +390,7 @@ impl Shared {
         &self,
         jni: Jni<'_>,
         thread: ThreadSerial,
-        mut frames: Vec<Frame>,
+        mut frames: Vec<FrameInfo>,
         leaf: usize,
         depth: usize,
     ) -> TraceId {
@@ -399,7 +399,7 @@ impl Shared {
         {
             // It has just been entered, or is about to be left.
             let location = 0;
-            frames.insert(0, Frame { method, location });
+            frames.insert(0, FrameInfo { method, location });
         }
         frames.truncate(depth);
         self.stacks.trace(jni, thread, &frames)
@@ -465,7 +465,7 @@ impl SampledThread {
     }
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for SampleTally {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let samples = count(&self.samples);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::jvmti::{CompiledMethod, Method};
+use crate::jvmti::{CompiledMethod, MethodId};
 
 /// The methods that the VM has told of, by their code. New code takes the place of what was there before, so the table does
 /// not outgrow the code cache.
@@ -13,7 +13,7 @@ pub(super) struct CompiledCode(Mutex<BTreeMap<usize, Code>>);
 
 struct Code {
     end: usize,
-    method: Method,
+    method: MethodId,
 }
 
 impl CompiledCode {
@@ -41,7 +41,7 @@ impl CompiledCode {
     }
 
     /// The method whose code is at that address.
-    pub(super) fn method_at(&self, address: usize) -> Option<Method> {
+    pub(super) fn method_at(&self, address: usize) -> Option<MethodId> {
         let code = self.0.lock();
         let (_, code) = code.range(..=address).next_back()?;
         (address < code.end).then_some(code.method)
@@ -51,10 +51,10 @@ impl CompiledCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvmti::Frame;
+    use crate::jvmti::FrameInfo;
 
     fn compiled(start: usize, size: usize) -> CompiledMethod {
-        let method = Frame::default().method;
+        let method = FrameInfo::default().method;
         CompiledMethod {
             method,
             start,

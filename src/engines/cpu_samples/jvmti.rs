@@ -17,7 +17,9 @@ use super::account::Account;
 use super::counts::SampleCounts;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{AgentThreads, Env, Frame, GlobalRef, Jni, JvmtiError, Object, VirtualThreads};
+use crate::jvmti::{
+    AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
+};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
@@ -240,7 +242,7 @@ impl SamplerState {
         &self,
         jni: Jni<'_>,
         thread: Object<'_>,
-        frames: &mut [Frame],
+        frames: &mut [FrameInfo],
     ) -> Result<usize, JvmtiError> {
         let mut count = 0;
         if let Some(virtual_threads) = self.virtual_threads

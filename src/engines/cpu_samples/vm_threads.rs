@@ -20,28 +20,28 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What HotSpot calls its threads, as far as the system keeps a name (15 bytes), and what stands for them. The first that
 /// a name begins with holds.
-const KINDS: [(&str, Kind); 17] = [
-    ("GC Thread", Kind::Collector),
-    ("ParGC Thread", Kind::Collector),
-    ("G1 ", Kind::Collector),
-    ("ZWorker", Kind::Collector),
-    ("ZDirector", Kind::Collector),
-    ("ZDriver", Kind::Collector),
-    ("ZUncommit", Kind::Collector),
-    ("ZUnmapper", Kind::Collector),
-    ("ZStat", Kind::Collector),
-    ("XWorker", Kind::Collector),
-    ("XD", Kind::Collector),
-    ("RuntimeWorker", Kind::Collector),
-    ("Shenandoah", Kind::Collector),
-    ("Concurrent Mark", Kind::Collector),
-    ("C1 ", Kind::Compiler),
-    ("C2 ", Kind::Compiler),
-    ("HPROF", Kind::Agent),
+const KINDS: [(&str, VmThreadKind); 17] = [
+    ("GC Thread", VmThreadKind::Collector),
+    ("ParGC Thread", VmThreadKind::Collector),
+    ("G1 ", VmThreadKind::Collector),
+    ("ZWorker", VmThreadKind::Collector),
+    ("ZDirector", VmThreadKind::Collector),
+    ("ZDriver", VmThreadKind::Collector),
+    ("ZUncommit", VmThreadKind::Collector),
+    ("ZUnmapper", VmThreadKind::Collector),
+    ("ZStat", VmThreadKind::Collector),
+    ("XWorker", VmThreadKind::Collector),
+    ("XD", VmThreadKind::Collector),
+    ("RuntimeWorker", VmThreadKind::Collector),
+    ("Shenandoah", VmThreadKind::Collector),
+    ("Concurrent Mark", VmThreadKind::Collector),
+    ("C1 ", VmThreadKind::Compiler),
+    ("C2 ", VmThreadKind::Compiler),
+    ("HPROF", VmThreadKind::Agent),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum VmThreadKind {
     Collector,
     Compiler,
     Agent,
@@ -49,7 +49,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl VmThreadKind {
     fn of(name: &str) -> Self {
         let mut kinds = KINDS.iter();
         let found = kinds.find(|(begin, _)| name.starts_with(begin));
@@ -78,7 +78,7 @@ pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>>);
 struct VmThread {
     clock: ThreadCpuClock,
     account: Account,
-    kind: Kind,
+    kind: VmThreadKind,
 }
 
 impl VmThreads {
@@ -97,14 +97,14 @@ impl VmThreads {
             let thread = threads.entry(task).or_insert_with(|| VmThread {
                 clock: ThreadCpuClock::of_thread(task),
                 account: Account::open(0, interval, interval / 2),
-                kind: Kind::Other,
+                kind: VmThreadKind::Other,
             });
             let used = thread.clock.read().unwrap_or(0);
             let samples = thread.account.charge(used, interval);
             if samples > 0 {
                 // A thread has the name of the one that made it until it names itself.
-                if thread.kind == Kind::Other {
-                    thread.kind = Kind::of_thread(task);
+                if thread.kind == VmThreadKind::Other {
+                    thread.kind = VmThreadKind::of_thread(task);
                 }
                 counts.add(stacks.stand_in_trace(thread.kind.name()), samples);
             }

@@ -19,7 +19,7 @@ use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread, as others see it.
-pub(super) struct Record {
+pub(super) struct ThreadRecord {
     pub(super) clock: ThreadClock,
     /// The context of its innermost call.
     pub(super) top: AtomicU32,
@@ -51,7 +51,7 @@ pub(super) struct MethodNames {
 }
 
 struct Books {
-    threads: Vec<Arc<Record>>,
+    threads: Vec<Arc<ThreadRecord>>,
     /// The costs of threads that have ended.
     ended: Costs,
     /// What had been measured when it was reset.
@@ -157,12 +157,12 @@ impl Ledger {
     }
 
     /// The current thread begins to measure.
-    pub(super) fn opened(&self, record: Arc<Record>) {
+    pub(super) fn opened(&self, record: Arc<ThreadRecord>) {
         self.books.lock().threads.push(record);
     }
 
     /// The thread of a record measures no more.
-    pub(super) fn closed(&self, record: &Arc<Record>) {
+    pub(super) fn closed(&self, record: &Arc<ThreadRecord>) {
         let mut books = self.books.lock();
         let Some(place) = books
             .threads
@@ -234,7 +234,7 @@ impl Books {
 }
 
 /// The time of calls that have not returned yet.
-fn add_open(costs: &mut Costs, record: &Record) {
+fn add_open(costs: &mut Costs, record: &ThreadRecord) {
     let context = record.top.load(Ordering::Relaxed);
     let open = record.clock.since_last();
     let own = Sums {

@@ -29,7 +29,7 @@ pub(super) struct Call {
 /// The calls of one thread that have not returned. Its thread alone writes it; others read it while it changes, and may
 /// see a frame half old and half new.
 pub(super) struct CallStack {
-    frames: Arc<[CallFrame]>,
+    frames: Arc<[SharedCall]>,
     depth: usize,
     clock: u64,
     gaps: u64,
@@ -39,14 +39,14 @@ pub(super) struct CallStack {
 /// What other threads see of a stack.
 #[derive(Default)]
 pub(super) struct PublishedStack {
-    frames: Mutex<Arc<[CallFrame]>>,
+    frames: Mutex<Arc<[SharedCall]>>,
     depth: AtomicUsize,
     clock: AtomicU64,
     gaps: AtomicU64,
 }
 
 #[derive(Default)]
-struct CallFrame {
+struct SharedCall {
     method: AtomicU32,
     context: AtomicU32,
     since: AtomicU64,
@@ -54,7 +54,7 @@ struct CallFrame {
     at: AtomicUsize,
 }
 
-impl CallFrame {
+impl SharedCall {
     #[inline]
     fn set(&self, call: Call) {
         let (since, gaps) = call.since.unwrap_or((NOT_COUNTED, 0));
@@ -77,8 +77,8 @@ impl CallFrame {
     }
 }
 
-fn room(frames: usize) -> Arc<[CallFrame]> {
-    (0..frames).map(|_| CallFrame::default()).collect()
+fn room(frames: usize) -> Arc<[SharedCall]> {
+    (0..frames).map(|_| SharedCall::default()).collect()
 }
 
 impl CallStack {
@@ -123,7 +123,7 @@ impl CallStack {
     pub(super) fn top(&self) -> Option<Call> {
         self.frames
             .get(self.depth.wrapping_sub(1))
-            .map(CallFrame::get)
+            .map(SharedCall::get)
     }
 
     #[inline]
@@ -154,7 +154,7 @@ impl CallStack {
 
     /// The calls, outermost first.
     pub(super) fn calls(&self) -> impl Iterator<Item = Call> {
-        self.frames[..self.depth].iter().map(CallFrame::get)
+        self.frames[..self.depth].iter().map(SharedCall::get)
     }
 
     #[cold]
@@ -175,7 +175,7 @@ impl PublishedStack {
         let clock = self.clock.load(Ordering::Relaxed);
         let gaps = self.gaps.load(Ordering::Relaxed);
         let depth = self.depth.load(Ordering::Relaxed);
-        for call in frames.iter().take(depth).map(CallFrame::get) {
+        for call in frames.iter().take(depth).map(SharedCall::get) {
             if let Some((since, gaps_since)) = call.since {
                 visit(
                     call.context,

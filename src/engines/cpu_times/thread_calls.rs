@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::RwLock;
 
 use super::call_tree::{ROOT, Tree};
-use super::ledger::{Ledger, Record};
+use super::ledger::{Ledger, ThreadRecord};
 use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
@@ -80,7 +80,7 @@ pub(super) struct ThreadCalls {
     run: u32,
     /// What the thread keeps for longer than the run must not keep the run's tables.
     ledger: Weak<Ledger>,
-    record: Arc<Record>,
+    record: Arc<ThreadRecord>,
     tree: Tree,
     stack: CallStack,
     /// The carrier's own calls while it carries a virtual thread, whose calls are in `stack`.
@@ -97,7 +97,7 @@ impl ThreadCalls {
         let clock = ThreadClock::start(ledger.timing());
         let tree = ledger.new_tree();
         let stack = CallStack::new();
-        let record = Arc::new(Record {
+        let record = Arc::new(ThreadRecord {
             clock,
             top: AtomicU32::new(ROOT),
             shortest_leaf: AtomicU64::new(u64::MAX),

@@ -9,10 +9,10 @@ const FIRST_KEY: u32 = 1;
 
 /// Keeps the calls of virtual threads that are not mounted. A virtual thread's key says where its calls are.
 #[derive(Default)]
-pub(super) struct UnmountedStacks(Mutex<Slots>);
+pub(super) struct UnmountedStacks(Mutex<UnmountedSlots>);
 
 #[derive(Default)]
-struct Slots {
+struct UnmountedSlots {
     slots: Vec<Vec<Call>>,
     free: Vec<usize>,
 }

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{Frame, Jni, Object, SessionId, WeakRef};
+use crate::jvmti::{FrameInfo, Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackTop, TopFrames};
@@ -89,7 +89,7 @@ impl MonitorWatch {
         &self,
         jni: Jni<'_>,
         serial: ThreadSerial,
-        frames: &[Frame],
+        frames: &[FrameInfo],
         class: Object<'_>,
     ) -> (ContentionId, Option<Arc<WeakRef>>) {
         // Names are added only here, so those of unloaded classes are removed here.

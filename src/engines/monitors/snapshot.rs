@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use super::MonitorWatch;
 use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::jvmti::{
-    Frame, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack, ThreadStateFlags,
+    FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack, ThreadStateFlags,
 };
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -148,7 +148,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         serial: ThreadSerial,
         thread: Object<'_>,
         state: ThreadStateFlags,
-        frames: &[Frame],
+        frames: &[FrameInfo],
     ) {
         let trace = match frames {
             [] => TraceId::EMPTY,

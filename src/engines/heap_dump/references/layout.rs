@@ -14,21 +14,21 @@ pub(super) struct RecordLayout {
     /// The number of the first field of `java.lang.Object`: as many fields have those interfaces.
     first: u32,
     /// Fields from `java.lang.Object` down to the class; `None` for static ones.
-    slots: Box<[Option<Slot>]>,
+    slots: Box<[Option<FieldSlot>]>,
     /// Bytes of an instance's fields.
     pub(super) size: u32,
 }
 
 /// A field of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct FieldSlot {
     /// Where its value begins among the instance's.
     pub(super) offset: u32,
     /// What it is; `None` for a reference.
     pub(super) kind: Option<Primitive>,
 }
 
-impl Slot {
+impl FieldSlot {
     fn size(kind: Option<Primitive>) -> u32 {
         kind.map_or(8, Primitive::size) as u32
     }
@@ -45,18 +45,18 @@ impl RecordLayout {
         interface_fields: u32,
     ) -> Self {
         let mut size = 0;
-        let own: Vec<Option<Slot>> = fields
+        let own: Vec<Option<FieldSlot>> = fields
             .map(|field| {
                 field.map(|kind| {
                     let offset = size;
-                    size += Slot::size(kind);
-                    Slot { offset, kind }
+                    size += FieldSlot::size(kind);
+                    FieldSlot { offset, kind }
                 })
             })
             .collect();
         let inherited = above.map(|above| &*above.slots).unwrap_or_default();
-        let below = |slot: &Option<Slot>| {
-            slot.map(|slot| Slot {
+        let below = |slot: &Option<FieldSlot>| {
+            slot.map(|slot| FieldSlot {
                 offset: slot.offset + size,
                 ..slot
             })
@@ -70,7 +70,7 @@ impl RecordLayout {
     }
 
     /// The field with that number; `None` where there is no such field in instances.
-    pub(super) fn slot(&self, number: u32) -> Option<Slot> {
+    pub(super) fn slot(&self, number: u32) -> Option<FieldSlot> {
         let index = number.checked_sub(self.first)?;
         *self.slots.get(index as usize)?
     }

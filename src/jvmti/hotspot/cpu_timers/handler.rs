@@ -23,7 +23,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::records::{Record, Records};
+use super::interrupted_threads::{InterruptedThread, InterruptedThreads};
 use super::registers::{Place, Registers};
 use super::ring::{Head, Ring};
 use super::trace::{
@@ -37,7 +37,7 @@ pub(super) struct State {
     /// Null while no samples are taken.
     pub(super) ring: AtomicPtr<Ring>,
     /// The threads.
-    pub(super) records: AtomicPtr<Records>,
+    pub(super) records: AtomicPtr<InterruptedThreads>,
     /// The most frames that are asked for.
     pub(super) depth: AtomicU32,
     /// An [`AsyncGetCallTrace`].
@@ -195,7 +195,7 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     if depth > 0 {
         // SAFETY: the arguments of the handler, on the thread of the record.
         unsafe {
-            let walk = Walk {
+            let walk = AsyncWalk {
                 record,
                 depth: depth as sys::jint,
                 trace: CallTrace {
@@ -212,14 +212,14 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
 }
 
 /// One look at the stack, with what is tried when AsyncGetCallTrace fails.
-struct Walk<'a> {
-    record: &'a Record,
+struct AsyncWalk<'a> {
+    record: &'a InterruptedThread,
     depth: sys::jint,
     trace: CallTrace,
     context: *mut c_void,
 }
 
-impl Walk<'_> {
+impl AsyncWalk<'_> {
     /// The number of frames or the reason why there are none, and the instruction of a method that is missing on top.
     ///
     /// # Safety

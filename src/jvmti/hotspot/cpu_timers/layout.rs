@@ -25,7 +25,7 @@ pub(super) struct VmLayout {
 
 /// A live thread in the VM's memory.
 #[derive(Clone, Copy)]
-pub(super) struct VmThread {
+pub(super) struct JavaThread {
     pub(super) address: usize,
     /// What the system calls it.
     pub(super) tid: libc::pid_t,
@@ -82,7 +82,7 @@ impl VmLayout {
     }
 
     /// A thread that is alive and stays so meanwhile.
-    pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<VmThread> {
+    pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<JavaThread> {
         let address = jni.native_thread(thread)?;
         // SAFETY: the VM's tables have these offsets, and the caller keeps the thread from ending.
         let (os_thread, base, size) = unsafe {
@@ -97,7 +97,7 @@ impl VmLayout {
         }
         // SAFETY: as above; a thread of the VM has its OSThread until it has ended.
         let tid = unsafe { os_thread.add(self.thread_id).cast::<libc::pid_t>().read() };
-        Some(VmThread {
+        Some(JavaThread {
             address: address.addr(),
             tid,
             stack: (base - size, base),

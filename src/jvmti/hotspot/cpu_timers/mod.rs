@@ -5,8 +5,8 @@
 //! `layout` what it knows of the VM; `registers` is the processor's part. `timer` and `signal` are the system's.
 
 mod handler;
+mod interrupted_threads;
 mod layout;
-mod records;
 mod registers;
 mod ring;
 mod signal;
@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::super::clock::ThreadCpuClock;
-use super::super::env::{Env, Frame};
+use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object, Vm};
 
 use handler::STATE;
+use interrupted_threads::{InterruptedThread, InterruptedThreads};
 use layout::VmLayout;
-use records::{Record, Records};
 use ring::Ring;
 use timer::Timer;
 
@@ -103,7 +103,7 @@ pub enum SampledStack {
     /// among them.
     Frames {
         /// The frames.
-        frames: Vec<Frame>,
+        frames: Vec<FrameInfo>,
         /// The address of the instruction, 0 for none.
         leaf: usize,
     },
@@ -162,9 +162,10 @@ impl CpuTimers {
     fn tell_the_handler(&self) {
         let relaxed = Ordering::Relaxed;
         let Some(ring) = &self.ring else { return };
-        STATE
-            .records
-            .store(ptr::from_ref(Records::shared()).cast_mut(), relaxed);
+        STATE.records.store(
+            ptr::from_ref(InterruptedThreads::shared()).cast_mut(),
+            relaxed,
+        );
         STATE
             .get_call_trace
             .store(self.layout.get_call_trace as *mut _, relaxed);
@@ -197,7 +198,7 @@ impl CpuTimers {
     ) -> Result<(TimedThread, Option<NoCpuTimers>), NoCpuTimers> {
         let found = self.layout.thread(jni, thread);
         let found = found.ok_or(NoCpuTimers::Vm("a thread has no counterpart in the VM"))?;
-        let records = Records::shared();
+        let records = InterruptedThreads::shared();
         let record = records
             .take(serial, found)
             .map(HeldRecord)
@@ -310,14 +311,14 @@ impl TimedThread {
 }
 
 impl HeldRecord {
-    fn get(&self) -> Option<&'static Record> {
-        Records::shared().get(self.0 as usize)
+    fn get(&self) -> Option<&'static InterruptedThread> {
+        InterruptedThreads::shared().get(self.0 as usize)
     }
 }
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
-        Records::shared().give_back(self.0);
+        InterruptedThreads::shared().give_back(self.0);
     }
 }
 

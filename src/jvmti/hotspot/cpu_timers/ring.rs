@@ -6,7 +6,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::trace::CallFrame;
-use crate::jvmti::env::Frame;
+use crate::jvmti::env::FrameInfo;
 
 /// What a slot holds beside the frames.
 #[derive(Clone, Copy, Default)]
@@ -176,7 +176,7 @@ impl Ring {
 
 impl Sample<'_> {
     /// The frames as JVMTI has them.
-    pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = Frame> {
+    pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = FrameInfo> {
         self.frames.iter().map(|frame| frame.jvmti())
     }
 }

@@ -1,6 +1,6 @@
 //! The types and answers of HotSpot's AsyncGetCallTrace, which no header of the JDK has.
 
-use crate::jvmti::env::{Frame, Method};
+use crate::jvmti::env::{FrameInfo, MethodId};
 use crate::jvmti::sys;
 
 /// `ASGCT_CallFrame`.
@@ -37,9 +37,9 @@ pub(super) const UNKNOWN_JAVA: i32 = -5;
 pub(super) const NOT_WALKABLE_JAVA: i32 = -6;
 
 impl CallFrame {
-    pub(super) fn jvmti(self) -> Frame {
-        Frame {
-            method: Method::from_raw(self.method),
+    pub(super) fn jvmti(self) -> FrameInfo {
+        FrameInfo {
+            method: MethodId::from_raw(self.method),
             location: i64::from(self.location.max(-1)),
         }
     }

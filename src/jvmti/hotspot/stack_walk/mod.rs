@@ -37,7 +37,7 @@ use foldhash::fast::FixedState;
 
 use super::vm_structs::VmStructs;
 use super::{BoolFlag, VmFlags};
-use crate::jvmti::env::{Env, Frame};
+use crate::jvmti::env::{Env, FrameInfo};
 use crate::jvmti::jni::{Jni, Object, jni};
 
 use code_heap::{CodeHeaps, READABLE};
@@ -122,7 +122,7 @@ impl StackWalker {
         jni: Jni<'_>,
         depth: usize,
         cache: &mut WalkCache,
-        known: &[Frame],
+        known: &[FrameInfo],
     ) -> Option<Walked> {
         let thread = jni.as_raw().addr() - self.jni_environment;
         let stack = self.own_stack(thread)?;
@@ -231,7 +231,7 @@ impl StackWalker {
         &self,
         cache: &mut WalkCache,
         method: usize,
-        known: Option<&Frame>,
+        known: Option<&FrameInfo>,
     ) -> Option<usize> {
         let is_of_method = |&id: &usize| {
             // SAFETY: the id was given by the VM, which never frees what it points to.

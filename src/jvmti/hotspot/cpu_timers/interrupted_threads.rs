@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::layout::VmThread;
+use super::layout::JavaThread;
 
 /// So many threads can be sampled at one time. The system gives memory only for those that there are.
 const COUNT: usize = 1 << 16;
 
 /// One thread. All zeros is no thread.
 #[repr(align(64))]
-pub(super) struct Record {
+pub(super) struct InterruptedThread {
     /// What the system calls the thread, 0 for a record that is not in use. Set last.
     pub(super) tid: AtomicI32,
     /// The serial number.
@@ -31,8 +31,8 @@ pub(super) struct Record {
 }
 
 /// All records.
-pub(super) struct Records {
-    records: Box<[Record]>,
+pub(super) struct InterruptedThreads {
+    records: Box<[InterruptedThread]>,
     free: Mutex<Free>,
 }
 
@@ -42,10 +42,10 @@ struct Free {
     never_used: u32,
 }
 
-impl Records {
+impl InterruptedThreads {
     /// The records of this process.
     pub(super) fn shared() -> &'static Self {
-        static RECORDS: OnceLock<Records> = OnceLock::new();
+        static RECORDS: OnceLock<InterruptedThreads> = OnceLock::new();
         RECORDS.get_or_init(|| Self {
             records: zeroed(),
             free: Mutex::default(),
@@ -54,7 +54,7 @@ impl Records {
 
     /// The record of a number; `None` for a number that is none. For the handler.
     #[inline(always)]
-    pub(super) fn get(&self, number: usize) -> Option<&Record> {
+    pub(super) fn get(&self, number: usize) -> Option<&InterruptedThread> {
         if number >= self.records.len() {
             return None;
         }
@@ -63,7 +63,7 @@ impl Records {
     }
 
     /// A record for a thread; `None` where there are too many.
-    pub(super) fn take(&self, serial: u32, thread: VmThread) -> Option<u32> {
+    pub(super) fn take(&self, serial: u32, thread: JavaThread) -> Option<u32> {
         let number = {
             let mut free = self.free.lock();
             match free.given_back.pop() {
@@ -95,8 +95,8 @@ impl Records {
     }
 }
 
-fn zeroed() -> Box<[Record]> {
-    let layout = Layout::array::<Record>(COUNT).expect("a few megabytes");
+fn zeroed() -> Box<[InterruptedThread]> {
+    let layout = Layout::array::<InterruptedThread>(COUNT).expect("a few megabytes");
     // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout.
     unsafe {
         let records = alloc_zeroed(layout);
