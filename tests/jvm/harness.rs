@@ -247,6 +247,8 @@ impl Drop for Guarded {
         // One that has ended and been waited for is not signalled.
         let _ = self.0.kill();
         let _ = self.0.wait();
+        // A VM that is killed leaves its socket, and a later program with this number may be another user's.
+        let _ = fs::remove_file(format!("/tmp/.java_pid{}", self.0.id()));
     }
 }
 

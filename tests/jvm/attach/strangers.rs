@@ -94,6 +94,8 @@ fn root_reaches_everybodys(jvm: &Jvm) {
 /// Whether the program runs at all: another user may not be allowed to read the JVM or the classes.
 fn starts(run: &Running) -> bool {
     run.wait_until(|| run.output("stdout").contains("ready") || !run.output("stderr").is_empty());
+    // Of root's, from a VM that was killed and had the same number: this user's VM may not replace it.
+    let _ = fs::remove_file(format!("/tmp/.java_pid{}", run.id()));
     run.output("stdout").contains("ready")
 }
 

@@ -86,6 +86,14 @@ fn connect(process: &Process) -> Result<UnixStream, Error> {
     let stream = match UnixStream::connect(found.path()) {
         Ok(stream) => stream,
         Err(_) if process.has_ended() => return Err(Error::Ended(process.pid())),
+        Err(error) if found.owner() != process.owner() => {
+            return Err(Error::LeftSocket {
+                pid: process.pid(),
+                socket: path(process),
+                uid: found.owner(),
+                error,
+            });
+        }
         Err(error) => return Err(failed(process, error)),
     };
     let peer = getsockopt(&stream, PeerCredentials)

@@ -74,6 +74,17 @@ enum Error {
     )]
     ForeignSocket { pid: u32, socket: PathBuf, uid: u32 },
     #[error(
+        "{} of process {pid}: {error}: it is of user {uid}, from another process with the same number; if that one has ended, \
+         remove it as user {uid}, since the program's user may not",
+        socket.display()
+    )]
+    LeftSocket {
+        pid: u32,
+        socket: PathBuf,
+        uid: u32,
+        error: io::Error,
+    },
+    #[error(
         "{} of process {pid} leads to another: process {peer} of user {uid} (0 is one that cannot be seen from here); \
          nothing was sent", socket.display()
     )]

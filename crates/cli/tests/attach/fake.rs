@@ -127,7 +127,12 @@ impl Fake {
         let folder = folder();
         let program = program(folder.path());
         let command = Command::new(&program);
-        Self::start(command, says, arguments, folder)
+        let fake = Self::start(command, says, arguments, folder);
+        if matches!(says, Says::Nothing) {
+            // What another process of this number left, as a VM does when it starts.
+            let _ = fs::remove_file(socket(fake.pid));
+        }
+        fake
     }
 
     /// With its executable in a folder of this name.

@@ -98,6 +98,18 @@ fn a_socket_of_another_user_gets_nothing() {
 }
 
 #[test]
+fn a_socket_that_root_left_is_named() {
+    if !can_be_hostile() {
+        return;
+    }
+    let fake = Fake::below(Says::Nothing, &NOBODY, r#""$@""#);
+    let _ = std::fs::remove_file(socket(fake.pid));
+    drop(UnixListener::bind(socket(fake.pid)).expect("a socket"));
+    let said = fake.refusal("status");
+    assert!(said.contains("remove it as user 0, "), "{said}");
+}
+
+#[test]
 fn a_link_of_a_stranger_leads_root_to_no_other_vm() {
     if !can_be_hostile() {
         return;
