@@ -39,8 +39,6 @@ pub enum Event {
     ClassLoad,
     /// Nobody is told: while it is on, the methods of classes get their ids as the classes are prepared.
     ClassPrepare,
-    /// [`super::Events::method_compiled`]; needs [`super::Capability::CompiledMethods`].
-    MethodCompiled,
 }
 
 /// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
@@ -63,7 +61,6 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
         ClassFileLoadHook: Some(on_class_file_load_hook),
         ClassLoad: Some(code_events::on_class_load),
         ClassPrepare: Some(code_events::on_class_prepare),
-        CompiledMethodLoad: Some(code_events::on_compiled_method_load),
         ..Default::default()
     };
     // SAFETY: the VM copies the structure; its functions live as long as the library.
@@ -123,7 +120,6 @@ impl Event {
             Event::ClassFile => sys::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
             Event::ClassLoad => sys::JVMTI_EVENT_CLASS_LOAD,
             Event::ClassPrepare => sys::JVMTI_EVENT_CLASS_PREPARE,
-            Event::MethodCompiled => sys::JVMTI_EVENT_COMPILED_METHOD_LOAD,
         }
     }
 }

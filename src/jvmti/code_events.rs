@@ -1,12 +1,11 @@
 //! What a profiler that takes stacks from a signal handler has to be told of: methods must have their ids before, as none can
-//! be made there, and the VM's compilers must leave notes of where inlined code is.
+//! be made there.
 
-use std::ffi::c_void;
 use std::ptr;
 
-use super::env::{Buffer, Env, MethodId, jvmti};
+use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{CompiledMethod, receiver, with_object};
+use super::events::with_object;
 use super::jni::{Jni, Object};
 use super::sys;
 
@@ -28,12 +27,6 @@ impl Env {
         if answer.is_ok() {
             drop(Buffer::new(self, methods, count));
         }
-    }
-
-    /// Tells of all compiled methods that are there by [`super::Events::method_compiled`].
-    pub fn tell_of_compiled_methods(self) -> Result<(), JvmtiError> {
-        // SAFETY: a plain number.
-        unsafe { jvmti!(self, GenerateEvents, sys::JVMTI_EVENT_COMPILED_METHOD_LOAD) }
     }
 }
 
@@ -58,23 +51,5 @@ pub(super) unsafe extern "C" fn on_class_prepare(
                 env.make_method_ids_of(class);
             }
         })
-    }
-}
-
-pub(super) unsafe extern "C" fn on_compiled_method_load(
-    _: *mut sys::jvmtiEnv,
-    method: sys::jmethodID,
-    size: sys::jint,
-    start: *const c_void,
-    _: sys::jint,
-    _: *const sys::jvmtiAddrLocationMap,
-    _: *const c_void,
-) {
-    if let Some(events) = receiver() {
-        events.method_compiled(CompiledMethod {
-            method: MethodId::from_raw(method),
-            start: start.addr(),
-            size: usize::try_from(size).unwrap_or(0),
-        });
     }
 }

@@ -44,8 +44,6 @@ pub enum Capability {
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
-    /// For [`super::Event::MethodCompiled`] and [`Env::tell_of_compiled_methods`].
-    CompiledMethods,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
@@ -78,6 +76,11 @@ impl MethodId {
     /// A method by its id in the VM.
     pub(super) fn from_raw(id: sys::jmethodID) -> Self {
         Self(id)
+    }
+
+    /// A method by its id as a number, which is not 0.
+    pub(super) fn from_address(id: usize) -> Option<Self> {
+        (id != 0).then(|| Self(ptr::with_exposed_provenance_mut(id)))
     }
 
     /// The id as a number.
@@ -440,9 +443,6 @@ impl Env {
                     wanted.set_can_get_current_contended_monitor(1);
                 }
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
-                Capability::CompiledMethods => {
-                    wanted.set_can_generate_compiled_method_load_events(1);
-                }
             }
         }
         self.add_capabilities(&wanted)

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use super::env::MethodId;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
@@ -42,9 +41,6 @@ pub trait Events: Sync {
 
     /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
-
-    /// A method has been compiled; called on any thread.
-    fn method_compiled(&self, compiled: CompiledMethod);
 
     /// The current thread has begun to carry a virtual thread.
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
@@ -92,17 +88,6 @@ pub struct ClassFile<'a> {
     pub loader: Option<Object<'a>>,
     /// Its bytes, which other agents may have changed.
     pub bytes: &'a [u8],
-}
-
-/// A method that the VM has compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompiledMethod {
-    /// The method.
-    pub method: MethodId,
-    /// The address of its code.
-    pub start: usize,
-    /// The size of its code in bytes.
-    pub size: usize,
 }
 
 /// From here on `receiver` gets the events; the first one is the one for good.

@@ -42,7 +42,7 @@ pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, 
 pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
-pub use events::{Allocation, ClassFile, CompiledMethod, Events, GcPause};
+pub use events::{Allocation, ClassFile, Events, GcPause};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;

@@ -3,7 +3,7 @@
 use super::lifecycle::{self, GATE, NotBegun};
 use super::{Parts, Session};
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, CompiledMethod, Events, GcPause, Jni, Object, OwnEnv};
+use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
@@ -71,14 +71,6 @@ impl Events for Receiver {
 
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
         GATE.run(|session| session.engines.cpu_times.as_ref()?.class_file(jni, class))?
-    }
-
-    fn method_compiled(&self, compiled: CompiledMethod) {
-        GATE.run(|session| {
-            if let Some(samples) = &session.engines.cpu_samples {
-                samples.method_compiled(compiled);
-            }
-        });
     }
 
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {

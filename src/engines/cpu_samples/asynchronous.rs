@@ -14,16 +14,16 @@ use parking_lot::Mutex;
 
 use super::Sampler;
 use super::account::Account;
-use super::compiled_code::CompiledCode;
 use super::counts::SampleCounts;
+use super::inlining_notes::InliningNotes;
 use super::vm_threads::{LOOK_INTERVAL, VmThreads};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, CompiledMethod, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni,
-    JvmtiError, NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads,
-    current_tid, own_cpu_time,
+    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, MethodId,
+    NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
+    own_cpu_time,
 };
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -56,7 +56,7 @@ struct Shared {
     /// Made when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads>,
-    compiled: CompiledCode,
+    inlining_notes: InliningNotes,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,
     has_complained: AtomicBool,
@@ -118,7 +118,7 @@ impl AsyncSampler {
             interval: options.interval,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
-            compiled: CompiledCode::default(),
+            inlining_notes: InliningNotes::default(),
             vm_threads: options.vm_threads.then(VmThreads::default),
             tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
@@ -139,7 +139,6 @@ impl Sampler for AsyncSampler {
         let shared = self.shared.clone();
         shared.watch_code()?;
         shared.env.make_method_ids(jni)?;
-        shared.env.tell_of_compiled_methods()?;
         if let Some(virtual_threads) = shared.virtual_threads {
             virtual_threads.tell_of_mounts()?;
         }
@@ -194,10 +193,6 @@ impl Sampler for AsyncSampler {
         self.shared.stacks.sweep(jni);
     }
 
-    fn method_compiled(&self, compiled: CompiledMethod) {
-        self.shared.compiled.add(compiled);
-    }
-
     fn tells_virtual_threads_apart(&self) -> bool {
         self.shared.virtual_threads.is_some()
     }
@@ -234,8 +229,8 @@ impl Shared {
     /// Has the VM make what is needed of code that it loads and compiles.
     fn watch_code(&self) -> Result<(), JvmtiError> {
         self.env.enable(Event::ClassLoad)?;
-        self.env.enable(Event::ClassPrepare)?;
-        self.env.enable(Event::MethodCompiled)
+        self.inlining_notes.leave(self.env);
+        self.env.enable(Event::ClassPrepare)
     }
 
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
@@ -299,6 +294,7 @@ impl Shared {
             // A VM that refuses calls what does nothing.
             let _ = virtual_threads.be_silent_of_mounts();
         }
+        self.inlining_notes.give_back();
         self.fetch(jni);
         self.look_at_vm_threads();
     }
@@ -391,12 +387,10 @@ impl Shared {
         jni: Jni<'_>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
-        leaf: usize,
+        leaf: Option<MethodId>,
         depth: usize,
     ) -> TraceId {
-        if leaf != 0
-            && let Some(method) = self.compiled.method_at(leaf)
-        {
+        if let Some(method) = leaf {
             // It has just been entered, or is about to be left.
             let location = 0;
             frames.insert(0, FrameInfo { method, location });

@@ -6,8 +6,8 @@
 mod account;
 mod asynchronous;
 mod choice;
-mod compiled_code;
 mod counts;
+mod inlining_notes;
 mod jvmti;
 mod report;
 mod vm_threads;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, CompiledMethod, Jni, JvmtiError, Object};
+use crate::jvmti::{Capability, Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
 use crate::output::Journal;
@@ -45,9 +45,6 @@ trait Sampler: Send + Sync {
     /// Charges what has been used up to now and takes no sample after it returned; called once, by no thread of the
     /// sampler. Does not wait for ever.
     fn stop(&self, jni: Jni<'_>);
-
-    /// A method has been compiled.
-    fn method_compiled(&self, _compiled: CompiledMethod) {}
 
     /// Whether it wants to be told which virtual threads are carried.
     fn tells_virtual_threads_apart(&self) -> bool {
@@ -83,7 +80,7 @@ pub struct CpuSamples {
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     (options.cpu == Some(Cpu::Samples)).then_some(Requirement {
         option: "cpu=samples",
-        capabilities: &[Capability::ThreadCpuTime, Capability::CompiledMethods],
+        capabilities: &[Capability::ThreadCpuTime],
     })
 }
 
@@ -114,11 +111,6 @@ impl CpuSamples {
     /// See [`Sampler::switch`].
     pub fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
         self.sampler.switch(thread, on)
-    }
-
-    /// A method has been compiled.
-    pub fn method_compiled(&self, compiled: CompiledMethod) {
-        self.sampler.method_compiled(compiled);
     }
 
     /// Whether [`CpuSamples::current_thread_carries`] is of use.

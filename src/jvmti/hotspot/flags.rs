@@ -11,6 +11,9 @@ use crate::jvmti::jni::Vm;
 /// A flag that is a C++ `bool`.
 #[derive(Clone, Copy, Debug)]
 pub enum BoolFlag {
+    /// Compilers leave notes of which methods are inlined at every instruction, not only at safepoints. They read it at each
+    /// compilation.
+    DebugNonSafepoints,
     /// Threads have allocation buffers.
     UseTlab,
     /// The sizes of allocation buffers follow the threads. The VM reads it at each collection.
@@ -44,6 +47,7 @@ pub enum NumberFlag {
 impl BoolFlag {
     fn name(self) -> &'static CStr {
         match self {
+            Self::DebugNonSafepoints => c"DebugNonSafepoints",
             Self::UseTlab => c"UseTLAB",
             Self::ResizeTlab => c"ResizeTLAB",
             Self::UseSerialGc => c"UseSerialGC",
@@ -96,6 +100,9 @@ enum TypeField {
     Number { offset: usize },
 }
 
+/// The bits of a row's `_flags` that say who has set the flag: 0 for nobody (`JVMFlag::VALUE_ORIGIN_MASK`, on JDK 11 to 25).
+const ORIGIN: c_int = 0xf;
+
 /// The flags of this VM.
 #[derive(Clone, Copy)]
 pub struct VmFlags {
@@ -104,6 +111,7 @@ pub struct VmFlags {
     size: usize,
     name_offset: usize,
     value_offset: usize,
+    origin_offset: usize,
     type_field: TypeField,
 }
 
@@ -133,6 +141,7 @@ impl VmFlags {
             size: structs.size_of(c"JVMFlag")?,
             name_offset: field(c"_name")?.offset,
             value_offset: field(c"_addr")?.offset,
+            origin_offset: field(c"_flags")?.offset,
             type_field,
         })
     }
@@ -142,6 +151,13 @@ impl VmFlags {
         let value = self.value(flag.name(), FlagType::Bool);
         // SAFETY: `value` has found a C++ bool that lives as long as the VM.
         value.is_some_and(|value| unsafe { value.as_ptr().read_volatile() } != 0)
+    }
+
+    /// Whether nobody has set the flag: neither who started the VM nor the VM itself. What `switch` did does not count.
+    pub fn is_default(&self, flag: BoolFlag) -> bool {
+        let row = self.row(flag.name(), FlagType::Bool);
+        // SAFETY: a row of the table; the tables say that the field is there, and of this size.
+        row.is_some_and(|row| unsafe { *row.add(self.origin_offset).cast::<c_int>() } & ORIGIN == 0)
     }
 
     /// Switches a flag; `false` where the VM has none of that name and type.
@@ -174,15 +190,19 @@ impl VmFlags {
 
     /// Where the value of a flag is.
     fn value(&self, name: &CStr, kind: FlagType) -> Option<NonNull<u8>> {
+        let row = self.row(name, kind)?;
+        // SAFETY: a row of the table, which has a pointer to the value.
+        NonNull::new(unsafe { *row.add(self.value_offset).cast::<*mut u8>() })
+    }
+
+    /// The row of a flag.
+    fn row(&self, name: &CStr, kind: FlagType) -> Option<*const u8> {
         (0..self.count).find_map(|index| {
-            // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name and to its value.
+            // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name.
             unsafe {
                 let flag = self.flags.add(index * self.size);
                 let flag_name = *flag.add(self.name_offset).cast::<*const c_char>();
-                let value = *flag.add(self.value_offset).cast::<*mut u8>();
-                (is(flag_name, name) && self.is_of(flag, kind))
-                    .then(|| NonNull::new(value))
-                    .flatten()
+                (is(flag_name, name) && self.is_of(flag, kind)).then_some(flag)
             }
         })
     }

@@ -2,6 +2,7 @@
 //! stacks as a walk or a signal handler sees them, the slots of its references.
 
 mod bytes_until_sample;
+mod code_heap;
 mod cpu_timers;
 mod flags;
 mod heap_dumper;

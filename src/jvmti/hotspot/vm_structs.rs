@@ -119,6 +119,16 @@ impl VmField {
     }
 }
 
+/// Reads a value of the VM's.
+///
+/// # Safety
+/// The address is that of readable memory, aligned for `T`. Other threads may write it meanwhile.
+#[inline(always)]
+pub(super) unsafe fn read<T: Copy>(address: usize) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::with_exposed_provenance::<T>(address).read_volatile() }
+}
+
 /// The rows of a table that ends with a row without a name.
 ///
 /// # Safety

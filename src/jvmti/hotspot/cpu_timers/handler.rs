@@ -2,7 +2,7 @@
 //!
 //! A handler may come between any two instructions of the thread, also within malloc, the dynamic linker, or while the thread
 //! holds any lock. So all that runs in it is in this file, marked [`handler_section`], or is inlined into it
-//! (`Ring::claim`, `Registers`), and obeys these rules:
+//! (`Ring::claim`, `Registers`, `CompiledMethods`), and obeys these rules:
 //!
 //! - it takes no lock and waits for nobody. A slot of the ring is claimed by one compare-and-swap, tried again only when another
 //!   thread was faster;
@@ -12,8 +12,9 @@
 //! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the handler that was there before; of the system `gettid` by
 //!   `syscall`, which POSIX and Linux allow there. Nothing else: a test reads the section in the release library
 //!   and fails when a symbol is referred to that is not on its list;
-//! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, and its
-//!   `JavaThread`, which is not freed before its ThreadEnd event, where the record is given back.
+//! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, its
+//!   `JavaThread`, which is not freed before its ThreadEnd event, where the record is given back, and what the VM has of the
+//!   method whose code the thread is in, and so keeps.
 //!
 //! The one thing of the program that it changes, and changes back before it returns, are the registers that AsyncGetCallTrace
 //! starts from, and the program counter of the thread's last Java frame where the VM has left it out. The thread itself does
@@ -23,6 +24,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
+use super::compiled_methods::CompiledMethods;
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads};
 use super::registers::{Place, Registers};
 use super::ring::{Head, Ring};
@@ -42,6 +44,8 @@ pub(super) struct State {
     pub(super) depth: AtomicU32,
     /// An [`AsyncGetCallTrace`].
     pub(super) get_call_trace: AtomicPtr<c_void>,
+    /// Null where the VM does not say where it keeps what is needed.
+    pub(super) methods: AtomicPtr<CompiledMethods>,
     /// The code cache.
     pub(super) code_begin: AtomicUsize,
     pub(super) code_end: AtomicUsize,
@@ -65,6 +69,7 @@ pub(super) static STATE: State = State {
     records: AtomicPtr::new(ptr::null_mut()),
     depth: AtomicU32::new(0),
     get_call_trace: AtomicPtr::new(ptr::null_mut()),
+    methods: AtomicPtr::new(ptr::null_mut()),
     code_begin: AtomicUsize::new(0),
     code_end: AtomicUsize::new(0),
     last_java_sp: AtomicUsize::new(0),
@@ -220,7 +225,7 @@ struct AsyncWalk<'a> {
 }
 
 impl AsyncWalk<'_> {
-    /// The number of frames or the reason why there are none, and the instruction of a method that is missing on top.
+    /// The number of frames or the reason why there are none, and the id of a method that is missing on top.
     ///
     /// # Safety
     /// `context` is the handler's, and the current thread the record's.
@@ -345,8 +350,8 @@ impl AsyncWalk<'_> {
                 count = self.try_at(registers, self.caller_by_frames(here), reason);
             }
             registers.set_place(here);
-            let leaf = if is_in_code { here.pc } else { 0 };
-            (count, if count > 0 { leaf } else { 0 })
+            let has_leaf = is_in_code && count > 0;
+            (count, if has_leaf { method_at(here.pc) } else { 0 })
         }
     }
 
@@ -449,6 +454,21 @@ impl AsyncWalk<'_> {
 unsafe fn word(address: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe { ptr::with_exposed_provenance::<usize>(address).read_volatile() }
+}
+
+/// The method whose code the current thread is in, 0 where it is none's.
+///
+/// # Safety
+/// The thread has been interrupted at this instruction.
+#[inline(always)]
+unsafe fn method_at(pc: usize) -> usize {
+    // SAFETY: what the pointer leads to is never freed. The caller's promise.
+    unsafe {
+        match STATE.methods.load(Ordering::Relaxed).as_ref() {
+            Some(methods) => methods.id_at(pc),
+            None => 0,
+        }
+    }
 }
 
 /// Whether it is an address of code that the VM made.

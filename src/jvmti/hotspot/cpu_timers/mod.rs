@@ -4,6 +4,7 @@
 //! `handler` is all that runs when the signal comes; it puts samples into `ring`. `records` is what it knows of threads,
 //! `layout` what it knows of the VM; `registers` is the processor's part. `timer` and `signal` are the system's.
 
+mod compiled_methods;
 mod handler;
 mod interrupted_threads;
 mod layout;
@@ -14,15 +15,18 @@ mod timer;
 mod trace;
 
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::super::clock::ThreadCpuClock;
-use super::super::env::{Env, FrameInfo};
+use super::super::env::{Env, FrameInfo, MethodId};
 use super::super::jni::{Jni, Object, Vm};
+use super::vm_structs::VmStructs;
 
+use compiled_methods::CompiledMethods;
 use handler::STATE;
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
 use layout::VmLayout;
@@ -41,6 +45,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether somebody takes samples: there is one handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// For the handler, which may run as long as the VM does. `None` in a VM that does not tell of its compiled methods: a sample
+/// of one that has no frame yet is its caller's there.
+static METHODS: OnceLock<Option<CompiledMethods>> = OnceLock::new();
 
 /// What this VM and this system have to have for it.
 #[derive(Clone, Copy)]
@@ -99,13 +107,13 @@ pub struct StackSample {
 
 /// What a sample has of a stack.
 pub enum SampledStack {
-    /// The frames, innermost first. `leaf` is an instruction of a method that stands on top of them, where it is not
-    /// among them.
+    /// The frames, innermost first. `leaf` is a method that stands on top of them, where it is not among them: it has
+    /// just been entered, or is about to be left.
     Frames {
         /// The frames.
         frames: Vec<FrameInfo>,
-        /// The address of the instruction, 0 for none.
-        leaf: usize,
+        /// The method.
+        leaf: Option<MethodId>,
     },
     /// The thread ran no Java.
     NoJava,
@@ -149,6 +157,7 @@ impl CpuTimers {
         let depth = depth.clamp(1, MOST_FRAMES);
         let slots = RING_SAMPLES.min((RING_FRAMES / depth).next_power_of_two());
         let ring = Box::new(Ring::new(slots, depth));
+        METHODS.get_or_init(|| CompiledMethods::find(VmStructs::find(support.vm)?));
         let timers = Self {
             layout,
             environment,
@@ -169,6 +178,9 @@ impl CpuTimers {
         STATE
             .get_call_trace
             .store(self.layout.get_call_trace as *mut _, relaxed);
+        let methods = METHODS.get().and_then(Option::as_ref);
+        let methods = methods.map_or(ptr::null(), ptr::from_ref);
+        STATE.methods.store(methods.cast_mut(), relaxed);
         STATE.code_begin.store(self.layout.code.0, relaxed);
         STATE.code_end.store(self.layout.code.1, relaxed);
         STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
@@ -230,7 +242,7 @@ impl CpuTimers {
                     stack: match sample.head.frames {
                         1.. => SampledStack::Frames {
                             frames: sample.jvmti_frames().collect(),
-                            leaf: sample.head.leaf,
+                            leaf: MethodId::from_address(sample.head.leaf),
                         },
                         0 => SampledStack::NoJava,
                         reason => SampledStack::Unwalkable(reason),

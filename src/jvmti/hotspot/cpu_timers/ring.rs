@@ -19,7 +19,7 @@ pub(super) struct Head {
     pub(super) weight: u32,
     /// How many frames there are, or AsyncGetCallTrace's reason why there are none.
     pub(super) frames: i32,
-    /// The instruction of a method that the frames lack because they begin at its caller, 0 where they lack none.
+    /// The id of a method that the frames lack because they begin at its caller, 0 where they lack none.
     pub(super) leaf: usize,
 }
 

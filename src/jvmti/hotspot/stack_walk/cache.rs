@@ -1,6 +1,6 @@
 //! What one thread of the system remembers of the frames it has walked over.
 
-use super::code_heap::CodeBlob;
+use super::super::code_heap::CodeBlob;
 use super::compiled::{CodePlace, PlaceKind};
 
 /// Places at first and at the most, 32 bytes each.

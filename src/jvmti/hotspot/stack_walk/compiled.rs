@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use super::code_heap::CodeBlob;
+use super::super::code_heap::CodeBlob;
+use super::super::vm_structs::read;
 use super::layout::{DebugInfoLayout, Layout, NmethodLayout};
-use super::memory::read;
 
 /// Methods that were inlined into each other are at most so many; HotSpot's own limit is far below.
 const MOST_INLINED: u16 = 1_000;

@@ -25,25 +25,24 @@
 //! Whatever does not fit gives no number: the VM is asked then.
 
 mod cache;
-mod code_heap;
 mod compiled;
 mod layout;
-mod memory;
+mod own_stack;
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::vm_structs::VmStructs;
+use super::code_heap::{CodeHeaps, READABLE};
+use super::vm_structs::{VmStructs, read};
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::env::{Env, FrameInfo};
 use crate::jvmti::jni::{Jni, Object, jni};
 
-use code_heap::{CodeHeaps, READABLE};
 use compiled::{CodePlace, PlaceKind};
 use layout::{DebugInfoLayout, Layout, WORD};
-use memory::{OwnStack, read};
+use own_stack::OwnStack;
 
 pub use cache::WalkCache;
 

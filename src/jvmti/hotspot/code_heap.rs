@@ -1,7 +1,6 @@
 //! The VM's code heaps, and which piece of code an address belongs to.
 
-use super::super::vm_structs::VmStructs;
-use super::memory::read;
+use super::vm_structs::{VmStructs, read};
 
 /// More code heaps than any VM has: the tables were misread.
 const MOST_HEAPS: usize = 8;
@@ -74,13 +73,18 @@ impl CodeHeaps {
         })
     }
 
-    /// The code that holds an address.
-    #[inline]
+    /// The code that holds an address. A signal handler may ask: all of it is inlined, which loops are, and iterators' functions
+    /// not always.
+    #[inline(always)]
     pub(super) fn blob(&self, pc: usize) -> Option<CodeBlob> {
-        let block = self.heaps.iter().find_map(|heap| heap.block(pc))?;
-        // SAFETY: a block begins with its head.
-        let is_used = unsafe { read::<u8>(block + self.is_used) } != 0;
-        is_used.then_some(CodeBlob(block + self.head))
+        for heap in &self.heaps {
+            if let Some(block) = heap.block(pc) {
+                // SAFETY: a block begins with its head.
+                let is_used = unsafe { read::<u8>(block + self.is_used) } != 0;
+                return is_used.then_some(CodeBlob(block + self.head));
+            }
+        }
+        None
     }
 }
 
@@ -90,7 +94,7 @@ impl CodeHeap {
     ///
     /// Everything from `low` to `*high` can be read, and so can the segment map for it: the VM makes both larger before it says
     /// so, and never smaller.
-    #[inline]
+    #[inline(always)]
     fn block(&self, pc: usize) -> Option<usize> {
         // SAFETY: the field of a code heap, which is never freed.
         let high: usize = unsafe { read(self.high) };

@@ -1,19 +1,9 @@
-//! Reads of the VM's memory.
+//! The stack of the current thread.
 
 use std::arch::asm;
-use std::ptr;
 
+use super::super::vm_structs::read;
 use super::layout::WORD;
-
-/// Reads a value of the VM's.
-///
-/// # Safety
-/// The address is that of readable memory, aligned for `T`. Other threads may write it meanwhile.
-#[inline]
-pub(super) unsafe fn read<T: Copy>(address: usize) -> T {
-    // SAFETY: the caller's promise.
-    unsafe { ptr::with_exposed_provenance::<T>(address).read_volatile() }
-}
 
 /// The part of the current thread's stack that is in use.
 #[derive(Clone, Copy)]
