@@ -1,10 +1,12 @@
 //! `engine=async`: what CPU time is charged to, and how the agent lives with the program's own use of the signal.
 
+use std::fs;
+
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use crate::exits::cpu_time;
-use crate::harness::{Jvm, Program, Running, any_jvm};
+use crate::harness::{Jvm, Program, Running, any_jdk, any_jvm};
 use crate::profile::Profile;
 
 /// The share of the whole by which a method may miss its truth.
@@ -78,6 +80,56 @@ fn the_last_instruction_of_an_inlined_method_is_charged_to_it(jvm: &Jvm) {
             jvm.feature
         );
     }
+}
+
+on_every_jvm!(a_method_is_charged_for_making_its_frame_and_giving_it_up);
+
+fn a_method_is_charged_for_making_its_frame_and_giving_it_up(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,interval=4,file=x.txt";
+    let not_inlined = "-XX:CompileCommand=dontinline,Calls.next";
+    // C1, then C2.
+    for compiler in ["-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"] {
+        let program = Program::with_vm_options(jvm, options, &[not_inlined, compiler], "Calls");
+        let run = program.arg("700").run_well();
+        let profile = Profile::parse(&run.read("x.txt"));
+        let next = share_within(&profile, "Calls", "next");
+        let unsampled = f64::from(profile.count("java.lang.Thread.<unsampled>"));
+        let unsampled = unsampled / f64::from(profile.samples().total);
+        println!("{} {compiler}: {next:.3} {unsampled:.3}", jvm.feature);
+        assert!(next > 0.3, "{} {compiler}: {next}", jvm.feature);
+        assert!(unsampled < 0.05, "{} {compiler}: {unsampled}", jvm.feature);
+    }
+}
+
+on_every_jvm!(compilers_leave_notes_of_inlining_while_samples_are_taken);
+
+fn compilers_leave_notes_of_inlining_while_samples_are_taken(jvm: &Jvm) {
+    for (said, while_sampled) in [
+        ("-XX:+UnlockDiagnosticVMOptions", true),
+        ("-XX:-DebugNonSafepoints", false),
+    ] {
+        let vm_options = ["-XX:+UnlockDiagnosticVMOptions", said];
+        let program = Program::bare_java(jvm, &vm_options).program("attach", "Steps");
+        let run = program.arg("make:1").start();
+        run.wait_for_output("ready");
+        assert!(!leaves_notes(&run));
+        run.hprof_well("attach", &["cpu=samples,engine=async,verbose=n"]);
+        assert_eq!(leaves_notes(&run), while_sampled, "{said}");
+        run.hprof_well("stop", &[]);
+        assert!(!leaves_notes(&run), "{said}");
+        fs::write(run.path("go1"), "").expect("a file");
+        fs::write(run.path("end"), "").expect("a file");
+        assert!(run.wait().status.success());
+    }
+}
+
+fn leaves_notes(run: &Running) -> bool {
+    let flags = run.jcmd(any_jdk(), "VM.flags -all");
+    let line = flags
+        .lines()
+        .find(|line| line.contains(" DebugNonSafepoints "));
+    let line = line.expect("the flag");
+    line.split_whitespace().any(|word| word == "true")
 }
 
 on_every_jvm!(a_stub_of_the_vm_is_charged_to_the_method_that_called_it);

@@ -111,7 +111,7 @@ pub struct VmFlags {
     size: usize,
     name_offset: usize,
     value_offset: usize,
-    origin_offset: usize,
+    origin_offset: Option<usize>,
     type_field: TypeField,
 }
 
@@ -141,7 +141,7 @@ impl VmFlags {
             size: structs.size_of(c"JVMFlag")?,
             name_offset: field(c"_name")?.offset,
             value_offset: field(c"_addr")?.offset,
-            origin_offset: field(c"_flags")?.offset,
+            origin_offset: field(c"_flags").map(|field| field.offset),
             type_field,
         })
     }
@@ -153,11 +153,14 @@ impl VmFlags {
         value.is_some_and(|value| unsafe { value.as_ptr().read_volatile() } != 0)
     }
 
-    /// Whether nobody has set the flag: neither who started the VM nor the VM itself. What `switch` did does not count.
+    /// Whether the VM has the flag and says that nobody has set it: neither who started the VM nor the VM itself. What
+    /// `switch` did does not count.
     pub fn is_default(&self, flag: BoolFlag) -> bool {
         let row = self.row(flag.name(), FlagType::Bool);
-        // SAFETY: a row of the table; the tables say that the field is there, and of this size.
-        row.is_some_and(|row| unsafe { *row.add(self.origin_offset).cast::<c_int>() } & ORIGIN == 0)
+        row.zip(self.origin_offset).is_some_and(|(row, offset)| {
+            // SAFETY: a row of the table; the tables say that the field is there, and of this size.
+            unsafe { *row.add(offset).cast::<c_int>() & ORIGIN == 0 }
+        })
     }
 
     /// Switches a flag; `false` where the VM has none of that name and type.

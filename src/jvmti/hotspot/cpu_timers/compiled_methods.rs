@@ -1,14 +1,15 @@
 //! Which method the code is of that a thread has been interrupted in.
 
-use super::super::code_heap::CodeHeaps;
+use super::super::code_heap::{CodeBlob, CodeHeaps};
 use super::super::vm_structs::{VmStructs, read};
 
-/// Leads from an instruction to the id of its method.
+/// Leads from an instruction to its method. The numbers are offsets.
 pub(super) struct CompiledMethods {
     heaps: CodeHeaps,
-    /// The offset of `CodeBlob::_name`.
+    /// `CodeBlob::_name` and `CodeBlob::_frame_size`.
     name: usize,
-    /// The offset of an nmethod's `Method`.
+    frame_size: usize,
+    /// `nmethod::_method`.
     method: usize,
     /// `Method::_constMethod`, and in that the constants and the method's number in its class.
     const_method: usize,
@@ -34,6 +35,7 @@ impl CompiledMethods {
         Some(Self {
             heaps: CodeHeaps::find(structs)?,
             name: offset(c"CodeBlob", c"_name")?,
+            frame_size: offset(c"CodeBlob", c"_frame_size")?,
             method: method.or_else(|| offset(c"nmethod", c"_method"))?,
             const_method: offset(c"Method", c"_constMethod")?,
             constants: offset(c"ConstMethod", c"_constants")?,
@@ -50,17 +52,12 @@ impl CompiledMethods {
     /// the method and the class of such code.
     #[inline(always)]
     pub(super) unsafe fn id_at(&self, pc: usize) -> usize {
-        let Some(blob) = self.heaps.blob(pc) else {
-            return 0;
-        };
-        // SAFETY: the caller's promise. Every code has a name of at least one byte and its end; what has one of these names is an
-        // nmethod, so it has a method. The tables say that the fields are there, and of these types.
+        // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields are
+        // there, and of these types.
         unsafe {
-            let name: usize = read(blob.0 + self.name);
-            let is_method = name != 0 && (begins_with(name, COMPILED) || begins_with(name, NATIVE));
-            if !is_method {
+            let Some(blob) = self.nmethod_at(pc) else {
                 return 0;
-            }
+            };
             let method: usize = read(blob.0 + self.method);
             if method == 0 {
                 return 0;
@@ -76,6 +73,34 @@ impl CompiledMethods {
             read(ids + (number + 1) * WORD)
         }
     }
+    /// The bytes of the frame that this code makes, with the return address at its end; 0 where it is no method's. For the handler.
+    ///
+    /// # Safety
+    /// As for `id_at`.
+    #[inline(always)]
+    pub(super) unsafe fn frame_size_at(&self, pc: usize) -> usize {
+        // SAFETY: the caller's promise. Every code has this field.
+        let words = unsafe {
+            match self.nmethod_at(pc) {
+                Some(blob) => read::<i32>(blob.0 + self.frame_size),
+                None => 0,
+            }
+        };
+        words.max(0) as usize * WORD
+    }
+
+    /// # Safety
+    /// As for `id_at`.
+    #[inline(always)]
+    unsafe fn nmethod_at(&self, pc: usize) -> Option<CodeBlob> {
+        let blob = self.heaps.blob(pc)?;
+        // SAFETY: the caller's promise. Every code has a name, which ends with a 0.
+        let is_nmethod = unsafe {
+            let name: usize = read(blob.0 + self.name);
+            name != 0 && (begins_with(name, COMPILED) || begins_with(name, NATIVE))
+        };
+        if is_nmethod { Some(blob) } else { None }
+    }
 }
 
 /// Whether the text at an address begins so. Reads nothing behind its end.
@@ -84,13 +109,11 @@ impl CompiledMethods {
 /// A text of the VM, ended by a 0.
 #[inline(always)]
 unsafe fn begins_with(text: usize, begin: &[u8; 8]) -> bool {
-    let mut at = text;
-    for &byte in begin {
+    for (at, &byte) in begin.iter().enumerate() {
         // SAFETY: all before it are bytes of `begin`, so none of them was the end.
-        if unsafe { read::<u8>(at) } != byte {
+        if unsafe { read::<u8>(text + at) } != byte {
             return false;
         }
-        at += 1;
     }
     true
 }

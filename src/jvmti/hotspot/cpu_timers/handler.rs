@@ -345,6 +345,9 @@ impl AsyncWalk<'_> {
                 if count <= 0 {
                     count = self.try_at(registers, self.caller_behind_saved_fp(here), reason);
                 }
+                if count <= 0 {
+                    count = self.try_at(registers, self.caller_behind_frame(here), reason);
+                }
             }
             if count <= 0 {
                 count = self.try_at(registers, self.caller_by_frames(here), reason);
@@ -401,6 +404,23 @@ impl AsyncWalk<'_> {
             let caller = self.caller_at(here, here.sp.wrapping_add(WORD))?;
             let fp = word(here.sp);
             Some(Place { fp, ..caller })
+        }
+    }
+
+    /// All of the frame is there, and the VM does not take it for complete yet: the method's entry barrier comes first.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn caller_behind_frame(&self, here: Place) -> Option<Place> {
+        // SAFETY: the caller's promise; the current thread has been interrupted there.
+        unsafe {
+            let size = frame_size_at(here.pc);
+            if size == 0 {
+                return None;
+            }
+            let end = here.sp.wrapping_add(size);
+            self.caller_at(here, end.wrapping_sub(WORD))
         }
     }
 
@@ -466,6 +486,21 @@ unsafe fn method_at(pc: usize) -> usize {
     unsafe {
         match STATE.methods.load(Ordering::Relaxed).as_ref() {
             Some(methods) => methods.id_at(pc),
+            None => 0,
+        }
+    }
+}
+
+/// The bytes of the frame that the code makes which the current thread is in, 0 where it is no method's.
+///
+/// # Safety
+/// As for `method_at`.
+#[inline(always)]
+unsafe fn frame_size_at(pc: usize) -> usize {
+    // SAFETY: as in `method_at`.
+    unsafe {
+        match STATE.methods.load(Ordering::Relaxed).as_ref() {
+            Some(methods) => methods.frame_size_at(pc),
             None => 0,
         }
     }
