@@ -36,16 +36,20 @@ def run(command: list[str]) -> tuple[float, float, float]:
         return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024
 
 
-def main() -> None:
+def parse(rounds: int, usage: str) -> tuple[int, list[str], list[str]]:
+    """The number of rounds, `rounds` unless the command line says another, and both commands."""
     arguments = sys.argv[1:]
-    rounds = 5
     if arguments[:1] == ["--rounds"]:
         rounds = int(arguments[1])
         arguments = arguments[2:]
     if "::" not in arguments or rounds < 1:
-        sys.exit(__doc__)
+        sys.exit(usage)
     split = arguments.index("::")
-    bare, agent = arguments[:split], arguments[split + 1 :]
+    return rounds, arguments[:split], arguments[split + 1 :]
+
+
+def main() -> None:
+    rounds, bare, agent = parse(5, __doc__)
     run(bare)
     run(agent)
     pairs = []

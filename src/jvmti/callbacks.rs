@@ -1,12 +1,12 @@
 //! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
 use super::classes::on_class_file_load_hook;
-use super::code_events;
 use super::collections;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
 use super::jni::{Callback, Jni, Object};
+use super::method_ids;
 use super::monitor_callbacks;
 use super::sys;
 
@@ -59,8 +59,8 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
         MonitorWaited: Some(monitor_callbacks::on_monitor_waited),
         DataDumpRequest: Some(on_data_dump_request),
         ClassFileLoadHook: Some(on_class_file_load_hook),
-        ClassLoad: Some(code_events::on_class_load),
-        ClassPrepare: Some(code_events::on_class_prepare),
+        ClassLoad: Some(method_ids::on_class_load),
+        ClassPrepare: Some(method_ids::on_class_prepare),
         ..Default::default()
     };
     // SAFETY: the VM copies the structure; its functions live as long as the library.

@@ -21,9 +21,10 @@ impl InliningNotes {
     /// From here on. What has been compiled before has none, and whoever gave the flag on the command line has it so.
     pub(super) fn leave(&self, env: Env) {
         let mut switched = self.switched.lock();
-        let Some(flags) = env.flags().filter(|_| switched.is_none()) else {
+        if switched.is_some() {
             return;
-        };
+        }
+        let Some(flags) = env.flags() else { return };
         if flags.is_default(NOTES) && !flags.is_on(NOTES) && flags.switch(NOTES, true) {
             *switched = Some(flags);
         }
@@ -34,5 +35,12 @@ impl InliningNotes {
         if let Some(flags) = self.switched.lock().take() {
             flags.switch(NOTES, false);
         }
+    }
+}
+
+impl Drop for InliningNotes {
+    fn drop(&mut self) {
+        // A session that could not begin.
+        self.give_back();
     }
 }

@@ -48,8 +48,8 @@ impl CompiledMethods {
     /// The id of the method whose code has this instruction; 0 where it is no such code, or the method has no id. For the handler.
     ///
     /// # Safety
-    /// The current thread has been interrupted at this instruction, or before it: the VM frees no code that a thread is in, nor
-    /// the method and the class of such code.
+    /// The current thread has been interrupted at this instruction: the VM frees no code that a thread is in, nor the method
+    /// and the class of such code. Their ids are read without a lock, as AsyncGetCallTrace reads them.
     #[inline(always)]
     pub(super) unsafe fn id_at(&self, pc: usize) -> usize {
         // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields are

@@ -353,8 +353,11 @@ impl AsyncWalk<'_> {
                 count = self.try_at(registers, self.caller_by_frames(here), reason);
             }
             registers.set_place(here);
-            let has_leaf = is_in_code && count > 0;
-            (count, if has_leaf { method_at(here.pc) } else { 0 })
+            let leaf = match compiled_methods() {
+                Some(methods) if is_in_code && count > 0 => methods.id_at(here.pc),
+                _ => 0,
+            };
+            (count, leaf)
         }
     }
 
@@ -415,7 +418,7 @@ impl AsyncWalk<'_> {
     unsafe fn caller_behind_frame(&self, here: Place) -> Option<Place> {
         // SAFETY: the caller's promise; the current thread has been interrupted there.
         unsafe {
-            let size = frame_size_at(here.pc);
+            let size = compiled_methods()?.frame_size_at(here.pc);
             if size == 0 {
                 return None;
             }
@@ -476,34 +479,10 @@ unsafe fn word(address: usize) -> usize {
     unsafe { ptr::with_exposed_provenance::<usize>(address).read_volatile() }
 }
 
-/// The method whose code the current thread is in, 0 where it is none's.
-///
-/// # Safety
-/// The thread has been interrupted at this instruction.
 #[inline(always)]
-unsafe fn method_at(pc: usize) -> usize {
-    // SAFETY: what the pointer leads to is never freed. The caller's promise.
-    unsafe {
-        match STATE.methods.load(Ordering::Relaxed).as_ref() {
-            Some(methods) => methods.id_at(pc),
-            None => 0,
-        }
-    }
-}
-
-/// The bytes of the frame that the code makes which the current thread is in, 0 where it is no method's.
-///
-/// # Safety
-/// As for `method_at`.
-#[inline(always)]
-unsafe fn frame_size_at(pc: usize) -> usize {
-    // SAFETY: as in `method_at`.
-    unsafe {
-        match STATE.methods.load(Ordering::Relaxed).as_ref() {
-            Some(methods) => methods.frame_size_at(pc),
-            None => 0,
-        }
-    }
+fn compiled_methods() -> Option<&'static CompiledMethods> {
+    // SAFETY: null, or what the static has that is made once and stays.
+    unsafe { STATE.methods.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Whether it is an address of code that the VM made.

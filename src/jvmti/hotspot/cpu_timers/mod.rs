@@ -1,8 +1,8 @@
 //! Samples of threads as they use the CPU: a timer on each thread's CPU clock, whose signal interrupts the thread wherever
 //! it is, and HotSpot's AsyncGetCallTrace, which can be asked for a stack from there.
 //!
-//! `handler` is all that runs when the signal comes; it puts samples into `ring`. `records` is what it knows of threads,
-//! `layout` what it knows of the VM; `registers` is the processor's part. `timer` and `signal` are the system's.
+//! `handler` is all that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` is what it knows
+//! of threads, `compiled_methods` of code, `layout` of the VM; `registers` is the processor's part. `timer` and `signal` are the system's.
 
 mod compiled_methods;
 mod handler;

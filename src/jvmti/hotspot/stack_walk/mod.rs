@@ -14,7 +14,7 @@
 //! - **The thread's own structure**: the JNI environment of a thread is a field of it, at an offset that is measured when the
 //!   walker is made, on a thread whose structure the VM names (`Thread.eetop`).
 //! - **The stack**: words between the stack pointer of [`StackWalker::walk`] and the stack's base, each checked before it is read
-//!   (`memory`). The thread runs this code, so its frames stay as they are, but for one thing: the VM may exchange a return address
+//!   (`own_stack`). The thread runs this code, so its frames stay as they are, but for one thing: the VM may exchange a return address
 //!   for that of a deoptimization handler. Either is read whole, and the handler's ends the walk.
 //! - **Code**: an address that a frame returns to is looked up in the segment map of the code heaps (`code_heap`), each time. What
 //!   it finds is in use, and as long as the frame stands the VM does not free it.

@@ -1,5 +1,4 @@
-//! What a profiler that takes stacks from a signal handler has to be told of: methods must have their ids before, as none can
-//! be made there.
+//! The ids of methods, which must be there before a signal handler takes stacks: none can be made in it.
 
 use std::ptr;
 
