@@ -127,7 +127,8 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// The extent of the record that `bytes` start with; for an instance or an array, its head is enough to tell.
-    #[inline]
+    // Inlined, so that it becomes a few instructions where the size of ids is a constant: it is called for every record.
+    #[inline(always)]
     pub(crate) fn of(bytes: &[u8], id_size: IdSize) -> Result<Extent, HeapError> {
         let Some(&tag) = bytes.first() else {
             return Err(HeapError::Incomplete {
@@ -135,7 +136,7 @@ impl Extent {
                 needed: 1,
             });
         };
-        let Some(kind) = HeapKind::from_tag(tag) else {
+        let Some(kind) = kind_of(tag) else {
             return Err(HeapError::UnknownTag { offset: 0, tag });
         };
         let id = id_size.bytes() as usize;
@@ -163,21 +164,7 @@ impl Extent {
             }
             HeapKind::HeapInfo => (1 + 4 + id, 0),
             HeapKind::Class => (class_length(bytes, id_size)?, 0),
-            HeapKind::RootJniGlobal => (1 + id + id, 0),
-            HeapKind::RootJniLocal
-            | HeapKind::RootJavaFrame
-            | HeapKind::RootThread
-            | HeapKind::RootJniMonitor => (1 + id + 4 + 4, 0),
-            HeapKind::RootNativeStack | HeapKind::RootThreadBlock => (1 + id + 4, 0),
-            HeapKind::RootUnknown
-            | HeapKind::RootStickyClass
-            | HeapKind::RootMonitorUsed
-            | HeapKind::RootInternedString
-            | HeapKind::RootFinalizing
-            | HeapKind::RootDebugger
-            | HeapKind::RootReferenceCleanup
-            | HeapKind::RootVmInternal
-            | HeapKind::RootUnreachable => (1 + id, 0),
+            root => (1 + id + behind_root(root, id), 0),
         };
         Ok(Extent {
             kind,
@@ -211,10 +198,46 @@ fn u32_in_head(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
     Ok(read_u32_be(bytes, at))
 }
 
+/// [`HeapKind::from_tag`], fastest for what nearly all records are.
+#[inline]
+fn kind_of(tag: u8) -> Option<HeapKind> {
+    const INSTANCE: u8 = HeapKind::Instance as u8;
+    const OBJECT_ARRAY: u8 = HeapKind::ObjectArray as u8;
+    const PRIMITIVE_ARRAY: u8 = HeapKind::PrimitiveArray as u8;
+    match tag {
+        INSTANCE => Some(HeapKind::Instance),
+        OBJECT_ARRAY => Some(HeapKind::ObjectArray),
+        PRIMITIVE_ARRAY => Some(HeapKind::PrimitiveArray),
+        _ => other_kind_of(tag),
+    }
+}
+
+#[inline(never)]
+fn other_kind_of(tag: u8) -> Option<HeapKind> {
+    HeapKind::from_tag(tag)
+}
+
+/// Bytes of what a root has behind the id of its object. A function of its own keeps that of the extent of objects, which nearly
+/// all records are, short enough to be inlined.
+#[inline(never)]
+fn behind_root(root: HeapKind, id: usize) -> usize {
+    match root {
+        HeapKind::RootJniGlobal => id,
+        HeapKind::RootJniLocal
+        | HeapKind::RootJavaFrame
+        | HeapKind::RootThread
+        | HeapKind::RootJniMonitor => 4 + 4,
+        HeapKind::RootNativeStack | HeapKind::RootThreadBlock => 4,
+        _ => 0,
+    }
+}
+
+#[inline]
 fn element(byte: u8, kind: HeapKind) -> Result<BasicType, HeapError> {
     primitive(byte).map_err(|misfit| HeapError::of(misfit, 0, kind))
 }
 
+#[inline(never)]
 fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
     let id = id_size.bytes() as usize;
     let measure = || {

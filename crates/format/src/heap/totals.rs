@@ -29,16 +29,19 @@ const REFERENCE: u64 = 4;
 /// Bytes that an instance takes in the heap of a 64-bit VM as it is by default (compressed references, objects at
 /// multiples of 8), as far as the binary format lets one tell: the VM may leave gaps between fields, and references take 8
 /// bytes in heaps of 32 GB and more, and with ZGC. `content` is the bytes of its fields in a file with ids of `id_size`.
+#[inline]
 pub(crate) fn instance_size(content: u64, references: u64, id_size: IdSize) -> u64 {
     let shrunk = references.saturating_mul(id_size.bytes() - REFERENCE);
     aligned(HEADER + content.saturating_sub(shrunk))
 }
 
 /// [`instance_size`] for an array of `length` elements.
+#[inline]
 pub(crate) fn array_size(element: BasicType, length: u64) -> u64 {
     aligned(ARRAY_HEADER + length * element.size(REFERENCE as usize) as u64)
 }
 
+#[inline]
 fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
@@ -74,6 +77,7 @@ impl HeapCounter {
     }
 
     /// Counts a record, or the head of one whose content is elsewhere.
+    #[inline]
     pub fn item(&mut self, item: &HeapItem<'_>) {
         match *item {
             HeapItem::Record(ref record) => self.count(record, None),
@@ -95,6 +99,7 @@ impl HeapCounter {
         }
     }
 
+    #[inline]
     fn count(&mut self, record: &HeapRecord<'_>, length: Option<u64>) {
         if let HeapRecord::Class(class) = record {
             self.classes.add(0, class, self.id_size);
@@ -105,6 +110,7 @@ impl HeapCounter {
     }
 
     /// The bytes of an object; `None` where the record is none.
+    #[inline]
     fn size(&mut self, record: &HeapRecord<'_>, length: Option<u64>) -> Option<u64> {
         let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
         let id_size = self.id_size;
@@ -132,6 +138,7 @@ impl HeapCounter {
 }
 
 /// The class of an instance with `content` bytes of fields, if it is known by now and agrees with that.
+#[inline]
 pub(crate) fn class_of(classes: &mut Classes, class: ObjectId, content: u64) -> Option<ClassIndex> {
     let index = classes.find(class)?;
     (classes.size(index)? == content).then_some(index)

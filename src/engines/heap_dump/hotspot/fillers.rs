@@ -6,6 +6,8 @@
 //! garbage, and for the empty ones that the VM hangs on classes where no dump shows it: no reader can tell of either how it
 //! was reached, so they are left out as well.
 
+use std::rc::Rc;
+
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use hprof_format::{
@@ -45,7 +47,7 @@ pub(super) fn find(
     let mut search = Search::new(index, suspects);
     source.rewind()?;
     source.visit(&mut search)?;
-    let mut fillers: Vec<u64> = search.suspects.into_iter().collect();
+    let mut fillers: Vec<u64> = search.suspects.ids.into_iter().collect();
     fillers.sort_unstable();
     Ok(fillers)
 }
@@ -53,12 +55,16 @@ pub(super) fn find(
 /// Looks at all references.
 struct Search<'s> {
     index: &'s DumpIndex,
-    suspects: HashSet<u64, FixedState>,
-    /// A bit for each hash of a suspect, so that hardly any other id is looked up.
-    filter: Box<[u64; FILTER_WORDS]>,
+    suspects: Suspects,
     holders: Vec<u64>,
-    /// Where instances of a class have references.
-    references: HashMap<u64, Box<[u32]>, FixedState>,
+    references: References,
+}
+
+/// Where the instances of classes have references.
+struct References {
+    of: HashMap<u64, Rc<[u32]>, FixedState>,
+    /// Many instances of a class stand together.
+    last: (u64, Rc<[u32]>),
 }
 
 /// 64 KB, which stay in a CPU's cache.
@@ -70,60 +76,77 @@ fn filter_bit(id: u64) -> (usize, u64) {
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
-impl<'s> Search<'s> {
-    fn new(index: &'s DumpIndex, suspects: Vec<u64>) -> Self {
+/// Arrays that nothing has referred to yet.
+struct Suspects {
+    ids: HashSet<u64, FixedState>,
+    /// A bit for each hash of one, so that hardly any other id is looked up.
+    filter: Box<[u64; FILTER_WORDS]>,
+}
+
+impl Suspects {
+    fn new(ids: Vec<u64>) -> Self {
         let mut filter = Box::new([0; FILTER_WORDS]);
-        for &id in &suspects {
+        for &id in &ids {
             let (word, bit) = filter_bit(id);
             filter[word] |= bit;
         }
+        let ids = ids.into_iter().collect();
+        Self { ids, filter }
+    }
+
+    /// Something refers to this object.
+    #[inline]
+    fn meet(&mut self, id: u64) {
+        let (word, bit) = filter_bit(id);
+        if self.filter[word] & bit != 0 {
+            self.ids.remove(&id);
+        }
+    }
+}
+
+impl<'s> Search<'s> {
+    fn new(index: &'s DumpIndex, suspects: Vec<u64>) -> Self {
         let classes = index.classes.values();
         let holders = classes
             .filter(|class| HOLDERS.contains(&&*index.names.get(class.name)))
             .map(|class| class.object);
         Self {
             index,
-            suspects: suspects.into_iter().collect(),
-            filter,
+            suspects: Suspects::new(suspects),
             holders: holders.collect(),
-            references: HashMap::default(),
-        }
-    }
-
-    #[inline]
-    fn meet(&mut self, id: u64) {
-        let (word, bit) = filter_bit(id);
-        if self.filter[word] & bit != 0 {
-            self.suspects.remove(&id);
+            references: References {
+                of: HashMap::default(),
+                last: (0, Rc::default()),
+            },
         }
     }
 
     fn instance(&mut self, record: &[u8]) {
         let class = read_u64_be(record, INSTANCE_CLASS);
-        let index = self.index;
-        let references = self
-            .references
-            .entry(class)
-            .or_insert_with(|| references_of(index, class));
-        let references = std::mem::take(references);
+        let References { of, last } = &mut self.references;
+        if last.0 != class {
+            let references = of
+                .entry(class)
+                .or_insert_with(|| references_of(self.index, class));
+            *last = (class, references.clone());
+        }
         let fields = &record[INSTANCE_FIELDS..];
-        for &at in references.iter() {
+        for &at in last.1.iter() {
             if fields.len() >= at as usize + 8 {
-                self.meet(read_u64_be(fields, at as usize));
+                self.suspects.meet(read_u64_be(fields, at as usize));
             }
         }
-        self.references.insert(class, references);
     }
 
     fn other(&mut self, record: &RawHeapRecord<'_>) {
         match record.decode() {
-            Ok(HeapRecord::Root { object, .. }) => self.meet(object.0),
+            Ok(HeapRecord::Root { object, .. }) => self.suspects.meet(object.0),
             Ok(HeapRecord::Class(class)) => {
                 let statics = class.statics.iter().map(|&(_, value)| value);
                 let constants = class.constants.iter().map(|&(_, value)| value);
                 for value in statics.chain(constants) {
                     if let Value::Object(object) = value {
-                        self.meet(object.0);
+                        self.suspects.meet(object.0);
                     }
                 }
             }
@@ -148,7 +171,7 @@ impl Visitor for Search<'_> {
                         let record = record.bytes();
                         if self.holders.contains(&read_u64_be(record, ARRAY_CLASS)) {
                             let elements = record[ELEMENTS..].chunks_exact(8);
-                            elements.for_each(|id| self.meet(read_u64_be(id, 0)));
+                            elements.for_each(|id| self.suspects.meet(read_u64_be(id, 0)));
                         }
                     }
                     HeapKind::PrimitiveArray => {}
@@ -178,7 +201,7 @@ impl Visitor for Search<'_> {
 }
 
 /// Where instances of a class have references: fields of the class first, then those of its superclass, and so on.
-fn references_of(index: &DumpIndex, class: u64) -> Box<[u32]> {
+fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
     let mut references = Vec::new();
     let mut at = 0;
     let mut next = index.layouts.get(&class);
