@@ -65,16 +65,21 @@ zigbuild() {
         cargo zigbuild --release --target "$1" "${@:3}"
 }
 
-# compile_unwinder TARGET FLAGS: zig compiles LLVM's unwinder for whoever first links it, and keeps it, with the folders of this
-# machine in its debug information. This has that done, and takes them out.
+# compile_unwinder TARGET FLAGS: zig compiles LLVM's unwinder and what every program starts with for whoever first links them, and
+# keeps them, with the folders of this machine in their debug information. This has that done, for a library and for a command
+# that are built as ours are, and takes the folders out.
 compile_unwinder() {
     local work=$packaging/unwinder/$1
     [[ -e $work/done ]] && return
     note "compiling the unwinder for $1"
     rm -rf "$work"
     mkdir -p "$work/src"
-    printf '[package]\nname = "unwinder"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n' >"$work/Cargo.toml"
-    printf '%s\n' '#[no_mangle]' 'pub extern "C" fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
+    {
+        printf '[package]\nname = "unwinder"\nversion = "0.0.0"\nedition = "2024"\n[lib]\ncrate-type = ["cdylib"]\n[workspace]\n'
+        sed -n '/^\[profile\.release\]/,/^$/p' Cargo.toml
+    } >"$work/Cargo.toml"
+    printf '%s\n' '#[unsafe(no_mangle)]' 'pub extern "C" fn unwinds() -> bool { std::panic::catch_unwind(|| ()).is_err() }' >"$work/src/lib.rs"
+    echo 'fn main() { assert!(std::panic::catch_unwind(|| ()).is_ok()); }' >"$work/src/main.rs"
     (cd "$work" && CARGO_TARGET_DIR=$work/target zigbuild "$1" "$2" --quiet) || die "the unwinder for $1 could not be compiled"
     find "$packaging/zig/o" \( -name '*.a' -o -name '*.o' \) -exec "$objcopy" --strip-debug {} \;
     touch "$work/done"
