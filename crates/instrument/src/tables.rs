@@ -55,8 +55,8 @@ fn span([a, b, c, d]: [u8; 4], layout: &Layout) -> [u8; 4] {
     let new_start = start_of(start, layout);
     let new_length = match start.checked_add(length) {
         Some(end) => layout.anywhere(end).saturating_sub(new_start),
-        // It reached far beyond the code.
-        None => u16::MAX,
+        // It reaches beyond what any code has, and still does.
+        None => length,
     };
     let ([a, b], [c, d]) = (new_start.to_be_bytes(), new_length.to_be_bytes());
     [a, b, c, d]
