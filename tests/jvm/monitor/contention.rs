@@ -25,7 +25,8 @@ fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
     // The program's clock is read before the agent's and after it, and the machine may be at something else in between.
     assert!(
         found <= measured + 1.0 && found >= measured * 0.25,
-        "{what}: found {found} ms, measured {measured} ms"
+        "{what}: found {found} ms, measured {measured} ms: {time:?}, {:?}",
+        profile.traces
     );
 
     let waiter = profile.thread("waiter");
