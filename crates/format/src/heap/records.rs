@@ -228,7 +228,22 @@ fn behind_root(root: HeapKind, id: usize) -> usize {
         | HeapKind::RootThread
         | HeapKind::RootJniMonitor => 4 + 4,
         HeapKind::RootNativeStack | HeapKind::RootThreadBlock => 4,
-        _ => 0,
+        HeapKind::RootUnknown
+        | HeapKind::RootStickyClass
+        | HeapKind::RootMonitorUsed
+        | HeapKind::RootInternedString
+        | HeapKind::RootFinalizing
+        | HeapKind::RootDebugger
+        | HeapKind::RootReferenceCleanup
+        | HeapKind::RootVmInternal
+        | HeapKind::RootUnreachable => 0,
+        // No roots.
+        HeapKind::Class
+        | HeapKind::Instance
+        | HeapKind::ObjectArray
+        | HeapKind::PrimitiveArray
+        | HeapKind::PrimitiveArrayWithoutData
+        | HeapKind::HeapInfo => 0,
     }
 }
 
