@@ -18,9 +18,13 @@ pub(super) fn end() {
     COLLECTION.fetch_and(!1, Ordering::SeqCst);
 }
 
-/// A number that changes with each collection; `None` while one is under way.
+/// The time from one collection to the next: objects stay where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collection(usize);
+
+/// What changes with each collection; `None` while one is under way.
 #[inline]
-pub(super) fn current() -> Option<usize> {
+pub(super) fn current() -> Option<Collection> {
     let collection = COLLECTION.load(Ordering::Acquire);
-    (collection & 1 == 0).then_some(collection)
+    (collection & 1 == 0).then_some(Collection(collection))
 }

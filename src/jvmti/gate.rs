@@ -123,14 +123,23 @@ impl<T: Send + Sync> Gate<T> {
         if self.has_panicked() {
             return None;
         }
-        let answer = self.run_always(body);
-        answer.and_then(|answer| match answer {
-            Ok(answer) => Some(answer),
-            Err(Panicked) => {
-                self.panicked.store(true, Ordering::Relaxed);
-                None
-            }
-        })
+        self.noted(self.run_always(body)?)
+    }
+
+    /// As [`Gate::run`], whether the gate is open or not: for a callback that sees to it itself that its session lasts.
+    #[inline]
+    pub fn run_outside<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
+        if self.has_panicked() {
+            return None;
+        }
+        self.noted(caught(body))
+    }
+
+    fn noted<R>(&self, answer: Result<R, Panicked>) -> Option<R> {
+        if answer.is_err() {
+            self.panicked.store(true, Ordering::Relaxed);
+        }
+        answer.ok()
     }
 
     /// Runs a request of somebody outside the VM, also after a panic; `None` where the gate is closed.
@@ -253,9 +262,12 @@ mod tests {
         assert_eq!(gate.run_always(|_| 1), Some(Ok(1)), "requests are answered");
         let request = gate.run_always(|_| -> u32 { panic!("in a request") });
         assert_eq!(request, Some(Err(Panicked)));
+        assert_eq!(gate.run_outside(|| 1), None, "no callback follows");
         drop(gate.close(LONG));
         reopen(&gate);
         assert_eq!(count(&gate), Some(0), "the next session starts anew");
+        assert_eq!(gate.run_outside(|| -> u32 { panic!("outside") }), None);
+        assert_eq!(count(&gate), None, "it was a callback too");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod monitors;
 mod object_list;
 mod own_memory;
 mod own_objects;
+mod prefetch;
 mod registered_threads;
 mod session_id;
 mod sys;
@@ -39,6 +40,7 @@ mod virtual_threads;
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
+pub use collections::Collection;
 pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -54,9 +56,9 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, KnownObject, NoCpuTimers, NumberFlag,
-    SampledStack, StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked,
-    WeakSlots, characters, current_tid,
+    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
+    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots,
+    characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
@@ -64,6 +66,7 @@ pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use object_list::ObjectList;
 pub use own_memory::{own_memory, return_free_memory};
 pub use own_objects::OwnObjects;
+pub use prefetch::prefetch;
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};

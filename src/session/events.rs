@@ -2,6 +2,7 @@
 
 use super::lifecycle::{self, GATE, NotBegun};
 use super::{Parts, Session};
+use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::names::thread::ThreadSerial;
@@ -32,6 +33,12 @@ impl Events for Receiver {
     }
 
     fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+        // A thread that has made an object before holds on to its session until that takes itself away: the gate would cost
+        // more than all else that is done here.
+        let here = GATE.run_outside(|| AllocationTracker::allocated_here(jni, allocation));
+        if here != Some(false) {
+            return;
+        }
         GATE.run(|session| {
             if let Some(tracker) = &session.engines.allocations {
                 tracker.allocated(jni, allocation);

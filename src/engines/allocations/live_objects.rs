@@ -5,7 +5,6 @@
 //! not moves to the old generation. That one is looked at when as much has come to it as it held after the last look, so
 //! each object is looked at a few times in its life, however many there are.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -13,9 +12,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::sites::SiteId;
-use super::sweep::{Sweep, Tracked};
+use super::sweep::{Counted, Sweep, Tracked};
 use crate::engines::worker::Worker;
-use crate::jvmti::{Allocation, Jni, Object, ObjectRef};
+use crate::jvmti::{Jni, Object};
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;
@@ -29,17 +28,16 @@ const TOO_MUCH: usize = 4;
 /// How long one waits before it goes on with its next chunk all the same.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
-type Chunk = Vec<Tracked>;
+pub(super) type Chunk = Vec<Tracked>;
 
 /// The objects that one thread made last.
 #[derive(Default)]
-pub(super) struct Nursery(Mutex<Chunk>);
+pub(super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
-/// Lock order: `old`, `nurseries`, a nursery, `full`. The VM is called with `old` held, never with the others.
+/// Lock order: `old`, then `full`. The VM is called with `old` held, never with `full`.
 pub(super) struct LiveObjects {
-    nurseries: Mutex<Vec<Arc<Nursery>>>,
     full: Mutex<Vec<Chunk>>,
     /// Objects in `full`.
     piled: AtomicUsize,
@@ -59,10 +57,26 @@ struct Old {
     looked_at: usize,
 }
 
+impl Nursery {
+    /// Adds an object that was just made, whose site is told of it later. Answers the chunk that is full with it.
+    #[inline]
+    pub(super) fn add(&mut self, tracked: Tracked) -> Option<Chunk> {
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(CHUNK);
+        }
+        self.0.push(tracked);
+        (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Vec::with_capacity(CHUNK)))
+    }
+
+    /// Takes all objects away.
+    pub(super) fn take(&mut self) -> Chunk {
+        std::mem::take(&mut self.0)
+    }
+}
+
 impl LiveObjects {
     pub(super) fn new(sweeper: Worker) -> Self {
         Self {
-            nurseries: Mutex::default(),
             full: Mutex::default(),
             piled: AtomicUsize::new(0),
             limit: AtomicUsize::new(PILE),
@@ -72,43 +86,15 @@ impl LiveObjects {
         }
     }
 
-    pub(super) fn new_nursery(&self) -> Arc<Nursery> {
-        let nursery = Arc::new(Nursery::default());
-        self.nurseries.lock().push(nursery.clone());
-        nursery
+    /// Takes over what a nursery had.
+    pub(super) fn add(&self, chunks: Vec<Chunk>) {
+        let objects = chunks.iter().map(Vec::len).sum();
+        self.piled.fetch_add(objects, Ordering::Relaxed);
+        self.full.lock().extend(chunks);
     }
 
-    /// Remembers an object that was just made; `false` where there is no memory for that. Its site is told of it later.
-    #[must_use]
-    pub(super) fn add(
-        &self,
-        nursery: &Nursery,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
-        site: SiteId,
-    ) -> bool {
-        let Some(object) = ObjectRef::new(jni, allocation.object) else {
-            return false;
-        };
-        let words = u32::try_from(allocation.size / 8).unwrap_or(u32::MAX);
-        let mut chunk = nursery.0.lock();
-        if chunk.capacity() == 0 {
-            chunk.reserve_exact(CHUNK);
-        }
-        chunk.push(Tracked {
-            object,
-            site,
-            words,
-        });
-        if chunk.len() == CHUNK {
-            let full = std::mem::replace(&mut *chunk, Vec::with_capacity(CHUNK));
-            drop(chunk);
-            self.pile_up(full);
-        }
-        true
-    }
-
-    fn pile_up(&self, full: Chunk) {
+    /// As [`LiveObjects::add`], on the thread that made the objects, which may have to wait.
+    pub(super) fn pile_up(&self, full: Chunk) {
         self.full.lock().push(full);
         let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
         let limit = self.limit.load(Ordering::Relaxed);
@@ -147,7 +133,6 @@ impl LiveObjects {
 
     /// Looks at what is due since the last collection, if there was one.
     pub(super) fn sweep(&self, mut sweep: Sweep<'_>) {
-        self.empty_nurseries(|is_abandoned| is_abandoned);
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
             self.sweep_young(&mut old, &mut sweep);
@@ -161,7 +146,6 @@ impl LiveObjects {
     /// Looks at everything.
     pub(super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
-        self.empty_nurseries(|_| true);
         old.sweep(&mut sweep);
         self.sweep_young(&mut old, &mut sweep);
         sweep.finish();
@@ -170,7 +154,6 @@ impl LiveObjects {
     /// Tells the sites of all objects that were made so far.
     pub(super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
-        self.empty_nurseries(|_| true);
         let new = std::mem::take(&mut *self.full.lock());
         for tracked in new.iter().flatten() {
             sweep.count(tracked);
@@ -182,8 +165,6 @@ impl LiveObjects {
     /// Forgets all objects, and gives the references to them back.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
         let mut old = self.old.lock();
-        self.empty_nurseries(|_| true);
-        self.nurseries.lock().clear();
         let young = std::mem::take(&mut *self.full.lock());
         let Old {
             objects, counted, ..
@@ -210,12 +191,13 @@ impl LiveObjects {
     /// Forgets all objects; the sites count from nothing. One that is being made right now may still be counted.
     pub(super) fn clear(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
-        self.empty_nurseries(|_| true);
-        for (tracked, is_new) in self.take_young(std::mem::take(&mut old.counted)) {
-            if is_new {
-                sweep.count(&tracked);
+        for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
+            for tracked in chunk {
+                if counted == Counted::No {
+                    sweep.count(&tracked);
+                }
+                sweep.forget(tracked);
             }
-            sweep.forget(tracked);
         }
         let objects = std::mem::take(&mut old.objects).0;
         for tracked in objects.into_iter().flatten() {
@@ -227,40 +209,19 @@ impl LiveObjects {
         }
     }
 
-    /// Moves what is in the nurseries to the pile, and forgets those whose thread has ended. `wanted` is told whether
-    /// it has.
-    fn empty_nurseries(&self, wanted: impl Fn(bool) -> bool) {
-        self.nurseries.lock().retain(|nursery| {
-            // The other owner is the thread: when it has ended, nothing comes any more.
-            let is_abandoned = Arc::strong_count(nursery) == 1;
-            if wanted(is_abandoned) {
-                let chunk = std::mem::take(&mut *nursery.0.lock());
-                self.piled.fetch_add(chunk.len(), Ordering::Relaxed);
-                self.full.lock().push(chunk);
-            }
-            !is_abandoned
-        });
-    }
-
-    /// Takes the pile away, those who are counted first, and says of each object whether its site has still to be told of it.
-    fn take_young(&self, counted: Vec<Chunk>) -> impl Iterator<Item = (Tracked, bool)> {
+    /// Takes the pile away, chunk by chunk, those whose sites have been told of it first.
+    fn take_young(&self, counted: Vec<Chunk>) -> impl Iterator<Item = (Chunk, Counted)> {
         let new = std::mem::take(&mut *self.full.lock());
-        let counted = counted.into_iter().map(|chunk| (chunk, false));
-        let chunks = counted.chain(new.into_iter().map(|chunk| (chunk, true)));
-        chunks.flat_map(|(chunk, is_new)| {
+        let counted = counted.into_iter().map(|chunk| (chunk, Counted::Yes));
+        let chunks = counted.chain(new.into_iter().map(|chunk| (chunk, Counted::No)));
+        chunks.inspect(|(chunk, _)| {
             self.piled.fetch_sub(chunk.len(), Ordering::Relaxed);
-            chunk.into_iter().map(move |tracked| (tracked, is_new))
         })
     }
 
     fn sweep_young(&self, old: &mut Old, sweep: &mut Sweep<'_>) {
-        for (tracked, is_new) in self.take_young(std::mem::take(&mut old.counted)) {
-            if is_new {
-                sweep.count(&tracked);
-            }
-            if let Some(living) = sweep.look(tracked) {
-                old.objects.push(living);
-            };
+        for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
+            sweep.look(chunk, counted, |living| old.objects.push(living));
         }
         self.limit
             .store(old.objects.len().max(PILE), Ordering::Relaxed);
@@ -269,10 +230,8 @@ impl LiveObjects {
 
 impl Old {
     fn sweep(&mut self, sweep: &mut Sweep<'_>) {
-        for tracked in std::mem::take(&mut self.objects).0.into_iter().flatten() {
-            if let Some(living) = sweep.look(tracked) {
-                self.objects.push(living);
-            };
+        for block in std::mem::take(&mut self.objects).0 {
+            sweep.look(block, Counted::Yes, |living| self.objects.push(living));
         }
         self.looked_at = self.objects.len();
     }

@@ -5,18 +5,22 @@
 //! which of them have died.
 
 mod heap_totals;
+mod known_classes;
 mod late_attach;
 mod live_objects;
 mod report;
 mod sample_weight;
+mod session_sites;
+mod site_cache;
 mod site_table;
 mod sites;
 mod sweep;
 mod thread_sites;
+mod tracked_threads;
 mod unseen;
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -43,7 +47,8 @@ use report::HeapState;
 use sample_weight::SampleWeight;
 use sites::{Amount, Sites};
 use sweep::Sweep;
-use thread_sites::{SiteCache, ThreadSites};
+use thread_sites::ThreadSites;
+use tracked_threads::TrackedThreads;
 use unseen::Told;
 
 pub use report::SitesRequest;
@@ -98,9 +103,11 @@ struct TrackerState {
     late: Option<LateStart>,
     /// Threads outlive sessions, and keep caches of an earlier one.
     session: SessionId,
-    /// The caches of all threads; they go with their threads, or with the tracker.
-    caches: Mutex<Vec<Weak<Mutex<SiteCache>>>>,
-    /// Entries in them.
+    /// They hold the tracker, until it ends.
+    threads: TrackedThreads,
+    /// It has ended, also for a thread that could not be waited for.
+    has_ended: AtomicBool,
+    /// Entries in the caches of all threads.
     cached: Arc<AtomicUsize>,
 }
 
@@ -168,7 +175,8 @@ impl AllocationTracker {
             slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
             session: env.session(),
-            caches: Mutex::default(),
+            threads: TrackedThreads::default(),
+            has_ended: AtomicBool::new(false),
             cached: Arc::default(),
         };
         Some(Self {
@@ -188,10 +196,16 @@ impl AllocationTracker {
         })
     }
 
-    /// The current thread has made an object.
+    /// The current thread has made an object; `false` where it knows of no tracker.
+    #[inline]
+    pub fn allocated_here(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+        ThreadSites::allocated_here(jni, allocation)
+    }
+
+    /// The current thread, which may not know of this tracker, has made an object.
     pub fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         ThreadSites::with(&self.shared, |local| {
-            local.allocated(&self.shared, jni, allocation)
+            local.allocated(jni, allocation);
         });
     }
 
@@ -226,7 +240,7 @@ impl AllocationTracker {
 
     /// Counts from nothing: what is there belongs to no site any more.
     pub fn clear(&self, jni: Jni<'_>) {
-        self.shared.live.clear(self.shared.look(jni));
+        self.shared.live.clear(self.shared.look_at_all(jni));
     }
 
     /// Looks which objects are alive, as `gc=` says. `false` where what is alive is only known as of the last collection.
@@ -262,7 +276,7 @@ impl AllocationTracker {
         if collects {
             env.force_garbage_collection()?;
         }
-        self.shared.live.sweep_all(self.shared.look(jni));
+        self.shared.live.sweep_all(self.shared.look_at_all(jni));
         Ok(collects)
     }
 
@@ -396,7 +410,10 @@ impl Engine for AllocationTracker {
 
     /// Ends the sweeper. Objects are no longer tracked when it returns.
     fn stop(&self, _jni: Jni<'_>) {
-        let _ = self.shared.env.disable(Event::Allocation);
+        let shared = &self.shared;
+        let _ = shared.env.disable(Event::Allocation);
+        shared.live.add(shared.threads.end());
+        shared.has_ended.store(true, Ordering::Relaxed);
         self.sweeper.stop();
     }
 
@@ -427,11 +444,6 @@ impl Engine for AllocationTracker {
             late.give_back();
         }
         self.shared.live.give_back(jni);
-        for cache in std::mem::take(&mut *self.shared.caches.lock()) {
-            if let Some(cache) = cache.upgrade() {
-                cache.lock().forget();
-            }
-        }
     }
 }
 
@@ -449,7 +461,7 @@ impl TrackerState {
     }
 
     fn sweep(&self, jni: Jni<'_>) {
-        self.caches.lock().retain(|cache| cache.strong_count() > 0);
+        self.live.add(self.threads.take_ended());
         if self.live.is_overfull() {
             // Nothing of what piled up can be told from garbage but by the collector.
             let _ = self.env.force_garbage_collection();
@@ -459,6 +471,12 @@ impl TrackerState {
 
     fn slots(&self) -> Option<WeakSlots> {
         self.slots.get().copied().flatten()
+    }
+
+    /// A look at all objects, those that threads made last among them.
+    fn look_at_all<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
+        self.live.add(self.threads.take_objects());
+        self.look(jni)
     }
 
     fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {

@@ -1,14 +1,9 @@
 //! Sites by the stacks and classes that make them, for one thread. Nearly every allocation looks here once, and most of what that takes
 //! is waiting for memory: an entry has 16 bytes, and is found without another table.
 
-use std::num::NonZeroU32;
-
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-
+use super::known_classes::ClassIndex;
 use super::sites::SiteId;
-use crate::jvmti::{Jni, KnownObject, Object};
-use crate::names::class::ClassId;
+use crate::jvmti::prefetch;
 use crate::stacks::FramesMark;
 
 /// Slots of a table that is not empty, at least; a power of two.
@@ -22,8 +17,6 @@ pub(super) struct SiteTable {
     /// Of the entry at the same slot.
     frames: Vec<FramesMark>,
     len: usize,
-    classes: Vec<KnownObject>,
-    class_indices: HashMap<ClassId, ClassIndex, FixedState>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,10 +26,6 @@ struct CachedSite {
     site: SiteId,
     class: ClassIndex,
 }
-
-/// A place in `classes`, from 1 on, so that a slot without an entry is no larger.
-#[derive(Clone, Copy)]
-pub(super) struct ClassIndex(NonZeroU32);
 
 const _: () = assert!(size_of::<Option<CachedSite>>() == 16);
 
@@ -61,9 +50,22 @@ impl SiteTable {
         self.len
     }
 
-    /// The site of a class, if it is among the first `most` entries of a key.
+    /// A key is going to be looked for.
     #[inline]
-    pub(super) fn find(&self, key: u64, most: usize, jni: Jni<'_>, class: Object<'_>) -> FoundSite {
+    pub(super) fn prefetch(&self, key: u64) {
+        if let Some(entry) = self.places(key).next().map(|slot| &self.slots[slot]) {
+            prefetch(entry);
+        }
+    }
+
+    /// The site of the class that `is_it` knows, if it is among the first `most` entries of a key.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        key: u64,
+        most: usize,
+        is_it: impl Fn(ClassIndex) -> bool,
+    ) -> FoundSite {
         if most == 0 {
             return FoundSite::Crowd;
         }
@@ -75,7 +77,7 @@ impl SiteTable {
             if entry.key != key {
                 continue;
             }
-            if self.classes[entry.class.get()].is(jni, class) {
+            if is_it(entry.class) {
                 return FoundSite::Site(SitePlace {
                     site: entry.site,
                     slot,
@@ -101,25 +103,6 @@ impl SiteTable {
         }
         self.len += 1;
         self.put(CachedSite { key, site, class }, frames);
-    }
-
-    /// The place of a class, which gets one if it has none.
-    pub(super) fn class_index(
-        &mut self,
-        jni: Jni<'_>,
-        id: ClassId,
-        class: Object<'_>,
-        known: impl FnOnce() -> KnownObject,
-    ) -> Option<ClassIndex> {
-        let index = self.class_indices.get(&id).copied();
-        let is_it = |index: &ClassIndex| self.classes[index.get()].is(jni, class);
-        if let Some(index) = index.filter(is_it) {
-            return Some(index);
-        }
-        let index = ClassIndex::new(self.classes.len())?;
-        self.classes.push(known());
-        self.class_indices.insert(id, index);
-        Some(index)
     }
 
     fn grow(&mut self) {
@@ -149,17 +132,5 @@ impl SiteTable {
         let length = self.slots.len();
         let first = key as usize;
         (0..length).map(move |step| first.wrapping_add(step) & (length - 1))
-    }
-}
-
-impl ClassIndex {
-    fn new(index: usize) -> Option<Self> {
-        let number = u32::try_from(index + 1).ok()?;
-        NonZeroU32::new(number).map(Self)
-    }
-
-    #[inline]
-    fn get(self) -> usize {
-        self.0.get() as usize - 1
     }
 }

@@ -5,7 +5,9 @@ use super::sites::{SiteId, Sites, Weight};
 use crate::jvmti::{Jni, ObjectRef, WeakSlots};
 
 /// Sites whose sums are kept at a time; a few make most objects.
-const SUMS: usize = 256;
+const SUMS: usize = 2_048;
+/// Objects whose slots the CPU fetches while those before them are looked at.
+const AHEAD: usize = 64;
 
 /// A tracked object: 16 bytes, and a word in the VM.
 pub(super) struct Tracked {
@@ -17,6 +19,24 @@ pub(super) struct Tracked {
 
 const _: () = assert!(size_of::<Tracked>() == 16);
 
+impl Tracked {
+    /// An object of so many bytes.
+    pub(super) fn new(object: ObjectRef, site: SiteId, bytes: u64) -> Self {
+        Self {
+            object,
+            site,
+            words: u32::try_from(bytes / 8).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Whether the site of an object has been told of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    Yes,
+    No,
+}
+
 /// Looks at objects, and adds up by site what was made and what has died: the sites themselves are told at the end.
 pub(super) struct Sweep<'a> {
     jni: Jni<'a>,
@@ -24,7 +44,7 @@ pub(super) struct Sweep<'a> {
     sites: &'a Sites,
     sample_weight: SampleWeight,
     /// Each site has one place here; the one that came last has it.
-    sums: Box<[Option<SiteSum>; SUMS]>,
+    sums: Vec<Option<SiteSum>>,
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +66,7 @@ impl<'a> Sweep<'a> {
             slots,
             sites,
             sample_weight,
-            sums: Box::new([None; SUMS]),
+            sums: vec![None; SUMS],
         }
     }
 
@@ -56,16 +76,47 @@ impl<'a> Sweep<'a> {
         self.sum(tracked.site).made += weight;
     }
 
-    /// Gives the object back if it is alive; otherwise it is counted as dead and forgotten.
-    pub(super) fn look(&mut self, tracked: Tracked) -> Option<Tracked> {
+    /// Looks at objects. Those that are alive are given to `living`, the others are counted as dead and forgotten.
+    pub(super) fn look(
+        &mut self,
+        objects: Vec<Tracked>,
+        counted: Counted,
+        mut living: impl FnMut(Tracked),
+    ) {
+        let mut objects = objects.into_iter();
+        while objects.len() > 0 {
+            if let Some(slots) = self.slots {
+                for tracked in objects.as_slice().iter().take(AHEAD) {
+                    slots.prefetch(&tracked.object);
+                }
+            }
+            for tracked in objects.by_ref().take(AHEAD) {
+                if let Some(tracked) = self.look_at(tracked, counted) {
+                    living(tracked);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn look_at(&mut self, tracked: Tracked, counted: Counted) -> Option<Tracked> {
         let is_dead = match self.slots {
             Some(slots) => slots.is_dead(&tracked.object),
             None => tracked.object.is_dead(self.jni),
         };
+        if counted == Counted::Yes && !is_dead {
+            return Some(tracked);
+        }
+        let weight = self.weight(&tracked);
+        let sum = self.sum(tracked.site);
+        if counted == Counted::No {
+            sum.made += weight;
+        }
         if !is_dead {
             return Some(tracked);
         }
-        self.forget(tracked);
+        sum.dead += weight;
+        tracked.object.delete(self.jni);
         None
     }
 
@@ -80,6 +131,7 @@ impl<'a> Sweep<'a> {
         self.sample_weight.weight(u64::from(tracked.words) * 8)
     }
 
+    #[inline]
     fn sum(&mut self, site: SiteId) -> &mut SiteSum {
         let place = &mut self.sums[site.index() % SUMS];
         if let Some(other) = place.take_if(|sum| sum.site != site) {

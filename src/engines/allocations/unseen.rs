@@ -77,7 +77,7 @@ impl TrackerState {
     /// What is tracked and not known to be dead, by class.
     fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
         let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
-        self.live.count(self.look(jni));
+        self.live.count(self.look_at_all(jni));
         for (key, site) in self.sites.iter() {
             let sum = tracked.entry(key.class).or_default();
             *sum = *sum + site.live();

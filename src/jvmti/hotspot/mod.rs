@@ -17,4 +17,4 @@ pub use cpu_timers::{
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
 pub use stack_walk::{StackWalker, WalkCache, Walked};
-pub use weak_slots::{KnownObject, WeakSlots};
+pub use weak_slots::WeakSlots;

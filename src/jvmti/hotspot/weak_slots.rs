@@ -8,16 +8,15 @@
 //! was under way before, and none has begun since. The other collectors change slots while the program runs, and mark the
 //! addresses in them; there the VM is asked.
 
-use std::num::NonZeroUsize;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::callbacks::Event;
-use crate::jvmti::collections;
+use crate::jvmti::collections::{self, Collection};
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object, ObjectRef, WeakRef};
+use crate::jvmti::prefetch::prefetch_address;
 
 /// A way into the slots of a VM in which they were found to be as expected.
 #[derive(Clone, Copy)]
@@ -25,10 +24,13 @@ pub struct WeakSlots {
     tag: usize,
 }
 
-/// An object that is recognized by its slot, where that can be.
-pub struct KnownObject {
-    reference: Arc<WeakRef>,
-    slot: Option<NonZeroUsize>,
+/// Where an object is. Until the next collection it stays there, and no other object can be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectAddress {
+    /// 0 for an object that has been collected.
+    pub address: usize,
+    /// How long that is so.
+    pub collection: Collection,
 }
 
 impl WeakSlots {
@@ -55,12 +57,48 @@ impl WeakSlots {
         let other = jni.find_class(c"java/lang/Object")?;
         let reference = WeakRef::new(jni, object.object())?;
         let is_tagged = reference.address() & tag == 1;
-        let known = KnownObject::new(Arc::new(reference), Some(slots));
+        let known = slots.address_of(&reference)?;
         // A collection may come between: then the VM is asked for the whole session.
         let is_sound = is_tagged
-            && known.is_by_slot(object.object()) == Some(true)
-            && known.is_by_slot(other.object()) == Some(false);
+            && known.address != 0
+            && slots.address(object.object())? == known
+            && slots.address(other.object())?.address != known.address;
         is_sound.then_some(slots)
+    }
+
+    /// Where an object is; `None` while a collection is under way.
+    #[inline]
+    pub fn address(self, object: Object<'_>) -> Option<ObjectAddress> {
+        // SAFETY: `object` borrows from what keeps the reference.
+        unsafe { self.read(object.raw.expose_provenance()) }
+    }
+
+    /// As [`WeakSlots::address`], of what a weak reference refers to.
+    #[inline]
+    pub fn address_of(self, reference: &WeakRef) -> Option<ObjectAddress> {
+        // SAFETY: the reference is deleted when it is dropped.
+        unsafe { self.read(reference.address()) }
+    }
+
+    /// # Safety
+    /// As for [`word`]; whatever kind of reference it is.
+    #[inline]
+    unsafe fn read(self, reference: usize) -> Option<ObjectAddress> {
+        let collection = collections::current()?;
+        // SAFETY: the caller's promise. A local reference has no tag.
+        let address = unsafe { word(reference & !self.tag) };
+        // Whoever reads what a collection has written sees below that it has begun.
+        fence(Ordering::Acquire);
+        (collections::current() == Some(collection)).then_some(ObjectAddress {
+            address,
+            collection,
+        })
+    }
+
+    /// [`WeakSlots::is_dead`] is going to be asked.
+    #[inline]
+    pub fn prefetch(self, reference: &ObjectRef) {
+        prefetch_address(reference.address() & !self.tag);
     }
 
     /// Whether the object has been collected.
@@ -68,33 +106,6 @@ impl WeakSlots {
     pub fn is_dead(self, reference: &ObjectRef) -> bool {
         // SAFETY: the reference has not been deleted: that takes it.
         unsafe { word(reference.address() & !self.tag) == 0 }
-    }
-}
-
-impl KnownObject {
-    /// The object that a weak reference names.
-    pub fn new(reference: Arc<WeakRef>, slots: Option<WeakSlots>) -> Self {
-        let slot = slots.and_then(|slots| NonZeroUsize::new(reference.address() & !slots.tag));
-        Self { reference, slot }
-    }
-
-    /// Whether it is this one, which a local reference names.
-    #[inline]
-    pub fn is(&self, jni: Jni<'_>, local: Object<'_>) -> bool {
-        self.is_by_slot(local)
-            .unwrap_or_else(|| self.reference.is(jni, local))
-    }
-
-    #[inline]
-    fn is_by_slot(&self, local: Object<'_>) -> Option<bool> {
-        let slot = self.slot?;
-        let collection = collections::current()?;
-        // SAFETY: `reference` keeps its slot. A local reference has no tag, and is the current thread's: its slot is there
-        // while the object is borrowed.
-        let (known, other) = unsafe { (word(slot.get()), word(local.raw.expose_provenance())) };
-        // Whoever reads what a collection has written sees below that it has begun.
-        fence(Ordering::Acquire);
-        (collections::current() == Some(collection)).then_some(known == other)
     }
 }
 

@@ -1,0 +1,200 @@
+//! The classes that one thread has made objects of, by where they are: one look at a small table, where comparing with the
+//! class that each site has would wait for memory twice.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
+use crate::names::class::ClassId;
+
+/// Slots of a table that is not empty, at least; a power of two.
+const FIRST: usize = 64;
+/// An odd number whose multiples spread over all bits.
+const SPREAD: usize = 0x9e37_79b9_7f4a_7c15_u64 as usize;
+
+/// The classes.
+#[derive(Default)]
+pub(super) struct KnownClasses {
+    classes: Vec<Arc<WeakRef>>,
+    indices: HashMap<ClassId, ClassIndex, FixedState>,
+    by_address: AddressTable,
+    /// When the classes are where `by_address` says.
+    collection: Option<Collection>,
+}
+
+/// A class, among those of its thread: from 1 on, so that what may have none is no larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClassIndex(NonZeroU32);
+
+impl KnownClasses {
+    /// The class, if it is known and no collection is under way.
+    #[inline]
+    pub(super) fn find(&mut self, slots: WeakSlots, class: Object<'_>) -> Option<ClassIndex> {
+        let now = slots.address(class)?;
+        if self.collection != Some(now.collection) {
+            self.look_where_they_are(slots, now.collection);
+        }
+        self.by_address.get(now.address)
+    }
+
+    /// Whether the class is this one. The VM is asked, which takes longer.
+    pub(super) fn is(&self, index: ClassIndex, jni: Jni<'_>, class: Object<'_>) -> bool {
+        self.classes[index.position()].is(jni, class)
+    }
+
+    /// The index of a class, which gets one if it has none.
+    pub(super) fn add(
+        &mut self,
+        jni: Jni<'_>,
+        slots: Option<WeakSlots>,
+        id: ClassId,
+        class: Object<'_>,
+        reference: &Arc<WeakRef>,
+    ) -> Option<ClassIndex> {
+        let known = self.indices.get(&id).copied();
+        // The id of a class that was unloaded may be that of another one now.
+        if let Some(index) = known.filter(|&index| self.is(index, jni, class)) {
+            return Some(index);
+        }
+        let index = ClassIndex::new(self.classes.len())?;
+        self.classes.push(reference.clone());
+        self.indices.insert(id, index);
+        let now = slots.and_then(|slots| slots.address_of(reference));
+        match now.filter(|now| Some(now.collection) == self.collection) {
+            Some(now) => self.by_address.insert(now.address, index),
+            None => self.collection = None,
+        }
+        Some(index)
+    }
+
+    #[cold]
+    fn look_where_they_are(&mut self, slots: WeakSlots, collection: Collection) {
+        self.by_address.clear();
+        self.collection = Some(collection);
+        for (position, class) in self.classes.iter().enumerate() {
+            let now = slots.address_of(class);
+            let Some(now) = now.filter(|now| now.collection == collection) else {
+                // Another collection has come: the addresses are looked at again.
+                self.collection = None;
+                self.by_address.clear();
+                return;
+            };
+            if let Some(index) = ClassIndex::new(position) {
+                self.by_address.insert(now.address, index);
+            }
+        }
+    }
+}
+
+impl ClassIndex {
+    fn new(position: usize) -> Option<Self> {
+        let number = u32::try_from(position + 1).ok()?;
+        NonZeroU32::new(number).map(Self)
+    }
+
+    fn position(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    /// The key of a class under another key.
+    #[inline]
+    pub(super) fn key_under(self, key: u64) -> u64 {
+        key ^ u64::from(self.0.get()).wrapping_mul(SPREAD as u64)
+    }
+}
+
+/// Classes by address. An entry is at the slot that its address says, or behind it, with no empty slot between.
+#[derive(Default)]
+struct AddressTable {
+    slots: Vec<(usize, Option<ClassIndex>)>,
+    len: usize,
+}
+
+impl AddressTable {
+    #[inline]
+    fn get(&self, address: usize) -> Option<ClassIndex> {
+        for slot in places(address, self.slots.len()) {
+            match self.slots[slot] {
+                (known, Some(class)) if known == address => return Some(class),
+                (_, None) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Adds an address that is not in it; classes that have been collected have none, and are left out.
+    fn insert(&mut self, address: usize, class: ClassIndex) {
+        if address == 0 {
+            return;
+        }
+        if self.len >= self.slots.len() / 2 {
+            let length = (2 * self.slots.len()).max(FIRST);
+            for (address, class) in std::mem::replace(&mut self.slots, vec![(0, None); length]) {
+                if let Some(class) = class {
+                    self.put(address, class);
+                }
+            }
+        }
+        self.len += 1;
+        self.put(address, class);
+    }
+
+    fn put(&mut self, address: usize, class: ClassIndex) {
+        let free = places(address, self.slots.len()).find(|&slot| self.slots[slot].1.is_none());
+        if let Some(slot) = free {
+            self.slots[slot] = (address, Some(class));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill((0, None));
+        self.len = 0;
+    }
+}
+
+/// All slots of so many, a power of two, from the one that an address says.
+#[inline]
+fn places(address: usize, count: usize) -> impl Iterator<Item = usize> {
+    // Objects are aligned, so the product's high bits tell most.
+    let first = address.wrapping_mul(SPREAD) >> (usize::BITS / 2);
+    (0..count).map(move |step| first.wrapping_add(step) & (count - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_found_by_address_and_no_others() {
+        let mut table = AddressTable::default();
+        assert_eq!(table.get(8), None);
+        let class = |number| ClassIndex::new(number).expect("it is small");
+        for round in 1..3 {
+            for number in 0..10_000 {
+                table.insert(0x7_0000_0000 + number * 8 * round, class(number));
+            }
+            table.insert(0, class(20_000));
+            for number in 0..10_000 {
+                let found = table.get(0x7_0000_0000 + number * 8 * round);
+                assert_eq!(found, Some(class(number)));
+            }
+            assert_eq!(table.get(0x7_0000_0004), None);
+            assert_eq!(table.get(0), None);
+            table.clear();
+            assert_eq!(table.get(0x7_0000_0000), None);
+        }
+    }
+
+    #[test]
+    fn classes_under_one_key_have_keys_of_their_own() {
+        let keys: std::collections::HashSet<u64> = (0..10_000)
+            .filter_map(ClassIndex::new)
+            .map(|class| class.key_under(42))
+            .collect();
+        assert_eq!(keys.len(), 10_000);
+    }
+}

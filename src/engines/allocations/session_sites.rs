@@ -1,0 +1,60 @@
+//! What one thread keeps of a session, as long as that lasts.
+
+use std::sync::Arc;
+
+use super::TrackerState;
+use super::live_objects::{Chunk, Nursery};
+use super::site_cache::SiteCache;
+use super::sweep::Tracked;
+use crate::jvmti::{Allocation, Jni, ObjectRef};
+use crate::names::thread::ThreadSerial;
+use crate::stacks::StackTop;
+
+/// The sites that the thread knows, and the objects that it made last. Its lock is taken before those of `Stacks` and the tables.
+pub(super) struct SessionSites {
+    pub(super) tracker: Arc<TrackerState>,
+    cache: SiteCache,
+    nursery: Nursery,
+}
+
+impl SessionSites {
+    pub(super) fn new(tracker: Arc<TrackerState>) -> Self {
+        Self {
+            cache: SiteCache::new(tracker.cached.clone()),
+            nursery: Nursery::default(),
+            tracker,
+        }
+    }
+
+    /// The current thread, whose stack and serial these are, has made an object. Answers the objects that it made last when
+    /// they are enough for the sweeper.
+    #[inline]
+    pub(super) fn allocated(
+        &mut self,
+        stack: &mut StackTop,
+        serial: &mut Option<ThreadSerial>,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+    ) -> Option<Chunk> {
+        let Self {
+            tracker,
+            cache,
+            nursery,
+        } = self;
+        let sought = cache.seek(tracker, stack, jni, allocation.class);
+        let object = ObjectRef::new(jni, allocation.object);
+        let site = cache.site(tracker, sought, stack, serial, jni, allocation);
+        let Some(object) = object else {
+            // Nobody will see it die.
+            let weight = tracker.sample_weight.weight(allocation.size);
+            tracker.sites.get(site).add_allocated(weight);
+            return None;
+        };
+        nursery.add(Tracked::new(object, site, allocation.size))
+    }
+
+    /// Takes away the objects that the thread made last.
+    pub(super) fn take_objects(&mut self) -> Chunk {
+        self.nursery.take()
+    }
+}

@@ -1,0 +1,252 @@
+//! What one thread knows of sites: by the top of the stack and the class, without a look at what threads share.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::FixedState;
+
+use super::TrackerState;
+use super::known_classes::{ClassIndex, KnownClasses};
+use super::site_table::{FoundSite, SiteTable};
+use super::sites::{SiteId, SiteKey};
+use crate::jvmti::{Allocation, FrameInfo, Jni, Object, WeakRef};
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::{FramesMark, StackKey, StackTop};
+
+/// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
+/// VM longer.
+const CROWD: usize = 4;
+/// Sites that the caches of all threads hold together, 27 to 53 bytes each. A thread that finds them full starts anew.
+const CACHED: usize = 1_000_000;
+
+/// The sites that one thread has made objects at.
+pub(super) struct SiteCache {
+    /// Sites by the key of the stack above them, and by class.
+    sites: SiteTable,
+    classes: KnownClasses,
+    /// The entries of all threads' caches.
+    cached_by_all: Arc<AtomicUsize>,
+    hasher: FixedState,
+}
+
+impl Drop for SiteCache {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// What makes a site, as far as it is known without asking the VM.
+#[derive(Clone, Copy)]
+pub(super) struct Sought {
+    stack: StackKey,
+    class: SoughtClass,
+}
+
+#[derive(Clone, Copy)]
+enum SoughtClass {
+    Known(ClassIndex),
+    /// The thread has made no object of it, or a collection is under way.
+    Unknown,
+    /// Only the VM can tell whether two classes are one.
+    Asked,
+}
+
+/// A site that a thread has not seen before, and a reference to its class.
+struct NewSite {
+    site: SiteId,
+    class: ClassId,
+    reference: Option<Arc<WeakRef>>,
+}
+
+/// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
+fn crowd(stack: &StackTop) -> usize {
+    if stack.is_empty() { 0 } else { CROWD }
+}
+
+impl SiteCache {
+    pub(super) fn new(cached_by_all: Arc<AtomicUsize>) -> Self {
+        Self {
+            sites: SiteTable::default(),
+            classes: KnownClasses::default(),
+            cached_by_all,
+            hasher: FixedState::default(),
+        }
+    }
+
+    /// Looks at the stack and the class of an allocation on the current thread. Its site is about to be asked for; what that
+    /// takes of memory comes meanwhile.
+    #[inline]
+    pub(super) fn seek(
+        &mut self,
+        shared: &TrackerState,
+        stack: &mut StackTop,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> Sought {
+        let class = match shared.slots() {
+            Some(slots) => match self.classes.find(slots, class) {
+                Some(index) => SoughtClass::Known(index),
+                None => SoughtClass::Unknown,
+            },
+            None => SoughtClass::Asked,
+        };
+        let stack = stack.look(&shared.top_frames, jni, shared.stacks.depth());
+        if let SoughtClass::Known(index) = class {
+            self.sites.prefetch(index.key_under(stack.0));
+        }
+        Sought { stack, class }
+    }
+
+    /// The site of the allocation that was looked at.
+    #[inline]
+    pub(super) fn site(
+        &mut self,
+        shared: &TrackerState,
+        mut sought: Sought,
+        stack: &mut StackTop,
+        serial: &mut Option<ThreadSerial>,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+    ) -> SiteId {
+        let class = allocation.class;
+        let crowd = crowd(stack);
+        let (_, found) = self.find(shared, sought, crowd, jni, class);
+        if let FoundSite::Site(place) = found
+            && stack.is(&shared.top_frames, || self.sites.frames(place))
+        {
+            return place.site;
+        }
+        sought.stack = stack.resolve(&shared.top_frames, jni);
+        let (key, found) = self.find(shared, sought, crowd, jni, class);
+        if let FoundSite::Site(place) = found {
+            return place.site;
+        }
+        let new = new_site(shared, jni, allocation, stack.frames(), serial);
+        self.remember(shared, jni, (sought.stack, key), class, stack.mark(), &new);
+        new.site
+    }
+
+    /// Looks for the site, and says under which key it is, or would be.
+    #[inline]
+    fn find(
+        &self,
+        shared: &TrackerState,
+        sought: Sought,
+        crowd: usize,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> (u64, FoundSite) {
+        let stack = sought.stack;
+        match sought.class {
+            SoughtClass::Known(index) => {
+                let key = index.key_under(stack.0);
+                let is_it = |other| other == index;
+                (key, self.sites.find(key, usize::MAX, is_it))
+            }
+            SoughtClass::Unknown => (stack.0, FoundSite::Nothing),
+            SoughtClass::Asked => self.find_and_ask(shared, stack, crowd, jni, class),
+        }
+    }
+
+    fn find_and_ask(
+        &self,
+        shared: &TrackerState,
+        stack: StackKey,
+        crowd: usize,
+        jni: Jni<'_>,
+        class: Object<'_>,
+    ) -> (u64, FoundSite) {
+        let is_it = |index| self.classes.is(index, jni, class);
+        let found = self.sites.find(stack.0, crowd, is_it);
+        if !matches!(found, FoundSite::Crowd) {
+            return (stack.0, found);
+        }
+        let identity = shared.env.identity_hash(class).unwrap_or(0);
+        let key = self.hasher.hash_one((stack, identity));
+        (key, self.sites.find(key, usize::MAX, is_it))
+    }
+
+    /// Remembers the site of a class that a stack makes; `key` is what the look for it said.
+    fn remember(
+        &mut self,
+        shared: &TrackerState,
+        jni: Jni<'_>,
+        (stack, key): (StackKey, u64),
+        class: Object<'_>,
+        frames: FramesMark,
+        new: &NewSite,
+    ) {
+        let Some(reference) = &new.reference else {
+            return;
+        };
+        if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
+            self.forget();
+        }
+        let slots = shared.slots();
+        let Some(index) = self.classes.add(jni, slots, new.class, class, reference) else {
+            return;
+        };
+        let key = match slots {
+            Some(_) => index.key_under(stack.0),
+            None => key,
+        };
+        // It is there where a collection was under way when it was looked for.
+        let found = self.sites.find(key, usize::MAX, |other| other == index);
+        if !matches!(found, FoundSite::Site(_)) {
+            self.sites.insert(key, new.site, frames, index);
+            self.cached_by_all.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn forget(&mut self) {
+        self.cached_by_all
+            .fetch_sub(self.sites.len(), Ordering::Relaxed);
+        self.sites = SiteTable::default();
+        self.classes = KnownClasses::default();
+    }
+}
+
+/// The site of an allocation that this thread has not seen yet.
+fn new_site(
+    shared: &TrackerState,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+    frames: &[FrameInfo],
+    own_serial: &mut Option<ThreadSerial>,
+) -> NewSite {
+    let trace = match frames {
+        [] => TraceId::EMPTY,
+        frames => {
+            let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
+            *own_serial = serial;
+            let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+            shared.stacks.trace(jni, serial, frames)
+        }
+    };
+    // The event holds the class, so naming it fails only when the VM is out of memory.
+    let (class, reference) = shared
+        .stacks
+        .class_and_reference(jni, allocation.class)
+        .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
+    NewSite {
+        site: shared.sites.intern(SiteKey { class, trace }),
+        class,
+        reference,
+    }
+}
+
+/// The serial number of the thread that allocates, which is the current one.
+fn current_serial(
+    shared: &TrackerState,
+    jni: Jni<'_>,
+    allocation: Allocation<'_>,
+) -> Option<ThreadSerial> {
+    let registered = &shared.registered;
+    let serial = registered
+        .remembered()
+        .or_else(|| registered.serial(jni, allocation.thread?));
+    serial.map(ThreadSerial)
+}
