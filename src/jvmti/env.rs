@@ -78,6 +78,11 @@ impl MethodId {
         Self(id)
     }
 
+    /// A method by its id in the VM; `None` for null.
+    pub(super) fn from_told(id: sys::jmethodID) -> Option<Self> {
+        (!id.is_null()).then_some(Self(id))
+    }
+
     /// A method by its id as a number, which is not 0.
     pub(super) fn from_address(id: usize) -> Option<Self> {
         (id != 0).then(|| Self(ptr::with_exposed_provenance_mut(id)))
@@ -86,6 +91,12 @@ impl MethodId {
     /// The id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()
+    }
+
+    /// A method that no VM knows.
+    #[cfg(test)]
+    pub(crate) fn made_up(number: usize) -> Self {
+        Self(ptr::without_provenance_mut(number))
     }
 }
 

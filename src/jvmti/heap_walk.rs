@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::{ptr, slice};
 
-use super::env::{Capability, Env, jvmti};
+use super::env::{Capability, Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::fields::Primitive;
 use super::hotspot::BoolFlag;
@@ -120,6 +120,10 @@ pub struct StackPlace {
     pub thread_id: i64,
     /// The frame, 0 the innermost.
     pub depth: i32,
+    /// The frame's method; `None` where no Java runs.
+    pub method: Option<MethodId>,
+    /// The bytecode index in the method, where it is told.
+    pub location: Option<i64>,
 }
 
 /// A field with a primitive value.
@@ -409,6 +413,8 @@ unsafe fn root(
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,
+                method: MethodId::from_told(local.method),
+                location: Some(local.location),
             })
         }
         sys::JVMTI_HEAP_REFERENCE_JNI_LOCAL => {
@@ -418,6 +424,8 @@ unsafe fn root(
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,
+                method: MethodId::from_told(local.method),
+                location: None,
             })
         }
         sys::JVMTI_HEAP_REFERENCE_THREAD => RootReference::Thread,

@@ -57,8 +57,24 @@ struct Names {
     classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
 }
 
-/// The frames of a thread's whole stack, at the most.
-const WHOLE: usize = 1_024;
+/// A thread's stack at some moment, whole whatever `depth=` says.
+pub struct WholeStack {
+    /// Its trace.
+    pub trace: TraceId,
+    /// The frames of the trace, the innermost first.
+    pub frames: Vec<FrameInfo>,
+}
+
+impl WholeStack {
+    /// That of a thread without frames.
+    pub const EMPTY: Self = Self {
+        trace: TraceId::EMPTY,
+        frames: Vec::new(),
+    };
+
+    /// The most frames; a deeper stack has lost its outermost ones.
+    pub const MOST: usize = 1_024;
+}
 
 /// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
 /// one that runs no Java.
@@ -151,24 +167,32 @@ impl Stacks {
 
     /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
     /// dumps find a thread's stack by the thread that its trace names.
-    pub fn thread_trace(&self, jni: Jni<'_>, thread: ThreadSerial, object: Object<'_>) -> TraceId {
-        let mut frames = vec![FrameInfo::default(); WHOLE];
+    pub fn whole_stack(
+        &self,
+        jni: Jni<'_>,
+        thread: ThreadSerial,
+        object: Object<'_>,
+    ) -> WholeStack {
+        let mut frames = vec![FrameInfo::default(); WholeStack::MOST];
         // A thread that is ending has no stack.
         let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
         if count == 0 {
-            return TraceId::EMPTY;
+            return WholeStack::EMPTY;
         }
+        frames.truncate(count);
+        frames.shrink_to_fit();
         let ids: Vec<FrameId> = {
             let mut names = self.names.lock();
-            let frames = frames[..count].iter();
+            let frames = frames.iter();
             frames
                 .map(|&frame| self.frame(jni, &mut names, frame))
                 .collect()
         };
-        self.tables.traces.intern(TraceKey {
+        let trace = self.tables.traces.intern(TraceKey {
             thread: Some(thread),
             frames: &ids,
-        })
+        });
+        WholeStack { trace, frames }
     }
 
     /// The trace for CPU time whose stack was not seen.

@@ -7,9 +7,8 @@ use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
 use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::options::Dumper;
-use crate::stacks::Stacks;
+use crate::stacks::{Stacks, WholeStack};
 
 /// Both dumpers, and which to take.
 pub struct Dumpers {
@@ -63,14 +62,14 @@ impl Dumpers {
                 let serial = self.registered.serial(jni, object.object());
                 match serial.map(ThreadSerial) {
                     Some(serial) => LiveThread {
-                        trace: self.stacks.thread_trace(jni, serial, object.object()),
+                        stack: self.stacks.whole_stack(jni, serial, object.object()),
                         object,
                         serial,
                     },
                     None => LiveThread {
                         object,
                         serial: ThreadSerial::UNKNOWN,
-                        trace: TraceId::EMPTY,
+                        stack: WholeStack::EMPTY,
                     },
                 }
             })

@@ -24,6 +24,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::options::{Format, Heap, Options};
 use crate::output::Journal;
+use crate::stacks::WholeStack;
 
 use choice::{Done, Dumpers};
 use hotspot::VmEngine;
@@ -229,8 +230,8 @@ pub struct LiveThread<'a> {
     pub object: LocalRef<'a>,
     /// Its number; [`ThreadSerial::UNKNOWN`] for the agent's own.
     pub serial: ThreadSerial,
-    /// Its stack, whole: `depth=` is for the traces of allocations.
-    pub trace: TraceId,
+    /// Where it was a moment ago: `depth=` is for the traces of allocations.
+    pub stack: WholeStack,
 }
 
 /// Where a dump goes: into the run's output, behind the records it names. It may be written to from a thread of the VM,

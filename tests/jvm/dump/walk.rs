@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hprof_format::{Root, Value};
+use hprof_format::{Root, ThreadSerial, Value};
 
 use super::graph::{assert_frame, assert_graph, assert_thread_local, graph};
 use super::heap::{Dump, File, Thing, id};
@@ -148,6 +148,55 @@ fn assert_payloads(dump: &Dump) {
         }
     }
     assert!(count > 0);
+}
+
+on_every_cell!(a_root_names_a_frame_of_its_method_while_stacks_move);
+
+fn a_root_names_a_frame_of_its_method_while_stacks_move(cell: &Cell) {
+    let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Moving", 3);
+    for dump in &file.dumps[..3] {
+        let markers = dump.instances("Moving$Marker");
+        assert_eq!(markers.len(), 6, "{cell}");
+        for marker in markers {
+            let found = holders(&file, dump, marker);
+            assert!(!found.is_empty(), "{cell}: a root holds each marker");
+            for (stack, frame) in found {
+                let outside = dump.field(marker, "Moving$Marker", "outside");
+                let frame = usize::try_from(frame).unwrap_or_else(|_| panic!("{cell}: {stack:?}"));
+                let is_hold = |frame: &&String| frame.starts_with("Moving.hold(");
+                assert!(is_hold(&&stack[frame]), "{cell}: {frame} of {stack:?}");
+                let others = stack[frame + 1..].iter().filter(is_hold).count();
+                assert_eq!(Value::Int(others as i32), outside, "{cell}: {stack:?}");
+            }
+        }
+        for step in dump.instances("Moving$Step") {
+            for (stack, frame) in holders(&file, dump, step) {
+                let Ok(frame) = usize::try_from(frame) else {
+                    continue;
+                };
+                let is_down = stack[frame].starts_with("Moving.down(");
+                assert!(is_down, "{cell}: {frame} of {stack:?}");
+            }
+        }
+    }
+}
+
+/// The frames of platform threads that hold an object: the thread's stack, and the frame's number in it.
+fn holders<'f>(file: &'f File, dump: &Dump, object: u64) -> Vec<(&'f [String], i32)> {
+    let stack = |of: ThreadSerial| {
+        let trace = dump.roots.iter().find_map(|&(_, root)| match root {
+            Root::Thread { thread, trace } if thread == of => Some(trace),
+            _ => None,
+        });
+        file.frames(trace.expect("the thread is a root").0)
+    };
+    let roots = dump.roots.iter().filter(|(held, _)| *held == object);
+    roots
+        .filter_map(|&(_, root)| match root {
+            Root::JavaFrame { thread, frame } => Some((stack(thread), frame)),
+            _ => None,
+        })
+        .collect()
 }
 
 on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21);

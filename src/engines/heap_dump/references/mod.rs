@@ -15,6 +15,7 @@ mod layout;
 mod numbers;
 mod recorder;
 mod roots;
+mod stack_roots;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +43,8 @@ use held::HeldObjects;
 use late_classes::LateClasses;
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
-use roots::{Roots, ThreadRoot};
+use roots::Roots;
+use stack_roots::ThreadRoot;
 
 /// Dumps by a walk over the references.
 pub struct WalkEngine {
@@ -122,7 +124,7 @@ struct Dump<'d, 'o, 'a> {
     used: HashSet<ClassId, FixedState>,
 }
 
-impl<'a> Dump<'_, '_, 'a> {
+impl<'d, 'a> Dump<'d, '_, 'a> {
     fn run(mut self) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         self.link(&env.loaded_classes(jni)?);
@@ -281,13 +283,13 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(types)
     }
 
-    fn threads(&mut self) -> Result<Vec<ThreadRoot>, DumpError> {
+    fn threads(&mut self) -> Result<Vec<ThreadRoot<'d>>, DumpError> {
         let mut threads = Vec::with_capacity(self.subject.threads.len());
         for (index, thread) in self.subject.threads.iter().enumerate() {
             let LiveThread {
                 object,
                 serial,
-                trace,
+                stack,
             } = thread;
             let old = Tag(self.tags.get(object.object())?);
             let named = self.engine.tables.threads.object(*serial);
@@ -298,8 +300,8 @@ impl<'a> Dump<'_, '_, 'a> {
             threads.push(ThreadRoot {
                 serial: (*serial != ThreadSerial::UNKNOWN)
                     .then_some(hprof_format::ThreadSerial(serial.0)),
-                trace: self.chunks.output.trace(*trace),
-                depth: self.engine.tables.traces.get(*trace).frames.len(),
+                trace: self.chunks.output.trace(stack.trace),
+                frames: &stack.frames,
             });
         }
         Ok(threads)

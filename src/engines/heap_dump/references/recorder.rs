@@ -97,9 +97,12 @@ impl<'r, 'o> Recorder<'r, 'o> {
         }
     }
 
-    /// Writes the last object's record.
+    /// Writes the last object's record, and the roots in stacks.
     pub(super) fn finish(&mut self) {
         self.end();
+        for (object, root) in self.roots.in_stacks() {
+            self.chunks.put(&HeapRecord::Root { object, root });
+        }
     }
 
     /// The object that the VM tells of from now on.

@@ -2,25 +2,17 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use hprof_format::{Root, ThreadSerial, TraceSerial};
+use hprof_format::{ObjectId, Root, ThreadSerial};
 
 use super::numbers::{Numbers, Special, Tag};
+use super::stack_roots::{RootOfFrame, StackRoots, ThreadRoot};
 use crate::engines::heap_dump::DumpOutput;
 use crate::jvmti::{RootReference, StackPlace};
 
-/// A thread that was alive when the walk began.
-#[derive(Clone, Copy)]
-pub(super) struct ThreadRoot {
-    /// `None` for one of the agent's own.
-    pub(super) serial: Option<ThreadSerial>,
-    pub(super) trace: TraceSerial,
-    /// Frames of the trace.
-    pub(super) depth: usize,
-}
-
 /// Names roots.
 pub(super) struct Roots<'r> {
-    threads: &'r [ThreadRoot],
+    threads: &'r [ThreadRoot<'r>],
+    in_stacks: StackRoots,
     /// The thread that dumps: its local references to threads are the agent's.
     own: Tag,
     /// Threads that began too late to be known, by the numbers of their tags.
@@ -34,9 +26,10 @@ pub(super) struct Roots<'r> {
 }
 
 impl<'r> Roots<'r> {
-    pub(super) fn new(threads: &'r [ThreadRoot], own: Tag) -> Self {
+    pub(super) fn new(threads: &'r [ThreadRoot<'r>], own: Tag) -> Self {
         Self {
             threads,
+            in_stacks: StackRoots::default(),
             own,
             late: HashSet::default(),
             virtual_threads: HashMap::default(),
@@ -45,7 +38,8 @@ impl<'r> Roots<'r> {
         }
     }
 
-    /// The root's record, but for its object, whose tag is `tag`; `None` where it is the agent's.
+    /// The root's record, but for its object, whose tag is `tag`; `None` where it is the agent's, and where it is among
+    /// [`Roots::in_stacks`].
     pub(super) fn describe(
         &mut self,
         numbers: &Numbers,
@@ -65,19 +59,17 @@ impl<'r> Roots<'r> {
             RootReference::SystemClass if is_class => Root::StickyClass,
             RootReference::Monitor => Root::MonitorUsed,
             RootReference::Thread => self.thread(numbers, tag),
-            RootReference::StackLocal(place) => match self.place(numbers, output, place) {
-                Some((thread, frame)) => Root::JavaFrame { thread, frame },
-                None => Root::Unknown,
-            },
+            RootReference::StackLocal(place) => {
+                let root = |thread, frame| Root::JavaFrame { thread, frame };
+                return self.in_stack(numbers, output, tag, place, root);
+            }
             RootReference::JniLocal(place) => {
                 let is_thread = matches!(numbers.special(tag), Some(Special::Thread(_)));
                 if is_thread && place.thread == self.own.0 {
                     return None;
                 }
-                match self.place(numbers, output, place) {
-                    Some((thread, frame)) => Root::JniLocal { thread, frame },
-                    None => Root::Unknown,
-                }
+                let root = |thread, frame| Root::JniLocal { thread, frame };
+                return self.in_stack(numbers, output, tag, place, root);
             }
             RootReference::SystemClass | RootReference::Other => {
                 if is_virtual_thread {
@@ -98,26 +90,31 @@ impl<'r> Roots<'r> {
         serial.map_or(Root::Unknown, |thread| Root::Thread { thread, trace })
     }
 
-    /// The thread and the frame of a place in a stack; `None` where the thread has no number.
-    fn place(
+    /// The roots in stacks that have traces, when all have been told.
+    pub(super) fn in_stacks(&mut self) -> Vec<(ObjectId, Root)> {
+        self.in_stacks.take(self.threads)
+    }
+
+    /// A root in a stack; the thread may have no number.
+    fn in_stack(
         &mut self,
         numbers: &Numbers,
         output: &mut dyn DumpOutput,
+        tag: Tag,
         place: StackPlace,
-    ) -> Option<(ThreadSerial, i32)> {
-        let tag = Tag(place.thread);
-        if let Some(Special::Thread(index)) = numbers.special(tag) {
-            let thread = &self.threads[index];
-            let in_trace = usize::try_from(place.depth).is_ok_and(|depth| depth < thread.depth);
-            let frame = if in_trace { place.depth } else { -1 };
-            return thread.serial.map(|serial| (serial, frame));
+        root: RootOfFrame,
+    ) -> Option<Root> {
+        let thread = Tag(place.thread);
+        if let Some(Special::Thread(index)) = numbers.special(thread) {
+            self.in_stacks.add(index, numbers.object(tag), place, root);
+            return None;
         }
-        let is_virtual = match tag {
+        let is_virtual = match thread {
             Tag::NONE => self.last.is_some_and(|(_, is_virtual)| is_virtual),
-            tag => !self.late.contains(&tag.number()),
+            thread => !self.late.contains(&thread.number()),
         };
         if !is_virtual {
-            return None;
+            return Some(Root::Unknown);
         }
         let serial = *self
             .virtual_threads
@@ -126,6 +123,6 @@ impl<'r> Roots<'r> {
                 let name = format!("virtual #{}", place.thread_id);
                 ThreadSerial(output.virtual_thread(&name).0)
             });
-        Some((serial, -1))
+        Some(root(serial, -1))
     }
 }
