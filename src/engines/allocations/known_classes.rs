@@ -18,11 +18,18 @@ const SPREAD: usize = 0x9e37_79b9_7f4a_7c15_u64 as usize;
 /// The classes.
 #[derive(Default)]
 pub(super) struct KnownClasses {
-    classes: Vec<Arc<WeakRef>>,
+    classes: Vec<KnownClass>,
     indices: HashMap<ClassId, ClassIndex, FixedState>,
     by_address: AddressTable,
     /// When the classes are where `by_address` says.
     collection: Option<Collection>,
+}
+
+/// A class that has a name.
+#[derive(Clone)]
+pub(super) struct KnownClass {
+    pub(super) id: ClassId,
+    pub(super) reference: Arc<WeakRef>,
 }
 
 /// A class, among those of its thread: from 1 on, so that what may have none is no larger.
@@ -40,9 +47,14 @@ impl KnownClasses {
         self.by_address.get(now.address)
     }
 
+    /// What is known of a class.
+    pub(super) fn get(&self, index: ClassIndex) -> &KnownClass {
+        &self.classes[index.position()]
+    }
+
     /// Whether the class is this one. The VM is asked, which takes longer.
     pub(super) fn is(&self, index: ClassIndex, jni: Jni<'_>, class: Object<'_>) -> bool {
-        self.classes[index.position()].is(jni, class)
+        self.get(index).reference.is(jni, class)
     }
 
     /// The index of a class, which gets one if it has none.
@@ -50,19 +62,18 @@ impl KnownClasses {
         &mut self,
         jni: Jni<'_>,
         slots: Option<WeakSlots>,
-        id: ClassId,
         class: Object<'_>,
-        reference: &Arc<WeakRef>,
+        new: &KnownClass,
     ) -> Option<ClassIndex> {
-        let known = self.indices.get(&id).copied();
+        let known = self.indices.get(&new.id).copied();
         // The id of a class that was unloaded may be that of another one now.
         if let Some(index) = known.filter(|&index| self.is(index, jni, class)) {
             return Some(index);
         }
         let index = ClassIndex::new(self.classes.len())?;
-        self.classes.push(reference.clone());
-        self.indices.insert(id, index);
-        let now = slots.and_then(|slots| slots.address_of(reference));
+        self.classes.push(new.clone());
+        self.indices.insert(new.id, index);
+        let now = slots.and_then(|slots| slots.address_of(&new.reference));
         match now.filter(|now| Some(now.collection) == self.collection) {
             Some(now) => self.by_address.insert(now.address, index),
             None => self.collection = None,
@@ -75,7 +86,7 @@ impl KnownClasses {
         self.by_address.clear();
         self.collection = Some(collection);
         for (position, class) in self.classes.iter().enumerate() {
-            let now = slots.address_of(class);
+            let now = slots.address_of(&class.reference);
             let Some(now) = now.filter(|now| now.collection == collection) else {
                 // Another collection has come: the addresses are looked at again.
                 self.collection = None;

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use foldhash::fast::FixedState;
 
 use super::TrackerState;
-use super::known_classes::{ClassIndex, KnownClasses};
+use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
 use super::sites::{SiteId, SiteKey};
-use crate::jvmti::{Allocation, FrameInfo, Jni, Object, WeakRef};
-use crate::names::class::ClassId;
+use crate::jvmti::{Allocation, FrameInfo, Jni, Object};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackKey, StackTop};
@@ -52,13 +51,6 @@ enum SoughtClass {
     Unknown,
     /// Only the VM can tell whether two classes are one.
     Asked,
-}
-
-/// A site that a thread has not seen before, and a reference to its class.
-struct NewSite {
-    site: SiteId,
-    class: ClassId,
-    reference: Option<Arc<WeakRef>>,
 }
 
 /// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
@@ -124,9 +116,46 @@ impl SiteCache {
         if let FoundSite::Site(place) = found {
             return place.site;
         }
-        let new = new_site(shared, jni, allocation, stack.frames(), serial);
-        self.remember(shared, jni, (sought.stack, key), class, stack.mark(), &new);
-        new.site
+        self.new_site(shared, (sought, key), stack, serial, jni, allocation)
+    }
+
+    /// The site of an allocation that this thread has not seen yet; `key` is what the look for it said.
+    #[cold]
+    fn new_site(
+        &mut self,
+        shared: &TrackerState,
+        (sought, key): (Sought, u64),
+        stack: &StackTop,
+        serial: &mut Option<ThreadSerial>,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+    ) -> SiteId {
+        let trace = new_trace(shared, jni, allocation, stack.frames(), serial);
+        let (id, reference) = match sought.class {
+            SoughtClass::Known(index) => {
+                let known = self.classes.get(index);
+                (known.id, Some(known.reference.clone()))
+            }
+            // The event holds the class, so naming it fails only when the VM is out of memory.
+            _ => shared
+                .stacks
+                .class_and_reference(jni, allocation.class)
+                .unwrap_or_else(|_| (shared.stacks.unknown_class(), None)),
+        };
+        let site = shared.sites.intern(SiteKey { class: id, trace });
+        if let Some(reference) = reference {
+            let known = KnownClass { id, reference };
+            let place = (site, stack.mark());
+            self.remember(
+                shared,
+                jni,
+                (sought.stack, key),
+                allocation.class,
+                &known,
+                place,
+            );
+        }
+        site
     }
 
     /// Looks for the site, and says under which key it is, or would be.
@@ -169,24 +198,21 @@ impl SiteCache {
         (key, self.sites.find(key, usize::MAX, is_it))
     }
 
-    /// Remembers the site of a class that a stack makes; `key` is what the look for it said.
+    /// Remembers the site of a class that a stack makes.
     fn remember(
         &mut self,
         shared: &TrackerState,
         jni: Jni<'_>,
         (stack, key): (StackKey, u64),
         class: Object<'_>,
-        frames: FramesMark,
-        new: &NewSite,
+        known: &KnownClass,
+        (site, frames): (SiteId, FramesMark),
     ) {
-        let Some(reference) = &new.reference else {
-            return;
-        };
         if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
             self.forget();
         }
         let slots = shared.slots();
-        let Some(index) = self.classes.add(jni, slots, new.class, class, reference) else {
+        let Some(index) = self.classes.add(jni, slots, class, known) else {
             return;
         };
         let key = match slots {
@@ -196,7 +222,7 @@ impl SiteCache {
         // It is there where a collection was under way when it was looked for.
         let found = self.sites.find(key, usize::MAX, |other| other == index);
         if !matches!(found, FoundSite::Site(_)) {
-            self.sites.insert(key, new.site, frames, index);
+            self.sites.insert(key, site, frames, index);
             self.cached_by_all.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -209,33 +235,21 @@ impl SiteCache {
     }
 }
 
-/// The site of an allocation that this thread has not seen yet.
-fn new_site(
+/// The trace of a stack that this thread has not seen yet.
+fn new_trace(
     shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
     frames: &[FrameInfo],
     own_serial: &mut Option<ThreadSerial>,
-) -> NewSite {
-    let trace = match frames {
-        [] => TraceId::EMPTY,
-        frames => {
-            let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
-            *own_serial = serial;
-            let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
-            shared.stacks.trace(jni, serial, frames)
-        }
-    };
-    // The event holds the class, so naming it fails only when the VM is out of memory.
-    let (class, reference) = shared
-        .stacks
-        .class_and_reference(jni, allocation.class)
-        .unwrap_or_else(|_| (shared.stacks.unknown_class(), None));
-    NewSite {
-        site: shared.sites.intern(SiteKey { class, trace }),
-        class,
-        reference,
+) -> TraceId {
+    if frames.is_empty() {
+        return TraceId::EMPTY;
     }
+    let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
+    *own_serial = serial;
+    let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+    shared.stacks.trace(jni, serial, frames)
 }
 
 /// The serial number of the thread that allocates, which is the current one.
