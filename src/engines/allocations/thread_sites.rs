@@ -57,7 +57,11 @@ impl ThreadSites {
     }
 
     fn new(shared: &Arc<TrackerState>) -> Self {
-        let of_session = shared.threads.add(SessionSites::new(shared.clone()));
+        let of_session = match shared.has_ended.load(Ordering::Relaxed) {
+            // Nobody would take it away any more: it holds on to all that is tracked.
+            true => Arc::default(),
+            false => shared.threads.add(SessionSites::new(shared.clone())),
+        };
         Self {
             session: shared.session,
             stack: StackTop::default(),
