@@ -1,5 +1,5 @@
-//! The classes that one thread has made objects of, by where they are: one look at a small table, where comparing with the
-//! class that each site has would wait for memory twice.
+//! The classes that one thread has made objects of, by where they are. A class is found before the stack is known, so that
+//! the memory of the site can be fetched early.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -44,7 +44,13 @@ impl KnownClasses {
         if self.collection != Some(now.collection) {
             self.look_where_they_are(slots, now.collection);
         }
-        self.by_address.get(now.address)
+        let index = self.by_address.get(now.address)?;
+        // HotSpot moves objects without an event where `jmap -histo:live` has Serial collect: each class is asked where it is.
+        if slots.address_of(&self.get(index).reference) == Some(now) {
+            return Some(index);
+        }
+        self.collection = None;
+        None
     }
 
     /// What is known of a class.
@@ -68,6 +74,8 @@ impl KnownClasses {
         let known = self.indices.get(&new.id).copied();
         // The id of a class that was unloaded may be that of another one now.
         if let Some(index) = known.filter(|&index| self.is(index, jni, class)) {
+            // It was not where it was thought to be.
+            self.collection = None;
             return Some(index);
         }
         let index = ClassIndex::new(self.classes.len())?;
