@@ -40,12 +40,20 @@ fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
             "{cell}: {blocks}, bare {bare_blocks}"
         );
 
-        let profile = Profile::parse(&run.read("x.txt"));
+        let text = run.read("x.txt");
+        let profile = Profile::parse(&text);
         let of = |class, method| count(&profile, profile.one_sites(), class, method);
         let arrays = of("byte[]", "OutOfMemory$Block.<init>");
         let objects = of("OutOfMemory$Block", "OutOfMemory.fill");
         let blocks = blocks as u64;
-        assert_eq!(arrays.allocated, blocks, "{cell} {way}");
+        let traces: Vec<&str> = text
+            .split("TRACE ")
+            .filter(|trace| trace.contains("OutOfMemory$Block.<init>"))
+            .collect();
+        assert_eq!(
+            arrays.allocated, blocks,
+            "{cell} {way}: {arrays:?}, {traces:#?}"
+        );
         assert!(
             (blocks..=blocks + 1).contains(&objects.allocated),
             "{cell} {way}: {objects:?}"
