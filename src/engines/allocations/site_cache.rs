@@ -146,14 +146,7 @@ impl SiteCache {
         if let Some(reference) = reference {
             let known = KnownClass { id, reference };
             let place = (site, stack.mark());
-            self.remember(
-                shared,
-                jni,
-                (sought.stack, key),
-                allocation.class,
-                &known,
-                place,
-            );
+            self.remember(shared, jni, (sought, key), allocation.class, &known, place);
         }
         site
     }
@@ -203,21 +196,23 @@ impl SiteCache {
         &mut self,
         shared: &TrackerState,
         jni: Jni<'_>,
-        (stack, key): (StackKey, u64),
+        (sought, key): (Sought, u64),
         class: Object<'_>,
         known: &KnownClass,
         (site, frames): (SiteId, FramesMark),
     ) {
-        if self.cached_by_all.load(Ordering::Relaxed) >= CACHED {
+        let is_full = self.cached_by_all.load(Ordering::Relaxed) >= CACHED;
+        if is_full {
             self.forget();
         }
-        let slots = shared.slots();
-        let Some(index) = self.classes.add(jni, slots, class, known) else {
-            return;
+        let index = match sought.class {
+            SoughtClass::Known(index) if !is_full => Some(index),
+            _ => self.classes.add(jni, shared.slots(), class, known),
         };
-        let key = match slots {
-            Some(_) => index.key_under(stack.0),
-            None => key,
+        let Some(index) = index else { return };
+        let key = match sought.class {
+            SoughtClass::Asked => key,
+            _ => index.key_under(sought.stack.0),
         };
         // It is there where a collection was under way when it was looked for.
         let found = self.sites.find(key, usize::MAX, |other| other == index);

@@ -29,7 +29,7 @@ pub struct WeakSlots {
 pub struct ObjectAddress {
     /// 0 for an object that has been collected.
     pub address: usize,
-    /// How long that is so.
+    /// How long that is so, see there.
     pub collection: Collection,
 }
 
