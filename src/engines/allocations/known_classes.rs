@@ -45,7 +45,7 @@ impl KnownClasses {
             self.look_where_they_are(slots, now.collection);
         }
         let index = self.by_address.get(now.address)?;
-        // HotSpot moves objects without an event where `jmap -histo:live` has Serial collect: each class is asked where it is.
+        // JDK 17 posts no event where `jmap -histo:live` has Serial or Parallel collect: each class is asked where it is.
         if slots.address_of(&self.get(index).reference) == Some(now) {
             return Some(index);
         }
