@@ -31,6 +31,27 @@ report_skipped() {
     printf 'Skipped: %s\n' "${skipped[@]}"
 }
 
+# part NAME: from here on the script does NAME; `report_parts` prints how long each part took.
+parts=()
+part_name=
+part_start=0
+part() {
+    end_part
+    part_name=$*
+    part_start=$SECONDS
+    note "$part_name"
+}
+
+end_part() {
+    if [[ -n $part_name ]]; then parts+=("$(printf '%5d s  %s' $((SECONDS - part_start)) "$part_name")"); fi
+    part_name=
+}
+
+report_parts() {
+    end_part
+    printf '%s\n' "${parts[@]}" "$(printf '%5d s  in all' "$SECONDS")"
+}
+
 # The calling script's first comment is its help text.
 show_help() {
     sed -n '2,${/^#/!q;s/^# \{0,1\}//;p}' "$0"

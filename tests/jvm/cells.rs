@@ -173,3 +173,66 @@ macro_rules! on_every_cell {
         }
     };
 }
+
+/// As `on_every_cell`, where five of the twenty cells are enough: each JVM and each collector once or twice. The four rows
+/// together are the full product, so tests of one feature take rows in turn. `scripts/test --all` runs the other cells too.
+macro_rules! on_paired_cells {
+    ($check:ident, row 0) => {
+        mod $check {
+            on_paired_cells!($check jdk_11 11 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
+            on_paired_cells!($check jdk_17 17 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_21 21 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_25 25 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
+            on_every_cell!($check other_jvms on_other_cells_from 11
+                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+        }
+    };
+    ($check:ident, row 1) => {
+        mod $check {
+            on_paired_cells!($check jdk_11 11 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_17 17 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
+            on_paired_cells!($check jdk_21 21 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_25 25 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
+            on_every_cell!($check other_jvms on_other_cells_from 11
+                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+        }
+    };
+    ($check:ident, row 2) => {
+        mod $check {
+            on_paired_cells!($check jdk_11 11 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_17 17 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_21 21 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
+            on_paired_cells!($check jdk_25 25 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+            on_every_cell!($check other_jvms on_other_cells_from 11
+                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+        }
+    };
+    ($check:ident, row 3) => {
+        mod $check {
+            on_paired_cells!($check jdk_11 11 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_17 17 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_21 21 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
+            on_paired_cells!($check jdk_25 25 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
+            on_every_cell!($check other_jvms on_other_cells_from 11
+                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+        }
+    };
+    ($check:ident $jvm:ident $feature:literal
+        [$($test:ident $collector:literal),*] others [$($other:ident $other_collector:literal),*]) => {
+        mod $jvm {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::cells::on_cell($feature, $collector, super::super::$check);
+                }
+            )*
+            $(
+                #[test]
+                #[ignore = "scripts/test --all runs every cell"]
+                fn $other() {
+                    $crate::cells::on_cell($feature, $other_collector, super::super::$check);
+                }
+            )*
+        }
+    };
+}

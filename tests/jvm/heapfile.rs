@@ -16,7 +16,7 @@ fn dumps(jvm: &Jvm, vm_options: &[&str]) -> Finished {
         .run_well()
 }
 
-on_every_cell!(check_accepts_every_dump_of_the_vms);
+on_paired_cells!(check_accepts_every_dump_of_the_vms, row 0);
 
 fn check_accepts_every_dump_of_the_vms(cell: &Cell) {
     let run = dumps(cell.jvm, &cell.vm_options());

@@ -17,7 +17,7 @@ const STEPS: [&str; 7] = [
     "make:1234",
 ];
 
-on_every_cell!(each_profile_counts_what_happens_while_it_runs);
+on_paired_cells!(each_profile_counts_what_happens_while_it_runs, row 0);
 
 fn each_profile_counts_what_happens_while_it_runs(cell: &Cell) {
     let run = steps(cell.jvm, &cell.vm_options(), &STEPS);

@@ -27,7 +27,7 @@ fn class_instances(dump: &Dump) -> usize {
     dump.instances("java.lang.Class").len()
 }
 
-on_every_cell!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump);
+on_paired_cells!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump, row 0);
 
 fn a_class_that_was_replaced_while_it_loaded_is_in_the_dump(cell: &Cell) {
     let replaced = dumped(cell, "dumper=jvmti,gc=n", &[], "Replaced");
@@ -84,7 +84,7 @@ fn assert_accessor(cell: &Cell, dump: &Dump, field: u64) {
 
 const OPEN: &str = "--add-opens=java.base/java.lang=ALL-UNNAMED";
 
-on_every_cell!(objects_with_fields_that_the_vm_hides_are_in_the_dump);
+on_paired_cells!(objects_with_fields_that_the_vm_hides_are_in_the_dump, row 1);
 
 fn objects_with_fields_that_the_vm_hides_are_in_the_dump(cell: &Cell) {
     // JDK 21 can still be told to reflect as JDK 17 does.
@@ -173,7 +173,7 @@ fn assert_agree(cell: &Cell, collect: &str) {
     }
 }
 
-on_every_cell!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump);
+on_paired_cells!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump, row 2);
 
 fn sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump(cell: &Cell) {
     assert_agree(cell, "gc=y");
@@ -207,7 +207,7 @@ fn lists(dump: &Dump) -> usize {
     dump.objects.values().filter(is_list).count()
 }
 
-on_every_cell!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump);
+on_paired_cells!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump, row 3);
 
 fn fillers_and_what_earlier_dumps_made_are_not_in_the_dump(cell: &Cell) {
     for collect in ["gc=y", "gc=n"] {

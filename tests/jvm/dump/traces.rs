@@ -40,7 +40,7 @@ fn a_million_objects_know_where_they_were_made(jvm: &Jvm) {
     assert!(file.segments.len() > 10);
 }
 
-on_every_cell!(objects_know_where_they_were_made_with_every_collector);
+on_paired_cells!(objects_know_where_they_were_made_with_every_collector, row 2);
 
 fn objects_know_where_they_were_made_with_every_collector(cell: &Cell) {
     let run = program(cell.jvm, DUMP, &cell.vm_options(), "Traces").arg("20000");

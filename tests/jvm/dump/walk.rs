@@ -33,7 +33,7 @@ fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, 
     (file, text)
 }
 
-on_every_cell!(everything_in_the_graph_is_found_with_its_value);
+on_paired_cells!(everything_in_the_graph_is_found_with_its_value, row 3);
 
 fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
     let file = graph(cell.jvm, &cell.vm_options(), "dumper=jvmti");
@@ -110,7 +110,7 @@ fn objects_know_where_they_were_made(jvm: &Jvm) {
     assert_eq!(assert_traces(&file, file.dump()), 20_001, "{}", jvm.feature);
 }
 
-on_every_cell!(a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere);
+on_paired_cells!(a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere, row 0);
 
 fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere(cell: &Cell) {
     let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Changing", 3);
@@ -150,7 +150,7 @@ fn assert_payloads(dump: &Dump) {
     assert!(count > 0);
 }
 
-on_every_cell!(a_root_names_a_frame_of_its_method_while_stacks_move);
+on_paired_cells!(a_root_names_a_frame_of_its_method_while_stacks_move, row 1);
 
 fn a_root_names_a_frame_of_its_method_while_stacks_move(cell: &Cell) {
     let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Moving", 3);

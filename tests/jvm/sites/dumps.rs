@@ -8,7 +8,7 @@ use crate::profile::Profile;
 /// Allocated and live `Stages$Item` after each stage, and at the end.
 const STAGES: [(u64, u64); 4] = [(150, 100), (450, 300), (450, 150), (450, 150)];
 
-on_every_cell!(requests_reset_nothing);
+on_paired_cells!(requests_reset_nothing, row 0);
 
 fn requests_reset_nothing(cell: &Cell) {
     let vm_options = cell.vm_options();

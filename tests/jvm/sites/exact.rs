@@ -164,7 +164,7 @@ fn live_means_live_on_every_collector_of_every_jvm(cell: &Cell) {
     assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-on_every_cell!(classes_that_one_place_makes_are_told_apart_while_garbage_is_collected);
+on_paired_cells!(classes_that_one_place_makes_are_told_apart_while_garbage_is_collected, row 1);
 
 fn classes_that_one_place_makes_are_told_apart_while_garbage_is_collected(cell: &Cell) {
     let run = program(cell.jvm, EXACT, &cell.vm_options(), "OnePlace").run_well();
@@ -215,7 +215,7 @@ fn counts_do_not_change_from_run_to_run(cell: &Cell) {
     }
 }
 
-on_every_cell!(where_the_vm_leaves_allocations_out_the_agent_says_so);
+on_paired_cells!(where_the_vm_leaves_allocations_out_the_agent_says_so, row 2);
 
 fn where_the_vm_leaves_allocations_out_the_agent_says_so(cell: &Cell) {
     let [unlock, choose] = cell.vm_options();

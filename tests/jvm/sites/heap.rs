@@ -123,7 +123,7 @@ fn finish(run: crate::harness::Running) -> Profile {
     Profile::parse(&run.wait().read("x.txt"))
 }
 
-on_every_cell!(live_objects_of_every_class_are_those_of_the_class_histogram);
+on_paired_cells!(live_objects_of_every_class_are_those_of_the_class_histogram, row 3);
 
 fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     let mut faults = Vec::new();
@@ -164,7 +164,7 @@ fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-on_every_cell!(the_programs_own_objects_are_where_they_were_made);
+on_paired_cells!(the_programs_own_objects_are_where_they_were_made, row 0);
 
 fn the_programs_own_objects_are_where_they_were_made(cell: &Cell) {
     let run = start(cell, "Histogram");
@@ -197,7 +197,7 @@ fn is_empty(profile: &Profile, row: &Site) -> bool {
     profile.traces[&row.trace].frames == ["<empty>"]
 }
 
-on_every_cell!(nearly_all_that_was_made_under_our_eyes_has_a_trace);
+on_paired_cells!(nearly_all_that_was_made_under_our_eyes_has_a_trace, row 1);
 
 fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
     // What a program that does nothing has in its heap without a trace is from before the agent could see it.
@@ -229,7 +229,7 @@ fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
     assert!(unexplained * 100 <= seen, "{cell}: {unexplained} of {seen}");
 }
 
-on_every_cell!(what_was_there_before_counts_as_allocated_and_alive);
+on_paired_cells!(what_was_there_before_counts_as_allocated_and_alive, row 2);
 
 fn what_was_there_before_counts_as_allocated_and_alive(cell: &Cell) {
     let run = start(cell, "Waits");

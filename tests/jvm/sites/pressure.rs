@@ -9,7 +9,7 @@ fn bare(jvm: &Jvm, vm_options: &[&str], name: &str) -> Program {
     Program::bare_java(jvm, vm_options).program("sites", name)
 }
 
-on_every_cell!(out_of_memory_ends_as_without_the_agent);
+on_paired_cells!(out_of_memory_ends_as_without_the_agent, row 3);
 
 fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
     let mut vm_options = cell.vm_options().to_vec();
@@ -80,7 +80,7 @@ fn a_vm_that_ends_itself_when_memory_is_out_still_does(jvm: &Jvm) {
     assert_eq!(run.status.code(), bare.status.code(), "{}", jvm.feature);
 }
 
-on_every_cell!(a_heap_just_above_what_is_needed_is_enough);
+on_paired_cells!(a_heap_just_above_what_is_needed_is_enough, row 0);
 
 fn a_heap_just_above_what_is_needed_is_enough(cell: &Cell) {
     let mut vm_options = cell.vm_options().to_vec();
@@ -114,7 +114,7 @@ fn a_heap_just_above_what_is_needed_is_enough(cell: &Cell) {
     }
 }
 
-on_every_cell!(an_exit_in_a_busy_loop_writes_the_profile);
+on_paired_cells!(an_exit_in_a_busy_loop_writes_the_profile, row 1);
 
 fn an_exit_in_a_busy_loop_writes_the_profile(cell: &Cell) {
     let vm_options = cell.vm_options();
