@@ -3,9 +3,9 @@
 
 use std::hash::{BuildHasher, Hash};
 
+use crate::lock_order::{Mutex, rank};
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
-use parking_lot::Mutex;
 
 /// Declares the typed ids of the tables: an index from 0 on.
 macro_rules! table_ids {
@@ -33,7 +33,7 @@ const SHARDS: usize = 16;
 /// and the closure that makes it.
 pub struct Interner<V> {
     hasher: FixedState,
-    shards: [Mutex<HashTable<u32>>; SHARDS],
+    shards: [Mutex<HashTable<u32>, rank::Interner>; SHARDS],
     values: boxcar::Vec<V>,
 }
 

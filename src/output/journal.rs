@@ -11,11 +11,11 @@ use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
     ObjectId as FormatObjectId, Record, StringId as FormatStringId,
 };
-use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::serials;
 use super::{Records, Writer};
+use crate::lock_order::{Condvar, Mutex, RwLock, rank};
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
@@ -35,15 +35,15 @@ use crate::names::trace::TraceId;
 pub struct Journal {
     tables: Arc<Tables>,
     settings: ControlSettings,
-    writer: RwLock<Arc<Writer>>,
+    writer: RwLock<Arc<Writer>, rank::CurrentWriter>,
     /// `None` unless a heap dump is being written.
-    held: Mutex<Option<Vec<DeferredRecord>>>,
+    held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
     /// The innermost lock.
-    threads: Mutex<AnnouncedThreads>,
-    written: Mutex<Written>,
+    threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
+    written: Mutex<Written, rank::WrittenNames>,
 }
 
 /// Writes what happened.
@@ -244,7 +244,7 @@ pub struct Entry<'a> {
     pub tables: &'a Tables,
     /// The encoder's side of the output.
     pub records: &'a mut Records,
-    threads: &'a Mutex<AnnouncedThreads>,
+    threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: &'a mut Written,
 }
 
@@ -461,7 +461,7 @@ pub(crate) mod tests {
     use crate::names::trace::TraceKey;
     use crate::output::Sink;
 
-    struct Memory(Arc<Mutex<Vec<u8>>>);
+    struct Memory(Arc<parking_lot::Mutex<Vec<u8>>>);
 
     impl Sink for Memory {
         fn name(&self) -> String {
@@ -480,7 +480,7 @@ pub(crate) mod tests {
 
     /// The lines of a text profile to which `write` wrote.
     pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let bytes = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
             Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::Sampler;
 use super::account::Account;
@@ -25,6 +24,7 @@ use crate::jvmti::{
     NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
     own_cpu_time,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
@@ -55,7 +55,7 @@ struct Shared {
     interval: Duration,
     /// Made when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
-    threads: Mutex<SampledThreads>,
+    threads: Mutex<SampledThreads, rank::SampledThreads>,
     inlining_notes: InliningNotes,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::Sampler;
 use super::account::Account;
@@ -20,6 +19,7 @@ use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
@@ -44,7 +44,7 @@ struct SamplerState {
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
-    threads: Mutex<WatchedThreads>,
+    threads: Mutex<WatchedThreads, rank::SampledThreads>,
 }
 
 /// The threads that are there.

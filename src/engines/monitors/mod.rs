@@ -15,11 +15,10 @@ mod virtual_threads;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::options::Options;
 use crate::output::Journal;
@@ -52,7 +51,7 @@ pub struct MonitorWatch {
     known: KnownVirtualThreads,
     /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
     hides_virtual_threads: bool,
-    next_sweep: Mutex<Instant>,
+    next_sweep: Mutex<Instant, rank::MonitorSweep>,
 }
 
 /// What `monitor=y` needs of the VM.
