@@ -15,7 +15,7 @@ use crate::options::{Options, Rotate, with_number};
 use crate::output::Writer;
 use crate::session::{Outlet, PeriodLength, Rotation};
 
-/// The files of one profile, the oldest first. Held alone.
+/// The files of one profile, the oldest first.
 pub(super) type Files = Arc<Mutex<PeriodFiles, rank::PeriodFiles>>;
 
 /// Gives files their names, and removes the oldest.

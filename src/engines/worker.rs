@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 pub struct Worker(Arc<Control>);
 
-/// Lock order: `state` is held alone, and for no longer than it takes to look at it.
+/// `state` is held for no longer than it takes to look at it.
 #[derive(Default)]
 struct Control {
     state: Mutex<WorkerState, rank::WorkerState>,

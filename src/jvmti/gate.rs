@@ -16,7 +16,7 @@ pub struct Gate<T: 'static> {
     inner: AtomicPtr<T>,
     /// Whether a callback has panicked since the gate was opened.
     panicked: AtomicBool,
-    /// How many are inside, spread out so that threads which allocate do not contend for one counter.
+    /// How many are inside, spread out so that threads with many events at a time do not contend for one counter.
     running: [Counter; COUNTERS],
     waiting: Mutex<(), rank::GateWaiting>,
     exited: Condvar,

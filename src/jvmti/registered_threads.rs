@@ -18,7 +18,7 @@ const FIRST_SWEEP: usize = 1024;
 /// object is collected: it must not be taken for a new one.
 pub struct RegisteredThreads {
     env: Env,
-    /// Held alone, while the VM compares references.
+    /// Held while the VM compares references.
     known: Mutex<Known, rank::RegisteredThreads>,
 }
 

@@ -30,8 +30,6 @@ use crate::names::trace::TraceId;
 /// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
 ///
 /// It goes on in another output when it is told to: what was written stands there again before what names it.
-///
-/// Lock order: `held`, then `written`, then `writer`, then the writer's records, then the tables' locks.
 pub struct Journal {
     tables: Arc<Tables>,
     settings: ControlSettings,
@@ -41,7 +39,6 @@ pub struct Journal {
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
-    /// The innermost lock.
     threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: Mutex<Written, rank::WrittenNames>,
 }
@@ -461,7 +458,7 @@ pub(crate) mod tests {
     use crate::names::trace::TraceKey;
     use crate::output::Sink;
 
-    struct Memory(Arc<parking_lot::Mutex<Vec<u8>>>);
+    struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
     impl Sink for Memory {
         fn name(&self) -> String {
@@ -469,7 +466,8 @@ pub(crate) mod tests {
         }
 
         fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-            self.0.lock().extend_from_slice(piece);
+            let mut bytes = self.0.lock().expect("no panic");
+            bytes.extend_from_slice(piece);
             Ok(())
         }
 
@@ -480,7 +478,7 @@ pub(crate) mod tests {
 
     /// The lines of a text profile to which `write` wrote.
     pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
-        let bytes = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let bytes = Arc::new(std::sync::Mutex::default());
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
             Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
@@ -493,7 +491,7 @@ pub(crate) mod tests {
         let journal = Journal::start(Arc::default(), writer, settings);
         write(&journal);
         assert!(journal.close());
-        let text = String::from_utf8(bytes.lock().clone()).expect("UTF-8");
+        let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
         text.lines().map(str::to_owned).collect()
     }
 

@@ -70,9 +70,8 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// Lock order: `dumping`, then what `output` locks or `closing`. `outlet` is held alone, and for a moment.
-/// `ThreadRegistry::registering` is held while a thread is announced to the journal and to the engines. `beginning` is held
-/// alone.
+/// `outlet` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
+/// journal and to the engines.
 pub struct Session {
     env: Env,
     agent_threads: Arc<AgentThreads>,

@@ -35,8 +35,6 @@ pub struct TraceShape {
 }
 
 /// Names frames, and knows which classes it has named.
-///
-/// Lock order: `names`, then the tables' locks.
 pub struct Stacks {
     env: Env,
     tables: Arc<Tables>,

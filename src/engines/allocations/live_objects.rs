@@ -35,7 +35,7 @@ pub(super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
-/// Lock order: `old`, then `full`. The VM is called with `old` held, never with `full`.
+/// The VM is called with `old` held, never with `full`.
 pub(super) struct LiveObjects {
     full: Mutex<Vec<Chunk>, rank::PiledObjects>,
     /// Objects in `full`.

@@ -68,7 +68,7 @@ pub struct AllocationTracker {
     settled_at_death: OnceLock<bool>,
     /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
     unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
-    /// What outputs that have ended tell of such objects. Held alone.
+    /// What outputs that have ended tell of such objects.
     told: Mutex<Told, rank::ToldUnseen>,
 }
 

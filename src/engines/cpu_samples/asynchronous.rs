@@ -42,9 +42,6 @@ pub(super) struct AsyncSampler {
 }
 
 /// What the agent thread and the events share.
-///
-/// Lock order: `threads` and `vm_threads` are held alone; what a thread is called in the VM is read meanwhile, which calls
-/// nothing of ours.
 struct Shared {
     env: Env,
     support: CpuTimerSupport,

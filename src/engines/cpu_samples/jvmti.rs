@@ -36,7 +36,7 @@ pub(super) struct JvmtiSampler {
 
 /// What the agent thread and the events share.
 ///
-/// Lock order: `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
+/// `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
 /// for it in its ThreadStart event is in native code, so it holds up no safepoint.
 struct SamplerState {
     env: Env,

@@ -29,8 +29,6 @@ pub(super) struct ThreadRecord {
 }
 
 /// The threads of one run and what they have measured.
-///
-/// Lock order: `books`, then what a thread has published.
 pub(super) struct Ledger {
     env: Env,
     registered: Arc<RegisteredThreads>,

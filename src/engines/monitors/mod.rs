@@ -37,7 +37,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches monitors.
 ///
-/// Lock order: its own locks are taken one at a time, and none of them while the VM, the tables or the journal is called.
+/// Its own locks are taken one at a time, and neither the tables nor the journal is used with one of them held.
 /// Only `next_sweep` is held while it is looked at.
 pub struct MonitorWatch {
     env: Env,
