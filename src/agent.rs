@@ -14,13 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
-
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
 use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
+use crate::lock_order::Mutex;
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};

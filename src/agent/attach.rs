@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Vm, own_memory, return_free_memory};
+use crate::lock_order::{Mutex, rank};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 
@@ -15,7 +14,7 @@ use crate::session;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Held while a command is carried out.
-static COMMANDING: Mutex<()> = Mutex::new(());
+static COMMANDING: Mutex<(), rank::Commanding> = Mutex::new(());
 
 /// Why a command was not carried out, in one line.
 #[derive(Debug, thiserror::Error)]

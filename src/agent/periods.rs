@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use super::output::{self, OpenOutput};
 use super::{Outputs, StartError};
 use crate::console;
+use crate::lock_order::{Mutex, rank};
 use crate::options::{Options, Rotate, with_number};
 use crate::output::Writer;
 use crate::session::{Outlet, PeriodLength, Rotation};
 
-/// The files of one profile, the oldest first. Held alone.
-pub(super) type Files = Arc<Mutex<PeriodFiles>>;
+/// The files of one profile, the oldest first.
+pub(super) type Files = Arc<Mutex<PeriodFiles, rank::PeriodFiles>>;
 
 /// Gives files their names, and removes the oldest.
 #[derive(Default)]

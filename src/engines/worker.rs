@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
+use crate::lock_order::{Condvar, Mutex, rank};
 
 /// How long `stop` waits for the thread to finish what it is at.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -14,10 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 pub struct Worker(Arc<Control>);
 
-/// Lock order: `state` is held alone, and for no longer than it takes to look at it.
+/// `state` is held for no longer than it takes to look at it.
 #[derive(Default)]
 struct Control {
-    state: Mutex<WorkerState>,
+    state: Mutex<WorkerState, rank::WorkerState>,
     changed: Condvar,
 }
 

@@ -5,19 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Callback, GlobalRef, Jni, Object};
 use super::sys;
+use crate::lock_order::{Mutex, rank};
 
 type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
 
 /// Starts the agent's threads and knows them again.
 #[derive(Default)]
 pub struct AgentThreads {
-    threads: Mutex<Vec<GlobalRef>>,
+    threads: Mutex<Vec<GlobalRef>, rank::AgentThreads>,
 }
 
 impl AgentThreads {

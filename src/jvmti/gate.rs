@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::lock_order::{Condvar, Mutex, rank};
 
 /// A gate to a `T` that many threads use while it is open.
 pub struct Gate<T: 'static> {
@@ -16,9 +16,9 @@ pub struct Gate<T: 'static> {
     inner: AtomicPtr<T>,
     /// Whether a callback has panicked since the gate was opened.
     panicked: AtomicBool,
-    /// How many are inside, spread out so that threads which allocate do not contend for one counter.
+    /// How many are inside, spread out so that threads with many events at a time do not contend for one counter.
     running: [Counter; COUNTERS],
-    waiting: Mutex<()>,
+    waiting: Mutex<(), rank::GateWaiting>,
     exited: Condvar,
 }
 

@@ -1,11 +1,10 @@
 //! What the agent itself puts into the Java heap. It is nobody's but the agent's, and stays in the heap until the VM next
 //! collects garbage.
 
-use parking_lot::Mutex;
-
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use super::sys;
+use crate::lock_order::{Mutex, rank};
 
 /// The tag of the agent's objects in its own environment: [`Env::class_histogram`] passes over them.
 pub(super) const OWN_TAG: sys::jlong = sys::jlong::MIN;
@@ -13,7 +12,7 @@ pub(super) const OWN_TAG: sys::jlong = sys::jlong::MIN;
 /// The agent's objects in the Java heap.
 pub struct OwnObjects {
     env: Env,
-    objects: Mutex<Vec<WeakRef>>,
+    objects: Mutex<Vec<WeakRef>, rank::OwnObjects>,
 }
 
 impl OwnObjects {

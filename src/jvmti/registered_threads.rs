@@ -6,10 +6,10 @@
 //! were ended by a SIGSEGV within seconds. So the numbers stand here, and a thread's own storage only saves it a search.
 
 use hashbrown::HashTable;
-use parking_lot::Mutex;
 
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
+use crate::lock_order::{Mutex, rank};
 
 /// As many threads are known before those whose objects are collected are looked for.
 const FIRST_SWEEP: usize = 1024;
@@ -18,8 +18,8 @@ const FIRST_SWEEP: usize = 1024;
 /// object is collected: it must not be taken for a new one.
 pub struct RegisteredThreads {
     env: Env,
-    /// Held alone, while the VM compares references.
-    known: Mutex<Known>,
+    /// Held while the VM compares references.
+    known: Mutex<Known, rank::RegisteredThreads>,
 }
 
 struct Known {

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::intern::table_ids;
 use super::loader::LoaderId;
 use super::object::ObjectId;
 use super::string::StringId;
+use crate::lock_order::{Mutex, rank};
 
 table_ids! {
     /// A class.
@@ -35,7 +35,7 @@ impl Class {
 /// The class table.
 #[derive(Default)]
 pub struct Classes {
-    loaded: Mutex<HashMap<(LoaderId, StringId), ClassId, FixedState>>,
+    loaded: Mutex<HashMap<(LoaderId, StringId), ClassId, FixedState>, rank::LoadedClasses>,
     classes: boxcar::Vec<Class>,
 }
 

@@ -1,11 +1,11 @@
-//! Key -> typed id, under the tables: each value is kept once, for the life of the process, and a repeat costs a hash,
+//! Key -> typed id, under the tables: each value is kept once, for as long as the table lives, and a repeat costs a hash,
 //! one shard's lock and no allocation.
 
 use std::hash::{BuildHasher, Hash};
 
+use crate::lock_order::{Mutex, rank};
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
-use parking_lot::Mutex;
 
 /// Declares the typed ids of the tables: an index from 0 on.
 macro_rules! table_ids {
@@ -29,11 +29,10 @@ const SHARDS: usize = 16;
 
 /// A set of values, each with a number from 0 on in the order of their arrival. Values are never removed.
 ///
-/// Lock order: a shard's lock is the innermost of all; nothing is called with it held but the value's own `Hash`, `Eq`
-/// and the closure that makes it.
+/// Nothing is called with a shard's lock held but the value's own `Hash`, `Eq` and the closure that makes it.
 pub struct Interner<V> {
     hasher: FixedState,
-    shards: [Mutex<HashTable<u32>>; SHARDS],
+    shards: [Mutex<HashTable<u32>, rank::Interner>; SHARDS],
     values: boxcar::Vec<V>,
 }
 

@@ -1,10 +1,10 @@
 //! The names of the program that the agent has met, one table a file. No table calls the VM. Counters belong to the engines.
 //!
-//! Each table gives out small typed ids and keeps what they stand for until the process ends, so a method of a class
+//! Each table gives out small typed ids and keeps what they stand for until the session is over, so a method of a class
 //! that was unloaded still has its name. The serial numbers of the output are made from the ids when records are
 //! written.
 //!
-//! Lock order: `class`, then any shard of an [`intern::Interner`]. No table calls code outside this folder.
+//! Nothing outside this folder is called with a table's lock held, but closures that the callers pass.
 
 pub mod class;
 pub mod frame;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::object::ObjectId;
+use crate::lock_order::{Mutex, rank};
 
 /// A thread's serial number in the output; never given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ const FIRST: u32 = ThreadSerial::UNKNOWN.0 + 1;
 /// with them.
 pub struct Threads {
     next: AtomicU32,
-    objects: Mutex<HashMap<ThreadSerial, ObjectId, FixedState>>,
+    objects: Mutex<HashMap<ThreadSerial, ObjectId, FixedState>, rank::ThreadObjects>,
 }
 
 impl Default for Threads {

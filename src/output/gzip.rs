@@ -55,10 +55,9 @@ impl<S: Sink> Sink for GzipSink<S> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use flate2::read::GzDecoder;
-    use parking_lot::Mutex;
 
     use super::*;
 
@@ -71,7 +70,7 @@ mod tests {
         }
 
         fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-            self.0.lock().push(piece.to_vec());
+            self.0.lock().expect("no panic").push(piece.to_vec());
             Ok(())
         }
 
@@ -96,7 +95,7 @@ mod tests {
             sink.write(piece, &is_ending).expect("memory takes all");
         }
         sink.finish(&is_ending).expect("memory takes all");
-        let written = memory.0.lock();
+        let written = memory.0.lock().expect("no panic");
         for count in 1..=pieces.len() {
             let (text, end) = decoded(&written[..count].concat());
             assert!(text == pieces[..count].concat(), "{count}");

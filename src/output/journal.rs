@@ -11,11 +11,11 @@ use hprof_format::{
     CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
     ObjectId as FormatObjectId, Record, StringId as FormatStringId,
 };
-use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::serials;
 use super::{Records, Writer};
+use crate::lock_order::{Condvar, Mutex, RwLock, rank};
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
@@ -30,20 +30,17 @@ use crate::names::trace::TraceId;
 /// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
 ///
 /// It goes on in another output when it is told to: what was written stands there again before what names it.
-///
-/// Lock order: `held`, then `written`, then `writer`, then the writer's records, then the tables' locks.
 pub struct Journal {
     tables: Arc<Tables>,
     settings: ControlSettings,
-    writer: RwLock<Arc<Writer>>,
+    writer: RwLock<Arc<Writer>, rank::CurrentWriter>,
     /// `None` unless a heap dump is being written.
-    held: Mutex<Option<Vec<DeferredRecord>>>,
+    held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
     /// Segments of heap dumps that have been written.
     segments: AtomicU64,
-    /// The innermost lock.
-    threads: Mutex<AnnouncedThreads>,
-    written: Mutex<Written>,
+    threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
+    written: Mutex<Written, rank::WrittenNames>,
 }
 
 /// Writes what happened.
@@ -244,7 +241,7 @@ pub struct Entry<'a> {
     pub tables: &'a Tables,
     /// The encoder's side of the output.
     pub records: &'a mut Records,
-    threads: &'a Mutex<AnnouncedThreads>,
+    threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: &'a mut Written,
 }
 
@@ -461,7 +458,7 @@ pub(crate) mod tests {
     use crate::names::trace::TraceKey;
     use crate::output::Sink;
 
-    struct Memory(Arc<Mutex<Vec<u8>>>);
+    struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
     impl Sink for Memory {
         fn name(&self) -> String {
@@ -469,7 +466,8 @@ pub(crate) mod tests {
         }
 
         fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-            self.0.lock().extend_from_slice(piece);
+            let mut bytes = self.0.lock().expect("no panic");
+            bytes.extend_from_slice(piece);
             Ok(())
         }
 
@@ -480,7 +478,7 @@ pub(crate) mod tests {
 
     /// The lines of a text profile to which `write` wrote.
     pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let bytes = Arc::new(std::sync::Mutex::default());
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
             Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
@@ -493,7 +491,7 @@ pub(crate) mod tests {
         let journal = Journal::start(Arc::default(), writer, settings);
         write(&journal);
         assert!(journal.close());
-        let text = String::from_utf8(bytes.lock().clone()).expect("UTF-8");
+        let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
         text.lines().map(str::to_owned).collect()
     }
 

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record, Timing};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Sink;
 use crate::console;
+use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
 
 /// Bytes after which a buffer goes to the thread.
 const BUFFER: usize = 64 * 1024;
@@ -29,8 +29,8 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The output of one run.
 pub struct Writer {
-    records: Arc<Mutex<Records>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    records: Arc<Mutex<Records, rank::Records>>,
+    thread: Mutex<Option<JoinHandle<()>>, rank::WriterThread>,
     is_ending: Arc<AtomicBool>,
     bytes: Arc<AtomicU64>,
 }
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Access to the encoder. Records written under one lock stand together.
-    pub fn records(&self) -> MutexGuard<'_, Records> {
+    pub fn records(&self) -> MutexGuard<'_, Records, rank::Records> {
         self.records.lock()
     }
 
@@ -193,7 +193,7 @@ impl Records {
 /// The bytes in the queue.
 #[derive(Default)]
 struct Flow {
-    level: Mutex<Level>,
+    level: Mutex<Level, rank::QueuedBytes>,
     changed: Condvar,
 }
 
@@ -239,7 +239,7 @@ struct Drain {
     flow: Arc<Flow>,
     sink: Box<dyn Sink>,
     failed: Arc<AtomicBool>,
-    to_flush: Arc<Mutex<Records>>,
+    to_flush: Arc<Mutex<Records, rank::Records>>,
     is_ending: Arc<AtomicBool>,
     written: Arc<AtomicU64>,
 }

@@ -14,7 +14,6 @@ use hprof_format::{
     COMMAND_SITES_BY_ALLOCATION, COMMAND_SITES_FORCE_GC, COMMAND_SITES_INCREMENTAL, Command,
     Commands, Control, Received, Threads,
 };
-use parking_lot::Mutex;
 
 use super::Session;
 use super::lifecycle::GATE;
@@ -22,6 +21,7 @@ use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
 use crate::engines::{Moment, Totals, cpu_samples};
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
+use crate::lock_order::{Mutex, rank};
 use crate::names::object::ObjectId;
 use crate::output;
 
@@ -43,7 +43,7 @@ pub struct Collector {
 /// Waits for commands and hands each over to [`Session::obey`].
 pub(super) struct Listener {
     /// Taken by the thread.
-    source: Mutex<Option<TcpStream>>,
+    source: Mutex<Option<TcpStream>, rank::CommandSource>,
     may_exit: bool,
     exiting: AtomicBool,
     complaints: AtomicU32,

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::{Parts, Session};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
+use crate::lock_order::{Mutex, rank};
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +30,7 @@ pub(super) static GATE: Gate<Session> = Gate::new();
 
 /// What the running session holds of the VM. The lock is held while a session ends, so that VMDeath does not overtake a
 /// `stop`.
-static VM_HOLD: Mutex<Option<VmHold>> = Mutex::new(None);
+static VM_HOLD: Mutex<Option<VmHold>, rank::VmHold> = Mutex::new(None);
 
 struct VmHold {
     env: OwnEnv,

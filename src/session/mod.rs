@@ -17,10 +17,9 @@ mod threads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use parking_lot::Mutex;
-
 use crate::engines::{Engines, Worker};
 use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
@@ -71,9 +70,8 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// Lock order: `dumping`, then what `output` locks or `closing`. `outlet` is held alone, and for a moment.
-/// `ThreadRegistry::registering` is held while a thread is announced to the journal and to the engines. `beginning` is held
-/// alone.
+/// `outlet` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
+/// journal and to the engines.
 pub struct Session {
     env: Env,
     agent_threads: Arc<AgentThreads>,
@@ -85,16 +83,16 @@ pub struct Session {
     dump_on_exit: bool,
     verbose: bool,
     status: Status,
-    outlet: Mutex<OpenOutlet>,
+    outlet: Mutex<OpenOutlet, rank::Outlet>,
     rotation: Option<Rotation>,
     timeout: Option<Timeout>,
     ended: Box<dyn Fn() + Send + Sync>,
     /// Periods that have ended.
     period: AtomicU32,
     /// Held while the output of a period is closed.
-    closing: Mutex<()>,
-    dumping: Mutex<()>,
-    beginning: Mutex<Beginning>,
+    closing: Mutex<(), rank::Closing>,
+    dumping: Mutex<(), rank::Dumping>,
+    beginning: Mutex<Beginning, rank::Beginning>,
     begun: AtomicBool,
     /// SIGQUITs that have not been answered.
     dumps_asked: AtomicU32,

@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
-
 use super::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::Jni;
+use crate::lock_order::{MutexGuard, rank};
 
 /// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -72,7 +71,7 @@ impl Session {
     }
 
     /// The end of the program waits for another dump only while that one makes progress.
-    fn wait_for_dumps(&self) -> Option<MutexGuard<'_, ()>> {
+    fn wait_for_dumps(&self) -> Option<MutexGuard<'_, (), rank::Dumping>> {
         let mut segments = self.journal.segments();
         loop {
             let dumping = self.dumping.try_lock_for(PATIENCE);

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::Parts;
 use crate::engines::{Engines, ThreadSerials};
 use crate::jvmti::{
     AgentThreads, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads, VirtualThreads,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::output::{Journal, ThreadNames};
@@ -22,7 +21,7 @@ pub(super) struct ThreadRegistry {
     tables: Arc<Tables>,
     journal: Arc<Journal>,
     engines: Arc<Engines>,
-    registering: Mutex<()>,
+    registering: Mutex<(), rank::Registering>,
 }
 
 impl ThreadRegistry {

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
@@ -35,8 +35,6 @@ pub struct TraceShape {
 }
 
 /// Names frames, and knows which classes it has named.
-///
-/// Lock order: `names`, then the tables' locks.
 pub struct Stacks {
     env: Env,
     tables: Arc<Tables>,
@@ -45,7 +43,7 @@ pub struct Stacks {
     stand_in_class: ClassId,
     unsampled: FrameId,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
-    names: Mutex<Names>,
+    names: Mutex<Names, rank::StackNames>,
 }
 
 #[derive(Default)]

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::jvmti::{
     AgentThreads, BoolFlag, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError, NumberFlag,
     VmFlags,
 };
+use crate::lock_order::{Mutex, rank};
 
 /// JDK 11's flag for the size of what is left of a buffer that is worth keeping.
 const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
@@ -17,11 +16,11 @@ const RESIZE: BoolFlag = BoolFlag::ResizeTlab;
 /// What is done to the VM for the while of a profile.
 #[derive(Default)]
 pub(super) struct LateStart {
-    bytes_until_sample: Mutex<Option<BytesUntilSample>>,
+    bytes_until_sample: Mutex<Option<BytesUntilSample>, rank::BytesUntilSample>,
     /// Whether the next collection clears the bytes until sample of all threads.
     is_due: AtomicBool,
     /// JDK 11: the flags as they were.
-    flags: Mutex<Option<(VmFlags, usize, bool)>>,
+    flags: Mutex<Option<(VmFlags, usize, bool)>, rank::LateFlags>,
 }
 
 impl LateStart {

@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::sites::SiteId;
 use super::sweep::{Counted, Sweep, Tracked};
 use crate::engines::worker::Worker;
 use crate::jvmti::{Jni, Object};
+use crate::lock_order::{Mutex, rank};
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;
@@ -36,15 +35,15 @@ pub(super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
-/// Lock order: `old`, then `full`. The VM is called with `old` held, never with `full`.
+/// The VM is called with `old` held, never with `full`.
 pub(super) struct LiveObjects {
-    full: Mutex<Vec<Chunk>>,
+    full: Mutex<Vec<Chunk>, rank::PiledObjects>,
     /// Objects in `full`.
     piled: AtomicUsize,
     /// How high the pile may get.
     limit: AtomicUsize,
     collected: AtomicBool,
-    old: Mutex<Old>,
+    old: Mutex<Old, rank::OldObjects>,
     sweeper: Worker,
 }
 

@@ -23,8 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::gc::cannot_gc_at_vm_death;
 use super::worker::Worker;
 use super::{Context, Engine, Moment, Report, Requirement, Totals};
@@ -33,6 +31,7 @@ use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
     NumberFlag, Object, RegisteredThreads, SessionId, VmFlags, WeakSlots,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
@@ -68,9 +67,9 @@ pub struct AllocationTracker {
     /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
     settled_at_death: OnceLock<bool>,
     /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
-    unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>>,
-    /// What outputs that have ended tell of such objects. Held alone.
-    told: Mutex<Told>,
+    unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
+    /// What outputs that have ended tell of such objects.
+    told: Mutex<Told, rank::ToldUnseen>,
 }
 
 /// What the options say of reports.

@@ -10,7 +10,7 @@ use crate::jvmti::{Allocation, Jni, ObjectRef};
 use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
 
-/// The sites that the thread knows, and the objects that it made last. Its lock is taken before those of `Stacks` and the tables.
+/// The sites that the thread knows, and the objects that it made last.
 pub(super) struct SessionSites {
     pub(super) tracker: Arc<TrackerState>,
     cache: SiteCache,

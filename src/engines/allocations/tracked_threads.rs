@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use spin::RelaxStrategy;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::live_objects::Chunk;
 use super::session_sites::SessionSites;
+use crate::lock_order::{self, Guard, Mutex, rank};
 
 /// The lock of what one thread uses a million times before anybody else wants it. To take it is one locked instruction, to
 /// give it back none.
-pub(super) type OwnLock<T> = SpinMutex<T, Sleep>;
+#[derive(Default)]
+pub(super) struct OwnLock<T>(SpinMutex<T, Sleep>);
+
+type OwnGuard<'a, T> = Guard<SpinMutexGuard<'a, T, Sleep>, rank::ThreadSites>;
 
 /// How one waits for such a lock.
 pub(super) struct Sleep;
@@ -26,7 +29,9 @@ const NAP: Duration = Duration::from_micros(50);
 
 /// The threads.
 #[derive(Default)]
-pub(super) struct TrackedThreads(Mutex<Vec<Arc<OwnLock<Option<SessionSites>>>>>);
+pub(super) struct TrackedThreads(
+    Mutex<Vec<Arc<OwnLock<Option<SessionSites>>>>, rank::TrackedThreads>,
+);
 
 impl RelaxStrategy for Sleep {
     fn relax() {
@@ -34,10 +39,36 @@ impl RelaxStrategy for Sleep {
     }
 }
 
+impl<T> OwnLock<T> {
+    fn new(value: T) -> Self {
+        Self(SpinMutex::new(value))
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> OwnGuard<'_, T> {
+        lock_order::check::<rank::ThreadSites>();
+        Guard::new(self.0.lock())
+    }
+
+    /// Waits for the lock, but not beyond `end`.
+    fn lock_until(&self, end: Instant) -> Option<OwnGuard<'_, T>> {
+        lock_order::check::<rank::ThreadSites>();
+        loop {
+            if let Some(guard) = self.0.try_lock() {
+                return Some(Guard::new(guard));
+            }
+            if Instant::now() >= end {
+                return None;
+            }
+            thread::sleep(NAP);
+        }
+    }
+}
+
 impl TrackedThreads {
     /// A thread begins to keep something.
     pub(super) fn add(&self, sites: SessionSites) -> Arc<OwnLock<Option<SessionSites>>> {
-        let sites = Arc::new(SpinMutex::new(Some(sites)));
+        let sites = Arc::new(OwnLock::new(Some(sites)));
         self.0.lock().push(sites.clone());
         sites
     }
@@ -81,20 +112,8 @@ fn with_each<T, U>(
     let end = Instant::now() + patience;
     threads
         .iter()
-        .filter_map(|thread| take(&mut *lock_until(thread, end)?))
+        .filter_map(|thread| take(&mut *thread.lock_until(end)?))
         .collect()
-}
-
-fn lock_until<T>(lock: &OwnLock<T>, end: Instant) -> Option<SpinMutexGuard<'_, T, Sleep>> {
-    loop {
-        if let Some(guard) = lock.try_lock() {
-            return Some(guard);
-        }
-        if Instant::now() >= end {
-            return None;
-        }
-        thread::sleep(NAP);
-    }
 }
 
 #[cfg(test)]
@@ -103,14 +122,15 @@ mod tests {
 
     fn threads() -> Vec<Arc<OwnLock<Option<u32>>>> {
         (0..3)
-            .map(|number| Arc::new(SpinMutex::new(Some(number))))
+            .map(|number| Arc::new(OwnLock::new(Some(number))))
             .collect()
     }
 
     #[test]
     fn a_thread_that_never_comes_out_is_left_out() {
         let threads = threads();
-        let stuck = threads[1].lock();
+        // As another thread would.
+        let stuck = threads[1].0.lock();
         let taken = with_each(&threads, Duration::from_millis(10), Option::take);
         assert_eq!(taken, [0, 2]);
         drop(stuck);

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::Sampler;
 use super::account::Account;
@@ -25,6 +24,7 @@ use crate::jvmti::{
     NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
     own_cpu_time,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
@@ -42,9 +42,6 @@ pub(super) struct AsyncSampler {
 }
 
 /// What the agent thread and the events share.
-///
-/// Lock order: `threads` and `vm_threads` are held alone; what a thread is called in the VM is read meanwhile, which calls
-/// nothing of ours.
 struct Shared {
     env: Env,
     support: CpuTimerSupport,
@@ -55,7 +52,7 @@ struct Shared {
     interval: Duration,
     /// Made when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
-    threads: Mutex<SampledThreads>,
+    threads: Mutex<SampledThreads, rank::SampledThreads>,
     inlining_notes: InliningNotes,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,

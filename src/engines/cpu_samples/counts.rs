@@ -2,13 +2,13 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
+use crate::lock_order::{Mutex, rank};
 use crate::names::trace::TraceId;
 
 /// Samples by trace.
 #[derive(Default)]
-pub(super) struct SampleCounts(Mutex<Samples>);
+pub(super) struct SampleCounts(Mutex<Samples, rank::SampleCounts>);
 
 /// What a report is made of.
 pub(super) type Samples = HashMap<TraceId, u64, FixedState>;

@@ -4,9 +4,8 @@
 //! The VM turns the flag on by itself for whoever wants the event of compiled methods. It then sends all these notes with each
 //! event, which on the Closure compiler took 3 % of the CPU time.
 
-use parking_lot::Mutex;
-
 use crate::jvmti::{BoolFlag, Env, VmFlags};
+use crate::lock_order::{Mutex, rank};
 
 const NOTES: BoolFlag = BoolFlag::DebugNonSafepoints;
 
@@ -14,7 +13,7 @@ const NOTES: BoolFlag = BoolFlag::DebugNonSafepoints;
 #[derive(Default)]
 pub(super) struct InliningNotes {
     /// The flags of a VM in which the flag was off.
-    switched: Mutex<Option<VmFlags>>,
+    switched: Mutex<Option<VmFlags>, rank::InliningNotes>,
 }
 
 impl InliningNotes {

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use super::Sampler;
 use super::account::Account;
@@ -20,6 +19,7 @@ use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
@@ -36,7 +36,7 @@ pub(super) struct JvmtiSampler {
 
 /// What the agent thread and the events share.
 ///
-/// Lock order: `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
+/// `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
 /// for it in its ThreadStart event is in native code, so it holds up no safepoint.
 struct SamplerState {
     env: Env,
@@ -44,7 +44,7 @@ struct SamplerState {
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
-    threads: Mutex<WatchedThreads>,
+    threads: Mutex<WatchedThreads, rank::SampledThreads>,
 }
 
 /// The threads that are there.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use parking_lot::Mutex;
 
 use super::account::Account;
 use super::counts::SampleCounts;
 use crate::jvmti::ThreadCpuClock;
+use crate::lock_order::{Mutex, rank};
 use crate::stacks::Stacks;
 
 /// How often they are looked at: what a thread uses between the last look and its end is not seen.
@@ -73,7 +73,7 @@ impl VmThreadKind {
 
 /// Watches these threads.
 #[derive(Default)]
-pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>>);
+pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>, rank::VmThreads>);
 
 struct VmThread {
     clock: ThreadCpuClock,

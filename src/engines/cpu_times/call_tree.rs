@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
@@ -66,7 +66,7 @@ pub(super) struct Tree {
 
 /// What other threads see of a tree.
 #[derive(Default)]
-pub(super) struct Published(Mutex<Contexts>);
+pub(super) struct Published(Mutex<Contexts, rank::PublishedContexts>);
 
 #[derive(Default)]
 struct Contexts {

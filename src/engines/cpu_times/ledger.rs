@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
-
 use super::call_tree::{Published, Sums, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::frame;
 use crate::names::string::StringId;
@@ -30,8 +29,6 @@ pub(super) struct ThreadRecord {
 }
 
 /// The threads of one run and what they have measured.
-///
-/// Lock order: `books`, then what a thread has published.
 pub(super) struct Ledger {
     env: Env,
     registered: Arc<RegisteredThreads>,
@@ -39,7 +36,7 @@ pub(super) struct Ledger {
     stacks: Arc<Stacks>,
     shape: TraceShape,
     timing: Timing,
-    books: Mutex<Books>,
+    books: Mutex<Books, rank::Books>,
 }
 
 /// What tells methods apart, whatever loader their class has.

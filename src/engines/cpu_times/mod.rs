@@ -20,14 +20,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
     Capability, ClassFile, Env, Event, GlobalRef, Jni, JvmtiError, LocalRef, Object,
     RegisteredThreads, TickClock, TickStart, VirtualThreads, define_hooks,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
@@ -64,7 +63,7 @@ pub struct MethodTimer {
     rewriter: ClassRewriter,
     unmounted_stacks: UnmountedStacks,
     ticks: TickStart,
-    ledger: Mutex<Option<Arc<Ledger>>>,
+    ledger: Mutex<Option<Arc<Ledger>>, rank::TimerLedger>,
 }
 
 /// What `cpu=times` and `cpu=old` need of the VM.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument, tracker_class};
-use parking_lot::Mutex;
 
 use super::filter::ClassFilter;
 use crate::jvmti::{
     ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
 };
+use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
 use crate::names::frame::{self, Frame, Line};
@@ -43,9 +43,9 @@ pub(super) struct ClassRewriter {
     tables: Arc<Tables>,
     filter: ClassFilter,
     line_numbers: bool,
-    left_out: Mutex<Omissions>,
+    left_out: Mutex<Omissions, rank::LeftOut>,
     /// The names of the classes that have hooks.
-    rewritten: Mutex<HashSet<StringId, FixedState>>,
+    rewritten: Mutex<HashSet<StringId, FixedState>, rank::RewrittenClasses>,
 }
 
 #[derive(Default)]

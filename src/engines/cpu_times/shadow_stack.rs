@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use crate::lock_order::{Mutex, rank};
 
 /// Frames a new stack has room for.
 const ROOM: usize = 256;
@@ -39,7 +39,7 @@ pub(super) struct CallStack {
 /// What other threads see of a stack.
 #[derive(Default)]
 pub(super) struct PublishedStack {
-    frames: Mutex<Arc<[SharedCall]>>,
+    frames: Mutex<Arc<[SharedCall]>, rank::PublishedStack>,
     depth: AtomicUsize,
     clock: AtomicU64,
     gaps: AtomicU64,

@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
-
 use super::call_tree::{ROOT, Tree};
 use super::ledger::{Ledger, ThreadRecord};
 use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
 use crate::jvmti::CallHooks;
+use crate::lock_order::{RwLock, rank};
 
 thread_local! {
     static LOCAL: RefCell<Option<ThreadCalls>> = const { RefCell::new(None) };
@@ -20,7 +19,7 @@ thread_local! {
 /// The run that the hooks work for, 0 for none. A thread's state from an earlier run is thrown away.
 static RUN: AtomicU32 = AtomicU32::new(0);
 /// The ledger of that run. The hooks are functions of the VM's: they carry no pointer of ours.
-static LEDGER: RwLock<Option<Arc<Ledger>>> = RwLock::new(None);
+static LEDGER: RwLock<Option<Arc<Ledger>>, rank::HooksLedger> = RwLock::new(None);
 
 /// Lets the hooks work for a ledger.
 pub(super) fn begin(ledger: Arc<Ledger>) {

@@ -1,15 +1,14 @@
 //! Calls of virtual threads that nobody carries.
 
-use parking_lot::Mutex;
-
 use super::shadow_stack::Call;
+use crate::lock_order::{Mutex, rank};
 
 /// The key of the first place; 0 is no key.
 const FIRST_KEY: u32 = 1;
 
 /// Keeps the calls of virtual threads that are not mounted. A virtual thread's key says where its calls are.
 #[derive(Default)]
-pub(super) struct UnmountedStacks(Mutex<UnmountedSlots>);
+pub(super) struct UnmountedStacks(Mutex<UnmountedSlots, rank::UnmountedStacks>);
 
 #[derive(Default)]
 struct UnmountedSlots {

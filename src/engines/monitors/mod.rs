@@ -15,11 +15,10 @@ mod virtual_threads;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 use crate::options::Options;
 use crate::output::Journal;
@@ -38,7 +37,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches monitors.
 ///
-/// Lock order: its own locks are taken one at a time, and none of them while the VM, the tables or the journal is called.
+/// Its own locks are taken one at a time, and neither the tables nor the journal is used with one of them held.
 /// Only `next_sweep` is held while it is looked at.
 pub struct MonitorWatch {
     env: Env,
@@ -52,7 +51,7 @@ pub struct MonitorWatch {
     known: KnownVirtualThreads,
     /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
     hides_virtual_threads: bool,
-    next_sweep: Mutex<Instant>,
+    next_sweep: Mutex<Instant, rank::MonitorSweep>,
 }
 
 /// What `monitor=y` needs of the VM.

@@ -6,10 +6,10 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use parking_lot::Mutex;
 
 use super::contentions::ContentionId;
 use crate::jvmti::WeakRef;
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 
 /// Enough that two threads rarely meet in one.
@@ -21,7 +21,7 @@ pub(super) struct PendingWaits([Shard; SHARDS]);
 /// A lock with a cache line (two, where the CPU fetches them in pairs) to itself.
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>>);
+struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits>);
 
 /// A thread may do both: `Object.wait` is over, and it wants the monitor back.
 #[derive(Default)]
@@ -122,7 +122,10 @@ impl PendingWaits {
         taken
     }
 
-    fn shard(&self, thread: ThreadSerial) -> &Mutex<HashMap<ThreadSerial, Waits, FixedState>> {
+    fn shard(
+        &self,
+        thread: ThreadSerial,
+    ) -> &Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits> {
         &self.0[thread.0 as usize % SHARDS].0
     }
 }

@@ -2,14 +2,16 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
+use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 
 /// Knows them from the time they are given their number to their end.
 #[derive(Default)]
-pub(super) struct KnownVirtualThreads(Mutex<HashMap<ThreadSerial, WeakRef, FixedState>>);
+pub(super) struct KnownVirtualThreads(
+    Mutex<HashMap<ThreadSerial, WeakRef, FixedState>, rank::KnownVirtualThreads>,
+);
 
 impl KnownVirtualThreads {
     pub(super) fn add(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {

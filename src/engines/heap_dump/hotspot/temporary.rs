@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use crate::lock_order::{Mutex, rank};
 
 /// Where temporary folders go.
 pub(super) struct TemporaryPlace {
@@ -21,14 +21,14 @@ pub(super) struct TemporaryPlace {
     name: String,
     next: AtomicU32,
     /// The folder that is there now.
-    current: Arc<Mutex<Option<PathBuf>>>,
+    current: Arc<Mutex<Option<PathBuf>, rank::TemporaryFolder>>,
 }
 
 /// A folder that only the user may look into; gone on drop.
 pub(super) struct Folder {
     path: PathBuf,
     handle: File,
-    current: Arc<Mutex<Option<PathBuf>>>,
+    current: Arc<Mutex<Option<PathBuf>, rank::TemporaryFolder>>,
 }
 
 /// The name of the VM's file.

@@ -14,7 +14,7 @@ use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
 
-/// Elements that a segment's length, which has four bytes, leaves room for.
+/// Bytes of an array's elements for which a segment's length, which has four bytes, leaves room.
 const MOST_BYTES: usize = u32::MAX as usize - 64;
 
 /// Makes records of what the walk tells.

@@ -5,9 +5,8 @@ use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-
 use super::layout::JavaThread;
+use crate::lock_order::{Mutex, rank};
 
 /// So many threads can be sampled at one time. The system gives memory only for those that there are.
 const COUNT: usize = 1 << 16;
@@ -33,7 +32,7 @@ pub(super) struct InterruptedThread {
 /// All records.
 pub(super) struct InterruptedThreads {
     records: Box<[InterruptedThread]>,
-    free: Mutex<Free>,
+    free: Mutex<Free, rank::InterruptedThreads>,
 }
 
 #[derive(Default)]

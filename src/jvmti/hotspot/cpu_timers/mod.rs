@@ -19,12 +19,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo, MethodId};
 use super::super::jni::{Jni, Object, Vm};
 use super::vm_structs::VmStructs;
+use crate::lock_order::{Mutex, rank};
 
 use compiled_methods::CompiledMethods;
 use handler::STATE;
@@ -79,7 +78,7 @@ pub struct CpuTimers {
     layout: VmLayout,
     environment: usize,
     ring: Option<Box<Ring>>,
-    reading: Mutex<()>,
+    reading: Mutex<(), rank::RingReading>,
 }
 
 /// A thread with a timer, which goes when this is dropped.

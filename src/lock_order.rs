@@ -1,0 +1,469 @@
+//! The order in which a thread takes the agent's locks: the one place that says so. Debug builds check it.
+//!
+//! Each lock has a rank. A thread may wait for a lock only while every lock that it holds has a lower rank, so threads cannot
+//! wait for one another in a circle. Locks that share a rank (the shards of a table, the locks that threads have of their own)
+//! are never held together by one thread. A `try_lock` waits for nobody and may be called at any time.
+//!
+//! In a debug build a thread that breaks these rules panics before it waits. In a release build a lock here is
+//! `parking_lot`'s and nothing more.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
+
+/// Declares the ranks in their order.
+macro_rules! ranks {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        /// The ranks, the outermost first.
+        pub mod rank {
+            use super::Rank;
+
+            enum Place { $($name),* }
+
+            pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            $(
+                $(#[$doc])*
+                pub struct $name;
+
+                impl Rank for $name {
+                    const PLACE: u32 = Place::$name as u32;
+                }
+            )*
+        }
+    };
+}
+
+/// Where a lock stands in the order.
+pub trait Rank {
+    /// The number of ranks before it.
+    const PLACE: u32;
+}
+
+ranks! {
+    // Sessions.
+    /// `agent::attach`: commands that start and stop sessions.
+    Commanding
+    /// `session::lifecycle`: what the running session holds of the VM.
+    VmHold
+    /// `Session::dumping`: dumps, and whatever must not stand within one.
+    Dumping
+    /// `Session::closing`: the end of a period's output.
+    Closing
+    /// `Session::outlet`.
+    Outlet
+    /// `agent::periods`: the files of a profile.
+    PeriodFiles
+    /// `Session::beginning`.
+    Beginning
+    /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
+    Registering
+    /// `collector::Listener::source`.
+    CommandSource
+
+    // Engines.
+    /// `heap_dump::hotspot::temporary`: the folder that is in use.
+    TemporaryFolder
+    /// `LiveObjects::old`, with which the VM is called.
+    OldObjects
+    /// What a thread keeps of a session for allocations.
+    ThreadSites
+    /// `LiveObjects::full`.
+    PiledObjects
+    /// `allocations::TrackedThreads`.
+    TrackedThreads
+    /// `LateStart::bytes_until_sample`.
+    BytesUntilSample
+    /// `LateStart::flags`.
+    LateFlags
+    /// `AllocationTracker::unseen_before_dump`.
+    UnseenBeforeDump
+    /// `AllocationTracker::told`.
+    ToldUnseen
+    /// The threads of either CPU sampler.
+    SampledThreads
+    /// `cpu_samples::vm_threads`.
+    VmThreads
+    /// `cpu_samples::counts`.
+    SampleCounts
+    /// `cpu_samples::inlining_notes`.
+    InliningNotes
+    /// `MethodTimer::ledger`.
+    TimerLedger
+    /// `cpu_times::thread_calls`: the ledger that the hooks work for.
+    HooksLedger
+    /// `Ledger::books`.
+    Books
+    /// `cpu_times::call_tree`: the contexts that a thread has published.
+    PublishedContexts
+    /// `cpu_times::shadow_stack`: the stack that a thread has published.
+    PublishedStack
+    /// `cpu_times::unmounted`.
+    UnmountedStacks
+    /// `cpu_times::rewrite`: the classes that have hooks.
+    RewrittenClasses
+    /// `cpu_times::rewrite`: what is not timed.
+    LeftOut
+    /// The shards of `monitors::PendingWaits`.
+    PendingWaits
+    /// `monitors::KnownVirtualThreads`.
+    KnownVirtualThreads
+    /// `monitors`: when unloaded classes are looked for next.
+    MonitorSweep
+
+    // Stacks.
+    /// `Stacks::names`, with which the VM is called.
+    StackNames
+
+    // The output.
+    /// `Journal::held`: what waits for the end of a heap dump.
+    HeldRecords
+    /// `Journal::written`: which names stand in the file.
+    WrittenNames
+    /// `Journal::writer`.
+    CurrentWriter
+    /// `output::Records`: the encoder and its buffer.
+    Records
+    /// `output::writer`: the bytes in the queue.
+    QueuedBytes
+    /// `output::Writer::thread`, held while the thread ends.
+    WriterThread
+    /// `Journal::threads`.
+    AnnouncedThreads
+
+    // The tables of names.
+    /// `names::class`.
+    LoadedClasses
+    /// `names::thread`.
+    ThreadObjects
+    /// The shards of every `names::intern::Interner`.
+    Interner
+
+    // The wrapper of the VM.
+    /// `jvmti::OwnObjects`, with which the VM is called.
+    OwnObjects
+    /// `jvmti::RegisteredThreads`, with which the VM is called.
+    RegisteredThreads
+    /// `jvmti::AgentThreads`, with which the VM is called.
+    AgentThreads
+    /// `CpuTimers::reading`.
+    RingReading
+    /// `cpu_timers::interrupted_threads`.
+    InterruptedThreads
+    /// `engines::Worker`.
+    WorkerState
+    /// `Gate::waiting`.
+    GateWaiting
+}
+
+const _: () = assert!(
+    rank::NAMES.len() <= u64::BITS as usize,
+    "one bit of HELD each"
+);
+
+thread_local! {
+    /// The ranks of the locks that the thread holds, a bit each.
+    static HELD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Panics in a debug build where the current thread may not wait for a lock of this rank.
+#[inline]
+#[track_caller]
+pub fn check<R: Rank>() {
+    if cfg!(debug_assertions) {
+        refuse::<R>(HELD.get());
+    }
+}
+
+/// Panics where one of the locks that are held does not stand before the rank.
+#[track_caller]
+fn refuse<R: Rank>(held: u64) {
+    let not_before = held >> R::PLACE << R::PLACE;
+    if not_before != 0 {
+        let wanted = rank::NAMES[R::PLACE as usize];
+        let held = rank::NAMES[not_before.trailing_zeros() as usize];
+        panic!("lock order: {wanted} is wanted while {held} is held");
+    }
+}
+
+/// The note that the current thread holds a lock of a rank. Nothing in a release build.
+struct Held<R: Rank>(PhantomData<R>);
+
+impl<R: Rank> Held<R> {
+    const BIT: u64 = 1 << R::PLACE;
+
+    #[inline]
+    #[track_caller]
+    fn new() -> Self {
+        if cfg!(debug_assertions) {
+            let held = HELD.get();
+            let name = rank::NAMES[R::PLACE as usize];
+            assert!(held & Self::BIT == 0, "lock order: two of {name} are held");
+            HELD.set(held | Self::BIT);
+        }
+        Self(PhantomData)
+    }
+}
+
+impl<R: Rank> Drop for Held<R> {
+    #[inline]
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            HELD.set(HELD.get() & !Self::BIT);
+        }
+    }
+}
+
+/// The guard of a lock that has a rank.
+pub struct Guard<G, R: Rank> {
+    guard: G,
+    _held: Held<R>,
+}
+
+impl<G, R: Rank> Guard<G, R> {
+    /// Of a lock that the current thread has just taken.
+    #[inline]
+    #[track_caller]
+    pub fn new(guard: G) -> Self {
+        Self {
+            _held: Held::new(),
+            guard,
+        }
+    }
+}
+
+impl<G: Deref, R: Rank> Deref for Guard<G, R> {
+    type Target = G::Target;
+
+    #[inline]
+    fn deref(&self) -> &G::Target {
+        &self.guard
+    }
+}
+
+impl<G: DerefMut, R: Rank> DerefMut for Guard<G, R> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.guard
+    }
+}
+
+/// `parking_lot`'s mutex with a rank.
+pub struct Mutex<T, R>(parking_lot::Mutex<T>, PhantomData<R>);
+
+/// The guard of a [`Mutex`].
+pub type MutexGuard<'a, T, R> = Guard<parking_lot::MutexGuard<'a, T>, R>;
+
+impl<T, R> Mutex<T, R> {
+    /// A mutex that nobody holds.
+    pub const fn new(value: T) -> Self {
+        Self(parking_lot::Mutex::new(value), PhantomData)
+    }
+}
+
+impl<T: Default, R> Default for Mutex<T, R> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T, R: Rank> Mutex<T, R> {
+    /// Waits for the lock.
+    #[inline]
+    #[track_caller]
+    pub fn lock(&self) -> MutexGuard<'_, T, R> {
+        check::<R>();
+        Guard::new(self.0.lock())
+    }
+
+    /// The lock, if nobody holds it.
+    #[inline]
+    #[track_caller]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
+        self.0.try_lock().map(Guard::new)
+    }
+
+    /// Waits for the lock, but no longer than `patience`.
+    #[track_caller]
+    pub fn try_lock_for(&self, patience: Duration) -> Option<MutexGuard<'_, T, R>> {
+        check::<R>();
+        self.0.try_lock_for(patience).map(Guard::new)
+    }
+}
+
+/// `parking_lot`'s lock for many readers or one writer with a rank. A reader never waits for another, but for a writer that
+/// waits for one: reading is in the order too.
+pub struct RwLock<T, R>(parking_lot::RwLock<T>, PhantomData<R>);
+
+impl<T, R> RwLock<T, R> {
+    /// A lock that nobody holds.
+    pub const fn new(value: T) -> Self {
+        Self(parking_lot::RwLock::new(value), PhantomData)
+    }
+}
+
+impl<T, R: Rank> RwLock<T, R> {
+    /// Waits until nobody writes.
+    #[inline]
+    #[track_caller]
+    pub fn read(&self) -> Guard<parking_lot::RwLockReadGuard<'_, T>, R> {
+        check::<R>();
+        Guard::new(self.0.read())
+    }
+
+    /// Waits until nobody reads or writes.
+    #[track_caller]
+    pub fn write(&self) -> Guard<parking_lot::RwLockWriteGuard<'_, T>, R> {
+        check::<R>();
+        Guard::new(self.0.write())
+    }
+}
+
+/// `parking_lot`'s condition variable, for a [`Mutex`]. Who waits takes the mutex again at the end, so nothing that comes after
+/// it in the order is held meanwhile.
+#[derive(Default)]
+pub struct Condvar(parking_lot::Condvar);
+
+impl Condvar {
+    /// One for which nobody waits.
+    pub const fn new() -> Self {
+        Self(parking_lot::Condvar::new())
+    }
+
+    /// Wakes all who wait.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+
+    /// Waits while the condition holds.
+    #[track_caller]
+    pub fn wait_while<T, R: Rank>(
+        &self,
+        guard: &mut MutexGuard<'_, T, R>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) {
+        check_wait::<R>();
+        self.0.wait_while(&mut guard.guard, condition);
+    }
+
+    /// Waits while the condition holds, but no longer than `patience`.
+    #[track_caller]
+    pub fn wait_while_for<T, R: Rank>(
+        &self,
+        guard: &mut MutexGuard<'_, T, R>,
+        condition: impl FnMut(&mut T) -> bool,
+        patience: Duration,
+    ) {
+        check_wait::<R>();
+        self.0.wait_while_for(&mut guard.guard, condition, patience);
+    }
+
+    /// Waits while the condition holds, but not beyond `end`.
+    #[track_caller]
+    pub fn wait_while_until<T, R: Rank>(
+        &self,
+        guard: &mut MutexGuard<'_, T, R>,
+        condition: impl FnMut(&mut T) -> bool,
+        end: Instant,
+    ) {
+        check_wait::<R>();
+        self.0.wait_while_until(&mut guard.guard, condition, end);
+    }
+}
+
+#[track_caller]
+fn check_wait<R: Rank>() {
+    if cfg!(debug_assertions) {
+        refuse::<R>(HELD.get() & !Held::<R>::BIT);
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+
+    type Outer = Mutex<u32, rank::Dumping>;
+    type Inner = Mutex<u32, rank::Records>;
+
+    /// What the panic says that `broken` ends with. The locks that it held are free again.
+    fn refusal(broken: impl FnOnce() + Send) -> String {
+        let panic = std::thread::scope(|scope| scope.spawn(broken).join());
+        let message = panic.expect_err("the order is broken");
+        message.downcast_ref::<String>().expect("words").clone()
+    }
+
+    #[test]
+    fn locks_are_taken_in_their_order() {
+        let (outer, inner) = (Outer::default(), Inner::default());
+        for _ in 0..2 {
+            let _first = outer.lock();
+            let _second = inner.lock();
+        }
+        drop(inner.lock());
+        let _first = outer.lock();
+    }
+
+    #[test]
+    fn the_other_order_is_refused_before_anybody_waits() {
+        let (outer, inner) = (Outer::default(), Inner::default());
+        let told = refusal(|| {
+            let _first = inner.lock();
+            let _second = outer.lock();
+        });
+        assert_eq!(told, "lock order: Dumping is wanted while Records is held");
+        let told = refusal(|| {
+            let _first = inner.lock();
+            let _second = outer.try_lock_for(Duration::from_secs(600));
+        });
+        assert_eq!(told, "lock order: Dumping is wanted while Records is held");
+    }
+
+    #[test]
+    fn two_of_one_rank_are_refused() {
+        let (one, other) = (Inner::default(), Inner::default());
+        let told = refusal(|| {
+            let _first = one.lock();
+            let _second = other.lock();
+        });
+        assert_eq!(told, "lock order: Records is wanted while Records is held");
+    }
+
+    #[test]
+    fn trying_waits_for_nobody() {
+        let (outer, inner) = (Outer::default(), Inner::default());
+        let second = inner.lock();
+        let first = outer.try_lock();
+        assert!(first.is_some());
+        drop(second);
+        // Given back in the other order, both are gone.
+        drop(first);
+        drop(outer.lock());
+    }
+
+    #[test]
+    fn readers_are_in_the_order_too() {
+        let lock = RwLock::<u32, rank::CurrentWriter>::new(0);
+        drop(lock.write());
+        let told = refusal(|| {
+            let _reads = lock.read();
+            let _reads_again = lock.read();
+        });
+        assert_eq!(
+            told,
+            "lock order: CurrentWriter is wanted while CurrentWriter is held"
+        );
+    }
+
+    #[test]
+    fn nothing_further_in_is_held_while_one_waits() {
+        let (outer, inner) = (Outer::default(), Inner::default());
+        let changed = Condvar::new();
+        let told = refusal(|| {
+            let mut first = outer.lock();
+            let _second = inner.lock();
+            changed.wait_while(&mut first, |_| true);
+        });
+        assert_eq!(told, "lock order: Dumping is wanted while Records is held");
+    }
+}
