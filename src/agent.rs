@@ -22,7 +22,9 @@ use crate::console;
 use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
+use crate::options::{
+    self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
+};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
 use crate::session::{self, Collector, NotBegun, Outlet, Parts, Status, Timeout};
 use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
@@ -212,6 +214,7 @@ fn wire(
     let settings = ControlSettings {
         allocations: options.heap.is_some(),
         cpu_samples: options.cpu.is_some(),
+        heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
         depth: options.depth,
         kept_threads: match (options.rotate, options.threads) {
             (None, _) => KeptThreads::None,
