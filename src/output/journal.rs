@@ -276,17 +276,15 @@ impl Entry<'_> {
     }
 
     fn settings(&mut self, dump_follows: bool) {
-        let ControlSettings {
-            allocations,
-            cpu_samples,
-            depth,
-            ..
-        } = self.settings;
-        let flags = u32::from(allocations) * CONTROL_ALLOC_TRACES
-            | u32::from(cpu_samples) * CONTROL_CPU_SAMPLING
-            | u32::from(dump_follows) * CONTROL_HEAP_DUMP_FOLLOWS;
-        self.records
-            .write(&Record::ControlSettings { flags, depth });
+        let flags = [
+            (self.settings.allocations, CONTROL_ALLOC_TRACES),
+            (self.settings.cpu_samples, CONTROL_CPU_SAMPLING),
+            (dump_follows, CONTROL_HEAP_DUMP_FOLLOWS),
+        ];
+        self.records.write(&Record::ControlSettings {
+            flags: flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum(),
+            depth: self.settings.depth,
+        });
         self.written.dump_is_announced = dump_follows;
     }
 
