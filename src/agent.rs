@@ -1,6 +1,7 @@
 //! Wiring: from the options to everything that runs.
 
 mod attach;
+mod descriptors;
 mod head;
 mod output;
 mod periods;
@@ -21,7 +22,9 @@ use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::lock_order::Mutex;
 use crate::names::Tables;
-use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
+use crate::options::{
+    self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
+};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
 use crate::session::{self, Collector, NotBegun, Outlet, Parts, Status, Timeout};
 use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
@@ -76,12 +79,34 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The program needs them for itself.
+    #[error(
+        "fewer than {} file descriptors are free (ulimit -n)",
+        descriptors::NEEDED
+    )]
+    Descriptors,
     /// The system gives no thread to write with.
     #[error("no thread for the writer: {0}")]
     Thread(io::Error),
     /// Two `-agentpath` of one library.
     #[error("the agent is loaded already; one -agentpath is allowed")]
     LoadedTwice,
+}
+
+impl StartError {
+    /// Whether the process has no file descriptor left (`ulimit -n`), which is no fault of the options.
+    pub fn is_lack_of_descriptors(&self) -> bool {
+        let error = match self {
+            Self::File {
+                error: FileError::System(error),
+                ..
+            }
+            | Self::Collector { error, .. } => error,
+            Self::Descriptors => return true,
+            _ => return false,
+        };
+        descriptors::is_lack(error)
+    }
 }
 
 /// What became of the options.
@@ -114,6 +139,9 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
 /// Begins a session: from here on the VM's events are received.
 fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let path = output::path(options)?;
+    if descriptors::are_scarce() {
+        return Err(StartError::Descriptors);
+    }
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     request_capabilities(env, options)?;
@@ -211,6 +239,7 @@ fn wire(
     let settings = ControlSettings {
         allocations: options.heap.is_some(),
         cpu_samples: options.cpu.is_some(),
+        heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
         depth: options.depth,
         kept_threads: match (options.rotate, options.threads) {
             (None, _) => KeptThreads::None,

@@ -53,6 +53,12 @@ pub unsafe extern "system" fn Agent_OnLoad(
             console::to_stdout(&help);
             std::process::exit(0)
         }
+        Ok(Err(error)) if error.is_lack_of_descriptors() => {
+            console::line(format_args!(
+                "{error}; the program goes on without a profile"
+            ));
+            JNI_OK
+        }
         Ok(Err(error)) => {
             console::line(format_args!("{error}"));
             JNI_ERR

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,7 +136,7 @@ pub(super) fn rotation(outputs: Outputs, first: Option<&Path>) -> Option<Rotatio
 fn next(outputs: &Outputs) -> Result<(Outlet, Writer), StartError> {
     let path = output::path(&outputs.options)?;
     let path = path.map(|wanted| outputs.files.lock().name(wanted));
-    let output = output::open(&outputs.options, path.as_deref())?;
+    let output = open(outputs, path.as_deref())?;
     if let OpenOutput {
         file: Some(file), ..
     } = &output
@@ -143,6 +144,27 @@ fn next(outputs: &Outputs) -> Result<(Outlet, Writer), StartError> {
         outputs.files.lock().opened(file);
     }
     outputs.start(output, false)
+}
+
+/// Opens the next output. Where its file cannot be opened, because somebody else has put a file or a link of his in its place,
+/// the period gets one whose name nobody can foresee.
+fn open(outputs: &Outputs, path: Option<&Path>) -> Result<OpenOutput, StartError> {
+    let options = &outputs.options;
+    let (error, path) = match (output::open(options, path), path) {
+        (Err(error @ StartError::File { .. }), Some(path)) => (error, path),
+        (opened, _) => return opened,
+    };
+    let other = with_number(
+        path,
+        format_args!("{:016x}", RandomState::new().hash_one(path)),
+    );
+    // Where the folder is at fault, the first error says so.
+    let Ok(output) = output::open(options, Some(&other)) else {
+        return Err(error);
+    };
+    let other = other.display();
+    console::line(format_args!("{error}; this period goes to {other}"));
+    Ok(output)
 }
 
 /// Called when an output has been closed.
@@ -173,6 +195,7 @@ mod tests {
         assert_eq!(name("a.txt"), "a.2.txt");
         assert_eq!(name("a.txt"), "a.3.txt");
         assert_eq!(name("b.hprof.gz"), "b.hprof.gz");
+        assert_eq!(name("b.hprof.gz"), "b.2.hprof.gz");
         assert_eq!(name("a.txt"), "a.4.txt", "the clock may be set back");
     }
 

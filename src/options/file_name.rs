@@ -1,6 +1,7 @@
 //! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are filled in, so that one command line serves many processes.
 
 use std::env;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::OptionError;
@@ -76,14 +77,18 @@ impl Surroundings {
     }
 }
 
-/// Another name, for a file whose own is taken: `java.hprof.txt` becomes `java.hprof.4711.txt`.
-pub fn with_number(path: &Path, number: u32) -> PathBuf {
+/// Another name, for a file whose own is taken: `java.hprof.txt` becomes `java.hprof.4711.txt`. The suffix stays at the end, so
+/// that the same pattern of a shell matches both.
+pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
     let mut name = path.to_owned();
     let mut suffix = String::new();
-    for known in ["gz", "txt"] {
-        if name.extension().is_some_and(|extension| extension == known) {
+    for known in [&["gz"][..], &["txt", "hprof"]] {
+        let found = known
+            .iter()
+            .find(|known| name.extension().is_some_and(|found| found == **known));
+        if let Some(found) = found {
             name.set_extension("");
-            suffix.insert_str(0, &format!(".{known}"));
+            suffix.insert_str(0, &format!(".{found}"));
         }
     }
     let mut name = name.into_os_string();
@@ -133,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn the_number_goes_before_the_suffix_of_a_text_file() {
+    fn the_number_goes_before_the_suffix() {
         assert_eq!(
             with_number(Path::new("d/java.hprof.txt"), 7),
             Path::new("d/java.hprof.7.txt")
         );
         assert_eq!(
             with_number(Path::new("d.txt/java.hprof"), 7),
-            Path::new("d.txt/java.hprof.7")
+            Path::new("d.txt/java.7.hprof")
         );
         assert_eq!(
             with_number(Path::new("java.hprof.txt.gz"), 7),
@@ -148,7 +153,11 @@ mod tests {
         );
         assert_eq!(
             with_number(Path::new("a.hprof.gz"), 7),
-            Path::new("a.hprof.7.gz")
+            Path::new("a.7.hprof.gz")
+        );
+        assert_eq!(
+            with_number(Path::new("d.hprof/profile"), 7),
+            Path::new("d.hprof/profile.7")
         );
     }
 }

@@ -8,8 +8,9 @@ use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hprof_format::{
-    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, FrameId as FormatFrameId, Line as FormatLine,
-    ObjectId as FormatObjectId, Record, StringId as FormatStringId,
+    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CONTROL_HEAP_DUMP_FOLLOWS,
+    FrameId as FormatFrameId, Line as FormatLine, ObjectId as FormatObjectId, Record,
+    StringId as FormatStringId,
 };
 
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
@@ -56,6 +57,8 @@ pub struct ControlSettings {
     pub allocations: bool,
     /// Whether CPU samples are taken.
     pub cpu_samples: bool,
+    /// Whether each output gets a heap dump before its end.
+    pub heap_dump: bool,
     /// `depth=`.
     pub depth: u16,
     /// The threads that the next output will have to name.
@@ -73,6 +76,8 @@ struct Written {
     class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
     /// Names of threads are not in the string table: each is written for its thread alone.
     thread_names: u64,
+    /// Whether the output says that a heap dump follows, and none has ended since.
+    dump_is_announced: bool,
 }
 
 impl Journal {
@@ -89,7 +94,7 @@ impl Journal {
             threads: Mutex::new(AnnouncedThreads::new(settings.kept_threads)),
             written: Mutex::default(),
         };
-        journal.entry(|entry| entry.head(settings));
+        journal.entry(|entry| entry.head());
         journal
     }
 
@@ -102,7 +107,7 @@ impl Journal {
         let alive = self.threads.lock().begin_anew();
         let before = std::mem::replace(&mut *self.writer.write(), Arc::new(writer));
         self.entry_of(&mut written, |entry| {
-            entry.head(self.settings);
+            entry.head();
             alive.into_iter().for_each(|serial| entry.thread(serial));
         });
         before
@@ -176,6 +181,7 @@ impl Journal {
         let writer = self.writer();
         let mut records = writer.records();
         write(&mut Entry {
+            settings: self.settings,
             tables: &self.tables,
             threads: &self.threads,
             written,
@@ -237,6 +243,7 @@ impl Drop for Holding<'_> {
 
 /// The output while one caller has it to itself.
 pub struct Entry<'a> {
+    settings: ControlSettings,
     /// What the records name.
     pub tables: &'a Tables,
     /// The encoder's side of the output.
@@ -247,14 +254,35 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// What every output starts with.
-    fn head(&mut self, settings: ControlSettings) {
-        let allocations = u32::from(settings.allocations) * CONTROL_ALLOC_TRACES;
-        let samples = u32::from(settings.cpu_samples) * CONTROL_CPU_SAMPLING;
-        self.records.write(&Record::ControlSettings {
-            flags: allocations | samples,
-            depth: settings.depth,
-        });
+    fn head(&mut self) {
+        self.settings(self.settings.heap_dump);
         self.trace(TraceId::EMPTY);
+    }
+
+    /// Says that a heap dump follows, if the output does not say so yet: where the dump is lost, to a full disk or because the
+    /// program is killed, nothing can be written in its place.
+    pub fn announce_dump(&mut self) {
+        if !self.written.dump_is_announced {
+            self.settings(true);
+        }
+    }
+
+    /// What was announced has come to its end, whole or not.
+    pub fn dump_ended(&mut self) {
+        self.written.dump_is_announced = false;
+    }
+
+    fn settings(&mut self, dump_follows: bool) {
+        let flags = [
+            (self.settings.allocations, CONTROL_ALLOC_TRACES),
+            (self.settings.cpu_samples, CONTROL_CPU_SAMPLING),
+            (dump_follows, CONTROL_HEAP_DUMP_FOLLOWS),
+        ];
+        self.records.write(&Record::ControlSettings {
+            flags: flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum(),
+            depth: self.settings.depth,
+        });
+        self.written.dump_is_announced = dump_follows;
     }
 
     /// A trace, preceded by its thread and its frames.
@@ -485,6 +513,7 @@ pub(crate) mod tests {
         let settings = ControlSettings {
             allocations: false,
             cpu_samples: false,
+            heap_dump: false,
             depth: 4,
             kept_threads: KeptThreads::Alive,
         };

@@ -166,3 +166,19 @@ fn a_vm_that_does_not_start_leaves_the_file_as_it_was() {
     assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
     assert_eq!(run.read("x.txt"), "precious");
 }
+
+on_every_jvm!(a_program_that_needs_its_descriptors_starts_without_a_profile);
+
+fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
+    // The VM alone starts with five.
+    let run = Program::new(jvm, "heap=all,cpu=samples,format=b,file=x.hprof", "Hello")
+        .after("ulimit -n 5")
+        .run_well();
+    let line = "hprof: fewer than 10 file descriptors are free (ulimit -n); the program goes on without a profile\n";
+    assert_eq!(run.stderr, line, "{}", jvm.feature);
+    assert_eq!(run.files(), [""; 0]);
+    let run = Program::new(jvm, "cpu=samples,verbose=n,file=x.txt", "Hello")
+        .after("ulimit -n 20")
+        .run_well();
+    Profile::parse(&run.read("x.txt"));
+}

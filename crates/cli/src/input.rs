@@ -1,5 +1,6 @@
 //! The file that a command reads.
 
+mod copy;
 mod spool;
 
 use std::fs::File;
@@ -34,24 +35,22 @@ pub fn open_watched(path: &Path) -> Result<Box<dyn Source>, Failure> {
 }
 
 /// Opens `path`, or the standard input, as a file that can be mapped. What is compressed or comes through a pipe is first
-/// written to a temporary file without a name, which its owner alone can read and which goes with the process.
+/// written to a temporary file without a name, which its owner alone can read and which goes with the process. That does not
+/// fill the disk, whatever is decompressed.
 pub fn open_mappable(path: &Path) -> Result<File, Failure> {
     let file = open_file(path).and_then(mappable);
     file.map_err(|error| Failure::about(path, error))
 }
 
 fn mappable(mut file: File) -> io::Result<File> {
-    if file.stream_position().is_ok() && file.metadata()?.is_file() && !is_compressed(&mut file)? {
+    if file.stream_position().is_err() || !file.metadata()?.is_file() {
+        file = copy::whole(file)?;
+    }
+    if !is_compressed(&mut file)? {
         return Ok(file);
     }
-    let mut source = seekable(file)?;
-    let mut kept = tempfile::tempfile()?;
-    io::copy(&mut source, &mut kept).map_err(|error| {
-        let folder = std::env::temp_dir();
-        let message = format!("keeping a copy in {}: {error}", folder.display());
-        io::Error::new(error.kind(), message)
-    })?;
-    Ok(kept)
+    let length = file.metadata()?.len();
+    copy::decompressed(decompressed(file)?, length)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

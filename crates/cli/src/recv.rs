@@ -7,6 +7,7 @@ mod forward;
 mod many;
 mod names;
 mod requests;
+mod waiting;
 mod watch;
 
 use std::ffi::OsString;
@@ -175,6 +176,7 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
         file: create(output)?,
         output: output.to_owned(),
         watch: Watch::default(),
+        is_broken: false,
         progress: Progress::new(arguments.progress),
     }
     .run(arguments, &beginning);
@@ -288,6 +290,8 @@ struct Reception {
     /// The name that it gets.
     output: PathBuf,
     watch: Watch,
+    /// Whether the connection broke.
+    is_broken: bool,
     progress: Progress,
 }
 
@@ -295,7 +299,7 @@ impl Reception {
     fn run(mut self, arguments: &Arguments, beginning: &[u8]) -> Result<(), Failure> {
         let received = self.receive(arguments, beginning);
         self.progress.end();
-        let torn = self.watch.is_torn();
+        let torn = self.is_broken || self.watch.is_torn();
         let amount = self.watch.amount();
         let output = &self.output;
         let kept = self.file.persist(output);
@@ -327,8 +331,11 @@ impl Reception {
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // The agent's process is gone; the end of the profile tells whether something is missing.
-                Err(_) => return Ok(()),
+                // The agent has not come to its end, even where the last record is whole.
+                Err(_) => {
+                    self.is_broken = true;
+                    return Ok(());
+                }
             };
             self.take(&piece[..count]).map_err(failure)?;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -50,7 +50,12 @@ impl Collector {
 
     /// A collector in a folder that is there.
     fn again(folder: PathBuf, arguments: &[&str]) -> Collector {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hprof"))
+        let tool = Command::new(env!("CARGO_BIN_EXE_hprof"));
+        Collector::spawn(tool, folder, arguments)
+    }
+
+    fn spawn(mut tool: Command, folder: PathBuf, arguments: &[&str]) -> Collector {
+        let mut child = tool
             .args(["recv", "--dir"])
             .arg(&folder)
             .args(arguments)
@@ -413,4 +418,106 @@ fn what_cannot_work_is_said_at_once() {
         assert_eq!(output.status.code(), Some(*status), "{said}");
         assert!(said.starts_with(message), "{said}");
     }
+}
+
+/// Whether an agent that comes now is let in, and its profile is whole.
+fn let_in(collector: &mut Collector, number: usize) {
+    let mut agent = collector.connect();
+    let peer = agent.local_addr().expect("an address").to_string();
+    agent.write_all(&profile(number)).expect("it reads");
+    drop(agent);
+    let event = loop {
+        let event = collector.event("ended");
+        if text(&event, "peer") == peer {
+            break event;
+        }
+    };
+    assert_eq!(event["whole"], true);
+    assert_eq!(collector.read(text(&event, "file")), profile(number));
+}
+
+#[test]
+fn silent_connections_keep_no_agent_out() {
+    let mut collector = Collector::start("silent", &["--max-agents", "10"]);
+    let silent: Vec<TcpStream> = (0..50).map(|_| collector.connect()).collect();
+    for number in 0..10 {
+        let_in(&mut collector, number);
+    }
+    drop(silent);
+    collector.stop();
+}
+
+#[test]
+fn silent_connections_do_not_take_all_descriptors() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many/descriptors");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the target directory can be written");
+    let mut limited = Command::new("sh");
+    let script = r#"ulimit -n 64 && exec "$0" "$@""#;
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_hprof")]);
+    let mut collector = Collector::spawn(limited, folder, &[]);
+    let silent: Vec<TcpStream> = (0..70).map(|_| collector.connect()).collect();
+    for number in 0..10 {
+        let_in(&mut collector, number);
+    }
+    drop(silent);
+    let (events, _) = collector.stop();
+    assert!(
+        events.iter().all(|event| event["event"] != "failed"),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn one_origin_leaves_places_to_the_others() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        // Past libtest, which keeps what a test prints.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: agents of two origins: this machine has no IPv6"
+        );
+        return;
+    }
+    let mut collector = Collector::start("origins", &["--max-agents", "8", "--listen", "[::]:0"]);
+    let port = collector
+        .address
+        .rsplit(':')
+        .next()
+        .expect("a port")
+        .to_owned();
+    let begins = |address: &str| {
+        let mut agent = TcpStream::connect(address).expect("it listens");
+        agent.write_all(&profile(0)[..100]).expect("it reads");
+        agent
+    };
+    let v4 = format!("127.0.0.1:{port}");
+    let mut agents: Vec<TcpStream> = (0..7).map(|_| begins(&v4)).collect();
+    for _ in 0..7 {
+        collector.event("begun");
+    }
+    let _refused = begins(&v4);
+    let event = collector.event("refused");
+    assert_eq!(text(&event, "reason"), "too_many_of_origin");
+    agents.push(begins(&format!("[::1]:{port}")));
+    assert!(text(&collector.event("begun"), "peer").starts_with("[::1]:"));
+    drop(agents);
+    collector.stop();
+}
+
+#[test]
+fn a_connection_that_breaks_between_two_records_leaves_no_whole_profile() {
+    let mut collector = Collector::start("reset", &["--send", "force-gc"]);
+    let mut agent = collector.connect();
+    agent.write_all(&profile(1)).expect("it reads");
+    // A command that has come and is not read makes the system break the connection where it would close it.
+    let mut command = [0];
+    while agent.peek(&mut command).expect("a connection") == 0 {}
+    drop(agent);
+    let event = collector.event("ended");
+    assert_eq!(
+        (&event["whole"], text(&event, "reason")),
+        (&false.into(), "connection")
+    );
+    assert_eq!(event["records"], 200);
+    collector.stop();
 }

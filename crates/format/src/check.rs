@@ -12,8 +12,8 @@ use std::io::{Read, Seek};
 use foldhash::HashMap;
 
 use crate::{
-    ClassSerial, Fault, FrameId, Header, HeapKind, IdSize, Item, Named, ObjectId, Reader, Record,
-    RecordKind, StringId, Subject, ThreadSerial, TraceSerial,
+    CONTROL_HEAP_DUMP_FOLLOWS, ClassSerial, Fault, FrameId, Header, HeapKind, IdSize, Item, Named,
+    ObjectId, Reader, Record, RecordKind, StringId, Subject, ThreadSerial, TraceSerial,
 };
 use heap::HeapDumps;
 use warnings::Tolerance;
@@ -78,7 +78,8 @@ impl fmt::Display for Summary {
 /// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
 /// much memory their instances take.
 ///
-/// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file.
+/// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file, and so is one that the
+/// agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that is not there.
 ///
 /// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
 /// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where
@@ -115,7 +116,12 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
                 id: StringId::BROKE_OFF,
                 ref text,
             }) => return Err(heap_dumps.broke_off(entry.offset, text)),
-            Item::Record(record) => defined.add(entry.offset, &record, &mut tolerance)?,
+            Item::Record(record) => {
+                if announces_dump(&record) && defined.writer == Writer::Agent {
+                    heap_dumps.announce(entry.offset);
+                }
+                defined.add(entry.offset, &record, &mut tolerance)?;
+            }
             Item::HeapDump { length, .. } => {
                 heap_dump_bytes += u64::from(length);
                 let (offset, kind) = (entry.offset, entry.item.kind());
@@ -124,7 +130,7 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
             Item::HeapDumpEnd => heap_dumps.end(&mut reader, &defined, &mut tolerance)?,
         }
     }
-    heap_dumps.ended()?;
+    heap_dumps.file_ended()?;
     Ok(Summary {
         header,
         records,
@@ -134,6 +140,10 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
         warnings: tolerance.warnings,
         bytes: reader.position(),
     })
+}
+
+fn announces_dump(record: &Record<'_>) -> bool {
+    matches!(*record, Record::ControlSettings { flags, .. } if flags & CONTROL_HEAP_DUMP_FOLLOWS != 0)
 }
 
 /// A digest of a record's content: equal content has equal digests.

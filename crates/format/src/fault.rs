@@ -75,6 +75,15 @@ pub enum Fault {
         /// Where its first segment starts.
         offset: u64,
     },
+    /// A heap dump was announced, and the file ends without one.
+    #[error(
+        "byte {offset}: a heap dump is announced here and is not in the file: it could not be written, or the program was \
+         killed or still runs"
+    )]
+    DumpMissing {
+        /// Where the CONTROL SETTINGS start that announce it.
+        offset: u64,
+    },
     /// The writer could not finish a heap dump, and says so.
     #[error("byte {at}: {what}: {reason}", at = start.unwrap_or(*offset), what = broke_off(*start))]
     DumpBrokeOff {
@@ -106,7 +115,8 @@ impl Fault {
             | Fault::NotRunning { offset, .. }
             | Fault::CpuTotal { offset, .. }
             | Fault::Heap { offset, .. }
-            | Fault::DumpNotEnded { offset } => offset,
+            | Fault::DumpNotEnded { offset }
+            | Fault::DumpMissing { offset } => offset,
             Fault::DumpBrokeOff { start, offset, .. } => start.unwrap_or(offset),
         }
     }

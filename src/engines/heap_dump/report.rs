@@ -33,6 +33,11 @@ pub fn heap_dump(
     dump: impl FnOnce(&mut dyn DumpOutput) -> Result<Done, DumpError>,
 ) -> Result<Done, DumpError> {
     let _holding = journal.hold_events();
+    journal.entry(|entry| entry.announce_dump());
+    // The announcement is in the file before the dump takes the room on the disk.
+    if !journal.drain() {
+        return Err(DumpError::Output);
+    }
     let mut output = SegmentWriter {
         journal,
         spool,
@@ -53,6 +58,7 @@ pub fn heap_dump(
                 id: StringId::BROKE_OFF,
                 text: Cow::Owned(error.to_string().into_bytes()),
             });
+            entry.dump_ended();
         });
     }
     answer
@@ -143,8 +149,10 @@ impl SegmentWriter<'_> {
         if !sound {
             return Err(DumpError::Output);
         }
-        self.journal
-            .entry(|entry| entry.records.write(&Record::HeapDumpEnd));
+        self.journal.entry(|entry| {
+            entry.records.write(&Record::HeapDumpEnd);
+            entry.dump_ended();
+        });
         Ok(done)
     }
 

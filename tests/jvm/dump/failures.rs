@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{program, read};
+use super::{DUMP, program, read};
 use crate::harness::{Finished, Jvm, any_jvm};
 
 /// The VM's dumper or none: the other one needs no temporary file.
@@ -162,4 +162,42 @@ fn folders_of_killed_programs_are_swept() {
         .after(&format!("touch go; mkdir {killed}; touch {killed}/heap"))
         .run_well();
     assert_eq!(run.files(), ["go", "x.hprof"], "{}", run.stderr);
+}
+
+/// What `hprof check` says of a file that has no sign of its dump but the announcement.
+const MISSING: &str = "a heap dump is announced here and is not in the file";
+
+#[test]
+fn a_dump_that_the_disk_has_no_room_for_is_missed() {
+    for options in [
+        "heap=dump,dumper=jvmti,format=b,file=x.hprof",
+        "heap=dump,dumper=jvmti,format=b,compress=y,file=x.hprof",
+    ] {
+        // Enough for what stands before the dump. No mark can be written behind the write that failed.
+        let run = program(any_jvm(), options, &[], "Traces").arg("20000");
+        let run = run.after("ulimit -f 40").run_well();
+        let lost = "the profile ends here, the program goes on";
+        assert!(run.stderr.contains(lost), "{}", run.stderr);
+        let (sound, _, fault) = run.hprof("check", "x.hprof");
+        let expected = match options.contains("compress") {
+            true => "the compressed data ends before its end",
+            false => MISSING,
+        };
+        assert!(!sound && fault.contains(expected), "{options}: {fault}");
+    }
+}
+
+#[test]
+fn a_dump_that_a_kill_prevents_is_missed() {
+    let run = program(any_jvm(), DUMP, &[], "Graph").start();
+    run.wait_for_output("ready");
+    run.send("KILL");
+    let run = run.wait();
+    let (sound, _, fault) = run.hprof("check", "x.hprof");
+    assert!(!sound && fault.contains(MISSING), "{fault}");
+    // Nobody has asked for one.
+    let run = program(any_jvm(), &format!("{DUMP},doe=n"), &[], "Graph").after("touch go");
+    let run = run.run_well();
+    let (sound, _, fault) = run.hprof("check", "x.hprof");
+    assert!(sound, "{fault}");
 }

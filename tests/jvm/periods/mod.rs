@@ -129,6 +129,7 @@ fn every_period_is_a_whole_binary_file(jvm: &Jvm) {
     run.wait_until(|| periods_in(run.path("").as_path()) > 6);
     let run = end(run);
     for name in files(&run) {
+        assert!(name.ends_with(".hprof.gz"), "{name}");
         let (is_sound, _, said) = run.hprof("check", &name);
         assert!(is_sound, "{}: {name}: {said}", jvm.feature);
     }
@@ -173,14 +174,47 @@ fn a_period_has_an_end_in_bytes_too(jvm: &Jvm) {
 #[test]
 fn a_period_without_a_next_file_goes_on() {
     let jvm = crate::harness::any_jvm();
+    let run = steady(jvm, "heap=sites,cutoff=0,rotate=20ms,file=now/x.txt")
+        .after("mkdir now")
+        .start();
+    run.wait_until(|| run.path("now/x.2.txt").exists());
+    fs::rename(run.path("now"), run.path("then")).expect("a folder");
+    run.wait_for_stderr("the profile goes on in the output that it has");
+    fs::rename(run.path("then"), run.path("now")).expect("a folder");
+    let before = periods_in(&run.path("now"));
+    run.wait_until(|| periods_in(&run.path("now")) > before + 2);
+    let run = end(run);
+    let files = fs::read_dir(run.path("now")).expect("a folder");
+    let files = files.map(|file| file.expect("a file").path());
+    let profiles: Vec<Profile> = files
+        .map(|file| Profile::parse(&fs::read_to_string(file).expect("UTF-8")))
+        .collect();
+    let mut sums = Sums::of(&profiles);
+    let mut expected = Sums::told_by(&run);
+    // What is alive is that of the last period, and the folder has no order.
+    (sums.kept, expected.kept, expected.calls) = (0, 0, 0);
+    assert_eq!(sums, expected);
+}
+
+#[test]
+fn a_period_whose_name_is_taken_gets_another_one() {
+    let jvm = crate::harness::any_jvm();
+    // A folder stands for whatever else cannot be written: a link that another user has planted.
     let run = steady(jvm, "heap=sites,cutoff=0,rotate=20ms,file=x.txt")
         .after("mkdir x.2.txt")
         .start();
-    run.wait_for_stderr("the profile goes on in the output that it has");
     run.wait_until(|| run.path("x.4.txt").exists());
     let run = end(run);
+    let said = "option file=x.2.txt: Is a directory (os error 21); must be a file of your own that can be written; this \
+                period goes to x.2.";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
     let names = files(&run).into_iter().filter(|name| name != "x.2.txt");
     let profiles: Vec<Profile> = names.map(|name| Profile::parse(&run.read(&name))).collect();
+    let ends = |name: &String| run.read(name).contains("end of period 2 of the profile");
+    let second = files(&run)
+        .into_iter()
+        .find(|name| name != "x.2.txt" && ends(name));
+    assert!(second.is_some_and(|name| name.starts_with("x.2.")));
     let expected = Sums {
         calls: 0,
         ..Sums::told_by(&run)

@@ -74,8 +74,8 @@ enum Error {
     )]
     ForeignSocket { pid: u32, socket: PathBuf, uid: u32 },
     #[error(
-        "{} of process {pid}: {error}: it is of user {uid}, from another process with the same number; if that one has ended, \
-         remove it as user {uid}, since the program's user may not",
+        "{} as process {pid} sees it: {error}: it is user {uid}'s and not the program's; another process that has the same \
+         number in its container made it, and may still use it; nothing was sent",
         socket.display()
     )]
     LeftSocket {

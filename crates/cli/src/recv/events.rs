@@ -68,8 +68,10 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The agent has ended, or its connection.
+    /// The agent has ended its profile, or its program has ended.
     Agent,
+    /// The connection broke.
+    Connection,
     /// It has sent as much as it may.
     Limit,
     /// All of them have.
@@ -90,6 +92,8 @@ pub enum Refusal {
     Silent,
     /// There are as many agents as there may be.
     TooMany,
+    /// There are as many from there as there may be.
+    TooManyOfOrigin,
     /// All of them have sent as much as they may.
     LimitOfAll,
     /// No file could be made for it.

@@ -15,12 +15,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::callers::{self, Caller, Verdict};
+use super::callers::{self, Caller};
 use super::command;
 use super::events::{Event, Events, Reason, Refusal};
 use super::forward::{Finished, Forwarder, Sent};
 use super::names::{Known, PartFile, Pattern};
 use super::requests::{Request, requests};
+use super::waiting::{Heard, Waiting, origin};
 use super::watch::Watch;
 use crate::failure::Failure;
 use crate::push::{Pushed, Target};
@@ -30,8 +31,12 @@ const TURN: usize = 64 * 1024;
 const COMPRESSED_TURN: usize = 16 * 1024;
 /// Bytes of commands that wait for an agent; more are not sent.
 const WAITING: usize = 64 * 1024;
-/// How long somebody may take to say what he is.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Descriptors of the collector itself, and of files that it forwards.
+const OWN_DESCRIPTORS: u64 = 20;
+/// Each agent has its connection and its file.
+const DESCRIPTORS: u64 = 2;
+/// This part of the places, rounded down, is kept from each origin for the others.
+const KEPT_PART: usize = 8;
 /// How long after an error nobody is let in: there may be no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long files may be on their way when the collector ends.
@@ -82,8 +87,10 @@ struct Collector {
     wanted: Wanted,
     forwarder: Option<Forwarder>,
     events: Events,
-    callers: Vec<(Caller, Instant)>,
+    waiting: Waiting,
     agents: Vec<Agent>,
+    /// Connections that there are descriptors for.
+    connections: usize,
     /// Agents so far.
     count: u64,
     /// Bytes so far.
@@ -96,7 +103,7 @@ struct Collector {
 pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
-    allow_many_descriptors();
+    let connections = allow_many_connections();
     let (requests, woken, asker) = requests()?;
     let target = wanted.target.take();
     let forwarder =
@@ -110,8 +117,9 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
         wanted,
         forwarder,
         events,
-        callers: Vec::new(),
+        waiting: Waiting::default(),
         agents: Vec::new(),
+        connections,
         count: 0,
         bytes: 0,
         pause: None,
@@ -125,12 +133,15 @@ pub(super) fn broken(error: io::Error) -> Failure {
     Failure::Message(format!("the collector cannot go on: {error}"))
 }
 
-/// An agent takes two.
-fn allow_many_descriptors() {
+/// Raises the limit of descriptors, and says for how many connections they are enough.
+fn allow_many_connections() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Fewer agents will find room.
     let _ = setrlimit(Resource::Nofile, limit);
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = descriptors.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS;
+    usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
 impl Collector {
@@ -161,7 +172,7 @@ impl Collector {
     /// Waits for somebody, or for the end of a silence.
     fn wait(&self, listener: &TcpListener, woken: &UnixStream) -> io::Result<Ready> {
         let paused = self.pause.is_some_and(|end| Instant::now() < end);
-        let mut all = Vec::with_capacity(self.agents.len() + self.callers.len() + 2);
+        let mut all = Vec::with_capacity(self.agents.len() + self.waiting.len() + 2);
         all.push(PollFd::new(woken, PollFlags::IN));
         let open = if paused {
             PollFlags::empty()
@@ -176,9 +187,9 @@ impl Collector {
             };
             all.push(PollFd::new(&agent.stream, wanted));
         }
-        let callers = self.callers.iter().map(|(caller, _)| &caller.stream);
-        all.extend(callers.map(|stream| PollFd::new(stream, PollFlags::IN)));
-        let patience = match (paused, self.callers.is_empty()) {
+        let waiting = self.waiting.streams();
+        all.extend(waiting.map(|stream| PollFd::new(stream, PollFlags::IN)));
+        let patience = match (paused, self.waiting.is_empty()) {
             (true, _) => Some(PAUSE),
             (false, false) => Some(Duration::from_secs(1)),
             (false, true) => None,
@@ -232,23 +243,27 @@ impl Collector {
 
     /// Hears those who have not said what they are.
     fn listen(&mut self) {
-        let mut index = 0;
-        while let Some((caller, since)) = self.callers.get_mut(index) {
-            let refusal = match callers::listen(caller) {
-                Verdict::Agent => None,
-                Verdict::Stranger => Some(Refusal::NoAgent),
-                Verdict::Open if since.elapsed() >= SILENCE => Some(Refusal::Silent),
-                Verdict::Open => {
-                    index += 1;
-                    continue;
-                }
-            };
-            let (caller, _) = self.callers.swap_remove(index);
-            match refusal {
-                Some(refusal) => self.refuse(caller.address, refusal),
-                None => self.begin(caller),
-            }
+        for (caller, heard) in self.waiting.hear() {
+            self.admit(caller, heard);
         }
+    }
+
+    fn admit(&mut self, caller: Caller, heard: Heard) {
+        match heard {
+            Heard::Agent => self.begin(caller),
+            Heard::Stranger => self.refuse(caller.address, Refusal::NoAgent),
+            Heard::Silent => self.refuse(caller.address, Refusal::Silent),
+        }
+    }
+
+    /// Has one of those who wait make room for another; `false` where nobody waits.
+    fn make_room(&mut self) -> bool {
+        let taken = self.waiting.take_one();
+        let is_taken = taken.is_some();
+        if let Some((caller, heard)) = taken {
+            self.admit(caller, heard);
+        }
+        is_taken
     }
 
     fn accept(&mut self, listener: &TcpListener) {
@@ -256,6 +271,8 @@ impl Collector {
             match callers::accept(listener) {
                 Ok(Some(caller)) => self.let_in(caller),
                 Ok(None) => return,
+                // There may be no more descriptors.
+                Err(_) if self.make_room() => {}
                 Err(error) => {
                     self.pause = Some(Instant::now() + PAUSE);
                     let error = error.to_string();
@@ -270,17 +287,36 @@ impl Collector {
     }
 
     fn let_in(&mut self, caller: Caller) {
-        let Limits {
-            agents, all_bytes, ..
-        } = self.wanted.limits;
-        if all_bytes.is_some_and(|most| self.bytes >= most) {
+        let most = self.wanted.limits.all_bytes;
+        if most.is_some_and(|most| self.bytes >= most) {
             return self.refuse(caller.address, Refusal::LimitOfAll);
         }
-        // The silent ones take no place of an agent, and an agent may be silent for a while.
-        if self.agents.len() >= agents || self.callers.len() >= agents.saturating_mul(2) {
-            return self.refuse(caller.address, Refusal::TooMany);
+        loop {
+            if self.agents.len() >= self.places() {
+                return self.refuse(caller.address, Refusal::TooMany);
+            }
+            // The silent ones take no place of an agent, and an agent may be silent for a while.
+            let silent = self.places().saturating_mul(2);
+            let is_room = self.agents.len() + self.waiting.len() < self.connections;
+            if is_room && self.waiting.len() < silent || !self.make_room() {
+                return self.waiting.add(caller);
+            }
         }
-        self.callers.push((caller, Instant::now()));
+    }
+
+    /// For how many agents there is room.
+    fn places(&self) -> usize {
+        self.wanted.limits.agents.min(self.connections)
+    }
+
+    /// Whether the agents of one origin have all the places that they may have.
+    fn has_its_share(&self, peer: SocketAddr) -> bool {
+        let places = self.places();
+        let others = self.agents.iter();
+        let count = others
+            .filter(|agent| origin(agent.peer) == origin(peer))
+            .count();
+        count >= places - places / KEPT_PART
     }
 
     fn refuse(&self, peer: SocketAddr, reason: Refusal) {
@@ -295,8 +331,11 @@ impl Collector {
             address: peer,
             said,
         } = caller;
-        if self.agents.len() >= self.wanted.limits.agents {
+        if self.agents.len() >= self.places() {
             return self.refuse(peer, Refusal::TooMany);
+        }
+        if self.has_its_share(peer) {
+            return self.refuse(peer, Refusal::TooManyOfOrigin);
         }
         let number = self.count + 1;
         let known = Known {
@@ -346,7 +385,8 @@ impl Collector {
         if let Some(error) = agent.error.take() {
             self.failed(Some(agent.number), agent.peer, &error);
         }
-        let whole = !agent.watch.is_torn();
+        // Whoever is cut off may have been so between two records.
+        let whole = reason == Reason::Agent && !agent.watch.is_torn();
         let (bytes, records) = (agent.watch.bytes(), agent.watch.records());
         let part = agent.file.name.clone();
         let file = agent.file.finish().unwrap_or_else(|error| {
@@ -487,8 +527,7 @@ impl Agent {
             Ok(count) => self.take(&piece[..count]),
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted => None,
-                // The agent's process is gone; the end of the profile tells whether something is missing.
-                _ => Some(Reason::Agent),
+                _ => Some(Reason::Connection),
             },
         }
     }

@@ -106,7 +106,12 @@ fn a_socket_that_root_left_is_named() {
     let _ = std::fs::remove_file(socket(fake.pid));
     drop(UnixListener::bind(socket(fake.pid)).expect("a socket"));
     let said = fake.refusal("status");
-    assert!(said.contains("remove it as user 0, "), "{said}");
+    assert!(
+        said.contains("it is user 0's and not the program's"),
+        "{said}"
+    );
+    // The path may mean another file to who reads this: the socket of a VM that lives.
+    assert!(!said.contains("remove"), "{said}");
 }
 
 #[test]

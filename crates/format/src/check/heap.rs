@@ -21,6 +21,8 @@ use crate::{
 pub(super) struct HeapDumps {
     /// The one whose segments are being read.
     open: Option<Dump>,
+    /// Where one was announced that has not come.
+    announced: Option<u64>,
     /// How many are complete.
     pub(super) complete: u64,
     /// How many records of each kind they have.
@@ -58,6 +60,11 @@ impl HeapDumps {
         }
     }
 
+    /// The record at `offset` says that a dump follows.
+    pub(super) fn announce(&mut self, offset: u64) {
+        self.announced.get_or_insert(offset);
+    }
+
     /// The segments so far are a whole dump.
     pub(super) fn end<R: Read + Seek>(
         &mut self,
@@ -65,6 +72,7 @@ impl HeapDumps {
         defined: &Defined,
         tolerance: &mut Tolerance,
     ) -> Result<(), Fault> {
+        self.announced = None;
         let Some(mut dump) = self.open.take() else {
             return Ok(());
         };
@@ -91,9 +99,18 @@ impl HeapDumps {
     }
 
     /// Whether no dump is in the middle of its segments.
-    pub(super) fn ended(&self) -> Result<(), Fault> {
+    fn ended(&self) -> Result<(), Fault> {
         match self.open {
             Some(Dump { start, .. }) => Err(Fault::DumpNotEnded { offset: start }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the file may end here.
+    pub(super) fn file_ended(&self) -> Result<(), Fault> {
+        self.ended()?;
+        match self.announced {
+            Some(offset) => Err(Fault::DumpMissing { offset }),
             None => Ok(()),
         }
     }

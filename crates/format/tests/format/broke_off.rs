@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
+use std::slice;
 
 use hprof_format::*;
 
@@ -16,8 +17,12 @@ fn broke_off(reason: &'static str) -> Record<'static> {
 }
 
 fn segment() -> Record<'static> {
+    segment_of(&sound()[..4])
+}
+
+fn segment_of(records: &[HeapRecord<'_>]) -> Record<'static> {
     let mut content = Vec::new();
-    for record in &sound()[..4] {
+    for record in records {
         record.write(&mut content);
     }
     Record::HeapDumpSegment {
@@ -82,4 +87,37 @@ fn the_text_says_that_a_dump_broke_off_and_goes_on() {
     old.start(START, &mut out);
     old.record(Micros(0), &broke_off("nothing to write"), &mut out);
     assert_eq!(out, b"");
+}
+
+#[test]
+fn a_dump_that_was_announced_must_be_there() {
+    let announcement = Record::ControlSettings {
+        flags: CONTROL_HEAP_DUMP_FOLLOWS,
+        depth: 4,
+    };
+    let dump = [segment_of(&sound()), Record::HeapDumpEnd];
+    // In the head of the file, or before a dump that was asked for later.
+    let mut head = before();
+    head[0] = announcement.clone();
+    let later = [before(), vec![announcement.clone()]].concat();
+    for (announced, at) in [(head, binary(&[]).len()), (later, binary(&before()).len())] {
+        for judge in [check, check_tolerantly] {
+            let fault = judge(Cursor::new(binary(&announced))).expect_err("the dump is missing");
+            assert_eq!(fault.offset(), at as u64);
+            let expected =
+                format!("byte {at}: a heap dump is announced here and is not in the file");
+            assert!(fault.to_string().starts_with(&expected), "{fault}");
+            let whole = [&announced[..], &dump].concat();
+            judge(Cursor::new(binary(&whole))).expect("the dump is there");
+            let broken = [&announced[..], &[broke_off("no room")]].concat();
+            let fault = judge(Cursor::new(binary(&broken))).expect_err("it broke off");
+            assert!(
+                fault.to_string().ends_with("its first record: no room"),
+                "{fault}"
+            );
+            // Behind one dump another one is announced.
+            let two = [&whole[..], slice::from_ref(&announcement)].concat();
+            judge(Cursor::new(binary(&two))).expect_err("the second one is missing");
+        }
+    }
 }

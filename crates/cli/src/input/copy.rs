@@ -1,0 +1,99 @@
+//! Copies in temporary files, which leave room on the disk.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+use rustix::fs::fstatvfs;
+
+/// As much may come out of any compressed file.
+const ALWAYS: u64 = 1 << 30;
+/// Beyond that, so many times the bytes that went in. Heap dumps give 3 to 20; a file made to fill disks gives 1,000.
+const RATIO: u64 = 64;
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+
+/// A copy of all that `source` has.
+pub fn whole(source: impl Read) -> io::Result<File> {
+    copy(source, None)
+}
+
+/// A copy of what comes out of a compressed file of `length` bytes.
+pub fn decompressed(source: impl Read, length: u64) -> io::Result<File> {
+    copy(source, Some(length.saturating_mul(RATIO).max(ALWAYS)))
+}
+
+/// A copy of at most `most` bytes, and never of more than [`room`] says.
+fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
+    let mut kept = tempfile::tempfile().map_err(in_folder)?;
+    let room = room(&kept);
+    let mut piece = vec![0; PIECE];
+    let mut length = 0;
+    loop {
+        let count = match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        length += count as u64;
+        if let Some(most) = most.filter(|&most| length > most) {
+            return Err(io::Error::other(format!(
+                "decompressed it is more than {most} bytes, as few heap dumps are; if you trust it, decompress it with gzip -d \
+                 and name the file that comes of it"
+            )));
+        }
+        if let Some(room) = room.filter(|&room| length > room) {
+            return Err(in_folder(io::Error::other(format!(
+                "it is more than {room} bytes, nine tenths of what is free there; TMPDIR names another folder"
+            ))));
+        }
+        kept.write_all(&piece[..count]).map_err(in_folder)?;
+    }
+    kept.rewind()?;
+    Ok(kept)
+}
+
+/// Nine tenths of what is free where `file` is: other programs need some. `None` where the system does not tell.
+fn room(file: &File) -> Option<u64> {
+    let found = fstatvfs(file).ok()?;
+    let free = found.f_bavail.checked_mul(found.f_frsize)?;
+    Some(free - free / 10)
+}
+
+fn in_folder(error: io::Error) -> io::Error {
+    let folder = env::temp_dir();
+    let message = format!("keeping a copy in {}: {error}", folder.display());
+    io::Error::new(error.kind(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_can_be_read_from_its_start() {
+        let mut kept = whole(&b"0123456789"[..]).expect("there is room");
+        let mut text = String::new();
+        kept.read_to_string(&mut text).expect("it is a file");
+        assert_eq!(text, "0123456789");
+    }
+
+    #[test]
+    fn what_grows_without_measure_is_refused() {
+        let most = 3 << 20;
+        copy(io::repeat(0).take(most), Some(most)).expect("it is within the limit");
+        let error = copy(io::repeat(0), Some(most)).expect_err("it has no end");
+        let said = error.to_string();
+        assert!(
+            said.starts_with("decompressed it is more than 3145728 bytes"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn large_files_may_become_large() {
+        let kept = decompressed(&[7; 100][..], 20).expect("any file may become that");
+        assert_eq!(kept.metadata().expect("a file").len(), 100);
+    }
+}

@@ -1,0 +1,141 @@
+//! Those who have connected and have not yet said what they are. One of them makes room where there is none for another.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::callers::{self, Caller, Verdict};
+
+/// How long somebody may take to say what he is.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What one who waited has turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    Agent,
+    Stranger,
+    /// He has said nothing, or not enough.
+    Silent,
+}
+
+/// Those who wait to be heard.
+#[derive(Default)]
+pub struct Waiting {
+    callers: Vec<(Caller, Instant)>,
+}
+
+impl Waiting {
+    pub fn len(&self) -> usize {
+        self.callers.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.callers.is_empty()
+    }
+
+    /// Their connections.
+    pub fn streams(&self) -> impl Iterator<Item = &TcpStream> {
+        self.callers.iter().map(|(caller, _)| &caller.stream)
+    }
+
+    pub fn add(&mut self, caller: Caller) {
+        self.callers.push((caller, Instant::now()));
+    }
+
+    /// Hears them; those who need not wait any more are taken out.
+    pub fn hear(&mut self) -> Vec<(Caller, Heard)> {
+        let mut heard = Vec::new();
+        let mut index = 0;
+        while let Some((caller, since)) = self.callers.get_mut(index) {
+            let what = hear(caller);
+            if what == Heard::Silent && since.elapsed() < SILENCE {
+                index += 1;
+            } else {
+                heard.push((self.callers.swap_remove(index).0, what));
+            }
+        }
+        heard
+    }
+
+    /// Takes out one for whom another shall have room: of the origin that most of them have, who has waited longest. So
+    /// nobody keeps those of other origins out by silent connections.
+    pub fn take_one(&mut self) -> Option<(Caller, Heard)> {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for (caller, _) in &self.callers {
+            *counts.entry(origin(caller.address)).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let of_most = self
+            .callers
+            .iter()
+            .enumerate()
+            .filter(|(_, (caller, _))| counts.get(&origin(caller.address)) == Some(&most));
+        let (index, _) = of_most.min_by_key(|(_, (_, since))| *since)?;
+        let (mut caller, _) = self.callers.swap_remove(index);
+        // He may have said it just now.
+        let heard = hear(&mut caller);
+        Some((caller, heard))
+    }
+}
+
+fn hear(caller: &mut Caller) -> Heard {
+    match callers::listen(caller) {
+        Verdict::Agent => Heard::Agent,
+        Verdict::Stranger => Heard::Stranger,
+        Verdict::Open => Heard::Silent,
+    }
+}
+
+/// Where somebody comes from: his address, of IPv6 the network, since who has one address there has 2^64.
+pub fn origin(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & (u128::MAX << 64);
+            Ipv6Addr::from_bits(network).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_origin_is_an_address_or_a_network() {
+        for (address, expected) in [
+            ("10.0.0.7:1", "10.0.0.7"),
+            ("[::ffff:10.0.0.7]:1", "10.0.0.7"),
+            ("[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2::"),
+        ] {
+            let address = address.parse().expect("an address");
+            assert_eq!(origin(address).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_first_of_the_many_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let mut ends = Vec::new();
+        let mut waiting = Waiting::default();
+        for from in ["10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2", "10.0.0.2:3"] {
+            ends.push(TcpStream::connect(address).expect("it listens"));
+            let stream = listener.accept().expect("it came").0;
+            stream.set_nonblocking(true).expect("a socket");
+            waiting.add(Caller {
+                stream,
+                address: from.parse().expect("an address"),
+                said: Vec::new(),
+            });
+        }
+        for expected in ["10.0.0.2:1", "10.0.0.2:2", "10.0.0.1:1", "10.0.0.2:3"] {
+            let (caller, heard) = waiting.take_one().expect("there are more");
+            assert_eq!(caller.address.to_string(), expected);
+            assert_eq!(heard, Heard::Silent);
+        }
+        assert!(waiting.take_one().is_none());
+    }
+}
