@@ -99,10 +99,9 @@ impl Records {
     /// Takes one record; those that say nothing of costs are passed over.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::String {
-                id: StringId::NOTE,
-                ref text,
-            } => self.note(&String::from_utf8_lossy(text)),
+            Record::String { id, ref text } if id.is_note() => {
+                self.note(&String::from_utf8_lossy(text))
+            }
             Record::String { id, ref text } => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
                 self.strings.insert(id, name);
@@ -156,15 +155,15 @@ impl Records {
 
     /// Takes one record about monitors.
     pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, rows } = record {
-            self.monitors(*total, rows);
+        if let MonitorRecord::Time { total, count, rows } = record {
+            self.monitors([*total, *count], rows);
         }
     }
 
     /// Takes the result of timing methods.
     pub fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
-            Timing::Traces { total, rows } => self.cpu_times(*total, rows),
+            Timing::Traces { total, calls, rows } => self.cpu_times([*total, *calls], rows),
             Timing::Calls(calls) => self.old_prof(calls),
         }
     }
@@ -300,21 +299,21 @@ impl Records {
         }
     }
 
-    fn cpu_times(&mut self, total: u64, rows: &[TraceTime]) {
+    fn cpu_times(&mut self, totals: [u64; 2], rows: &[TraceTime]) {
         if self.begin(&TIMES) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, None, [row.own, row.calls]));
-            self.table(TIMES, [total, 0], rows);
+            self.table(TIMES, totals, rows);
         }
     }
 
-    fn monitors(&mut self, total: u64, rows: &[ContendedTime]) {
+    fn monitors(&mut self, totals: [u64; 2], rows: &[ContendedTime]) {
         if self.begin(&MONITORS) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, Some(row.class), [row.nanos, row.count]));
-            self.table(MONITORS, [total, 0], rows);
+            self.table(MONITORS, totals, rows);
         }
     }
 

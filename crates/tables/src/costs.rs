@@ -104,17 +104,17 @@ impl Costs {
     }
 
     pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, rows } = record {
+        if let MonitorRecord::Time { total, count, rows } = record {
             let rows = rows.iter().map(Row::from);
-            self.monitors.take(self.wanted, [*total, 0], rows);
+            self.monitors.take(self.wanted, [*total, *count], rows);
         }
     }
 
     pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
-            Timing::Traces { total, rows } => {
+            Timing::Traces { total, calls, rows } => {
                 let rows = rows.iter().map(Row::from);
-                self.call_times.take(self.wanted, [*total, 0], rows);
+                self.call_times.take(self.wanted, [*total, *calls], rows);
             }
             Timing::Calls(calls) => {
                 self.calls_seen += 1;
