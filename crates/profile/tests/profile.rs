@@ -117,6 +117,38 @@ fn recursion_counts_once_in_totals() {
 }
 
 #[test]
+fn what_is_left_out_is_one_row() {
+    let text = RUN.replace(
+        "SITES BEGIN",
+        "(left out below the cutoff of 0.1: 2 rows with 3 live bytes, 2 live objects, 7 allocated bytes, \
+         5 allocated objects)\nSITES BEGIN",
+    );
+    let (all, rows) = (read(text.as_bytes(), Wanted::Last), run());
+    for (metric, left_out) in [
+        (Metric::LiveBytes, 3),
+        (Metric::LiveObjects, 2),
+        (Metric::AllocBytes, 7),
+        (Metric::AllocObjects, 5),
+    ] {
+        let not_listed = cost(&all, metric, By::Method, "<not listed>");
+        assert_eq!(not_listed, (left_out, left_out), "{metric}");
+        let listed: u64 = costs(&rows, metric, By::Method)
+            .iter()
+            .filter(|row| row.name != "<not listed>")
+            .map(|row| row.own)
+            .sum();
+        assert_eq!(all.total(metric), listed + left_out, "{metric}");
+    }
+    // Written again, it is a row and no line: nothing counts twice.
+    let (_, merged) = written(&merged(&[&all, &all], None));
+    let twice = read(&merged, Wanted::Last);
+    assert_eq!(twice.notes.len(), 0, "{:?}", twice.notes);
+    for metric in [Metric::LiveBytes, Metric::AllocObjects] {
+        assert_eq!(twice.total(metric), 2 * all.total(metric), "{metric}");
+    }
+}
+
+#[test]
 fn trees_grow_both_ways() {
     let run = run();
     let branches = |direction, method: &str| {

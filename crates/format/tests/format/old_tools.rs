@@ -26,9 +26,10 @@ fn a_thread_that_was_never_started_is_a_warning() {
     let ended = Record::EndThread {
         serial: ThreadSerial(200_009),
     };
-    for bad in [trace(300_009, 200_009, &[]), ended] {
+    let traces = [300_009, 300_010].map(|serial| trace(serial, 200_009, &[]));
+    for bad in [traces, [ended.clone(), ended]] {
         let first = binary(&sound).len() as u64;
-        let file = binary(&[&sound[..], &[bad.clone(), bad][..]].concat());
+        let file = binary(&[&sound[..], &bad[..]].concat());
         let warnings = vec![(Warning::ThreadNotStarted, 2, first)];
         assert_eq!(judged(&file), (warnings, first));
     }
