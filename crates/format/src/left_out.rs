@@ -1,5 +1,7 @@
 //! What the rows of a section leave out, as the line before it says.
 
+use crate::AllocSite;
+
 /// The values of rows that are not in a section, because of each row every value is a smaller share than the cutoff.
 ///
 /// The text format has no totals but the one that its percentages are shares of, and the binary format has none beyond
@@ -38,6 +40,20 @@ impl LeftOut<4> {
     #[must_use]
     pub fn of_sites(note: &str) -> Option<LeftOut<4>> {
         LeftOut::parse(note, SITES)
+    }
+
+    /// What these sites and those that are left out add up to.
+    #[must_use]
+    pub fn with_sites(&self, sites: &[AllocSite]) -> [u64; 4] {
+        sites.iter().fold(self.values, |sums, site| {
+            let values = [
+                site.live_bytes,
+                site.live_instances,
+                site.allocated_bytes,
+                site.allocated_instances,
+            ];
+            std::array::from_fn(|at| values[at].saturating_add(sums[at]))
+        })
     }
 }
 

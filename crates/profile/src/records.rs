@@ -4,8 +4,9 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, Line,
-    MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime, source_name,
+    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
+    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
+    source_name,
 };
 
 use crate::load::Wanted;
@@ -51,6 +52,8 @@ pub struct Records {
     seen: Map<&'static [Metric], u32>,
     host: Option<Name>,
     file: Option<Name>,
+    /// What the next sites leave out.
+    left_out: Option<LeftOut<4>>,
 }
 
 #[derive(Clone, Copy)]
@@ -169,6 +172,7 @@ impl Records {
     }
 
     fn note(&mut self, text: &str) {
+        self.left_out = LeftOut::of_sites(text).or(self.left_out);
         let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
             self.profile.notes.push(text.to_owned());
             return;
@@ -276,9 +280,15 @@ impl Records {
         wanted
     }
 
-    fn sites(&mut self, totals: [u64; 4], sites: &[AllocSite]) {
+    fn sites(&mut self, mut totals: [u64; 4], sites: &[AllocSite]) {
+        let left_out = self.left_out.take();
         if !self.begin(&SITES) {
             return;
+        }
+        // A binary file has no totals above 2^32 - 1 of what is alive.
+        if let Some(left_out) = left_out {
+            let sums = left_out.with_sites(sites);
+            totals = std::array::from_fn(|at| totals[at].max(sums[at]));
         }
         let rows = sites.iter().map(|site| {
             let values = [

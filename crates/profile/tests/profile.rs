@@ -3,6 +3,10 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+use hprof_format::{
+    AllocSite, BinaryEncoder, ClassSerial, Encoder, LeftOut, Micros, Millis, Record, StringId,
+    TraceSerial,
+};
 use hprof_profile::*;
 use prost::Message;
 use serde_json::Value;
@@ -146,6 +150,47 @@ fn what_is_left_out_is_one_row() {
     for metric in [Metric::LiveBytes, Metric::AllocObjects] {
         assert_eq!(twice.total(metric), 2 * all.total(metric), "{metric}");
     }
+}
+
+/// What the binary format has no room for.
+#[test]
+fn totals_above_32_bits_are_those_of_the_rows() {
+    let note = LeftOut {
+        rows: 3,
+        values: [7_000_000_000, 5, 0, 0],
+    };
+    let sites = |live_bytes| Record::AllocSites {
+        flags: 0,
+        cutoff: 0.1,
+        live_bytes,
+        live_instances: 6,
+        allocated_bytes: 9_000_000_000,
+        allocated_instances: 100,
+        sites: vec![AllocSite {
+            array_of: None,
+            class: ClassSerial(0),
+            trace: TraceSerial(1),
+            live_bytes: 4_000_000_000,
+            live_instances: 1,
+            allocated_bytes: 4_000_000_000,
+            allocated_instances: 1,
+        }]
+        .into(),
+    };
+    let mut file = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut file);
+    let note = Record::String {
+        id: StringId::NOTE,
+        text: note.note_of_sites(0.1).into_bytes().into(),
+    };
+    for record in [note, sites(11_000_000_000)] {
+        encoder.record(Micros(0), &record, &mut file);
+    }
+    let profile = load(file.as_slice(), Wanted::Last).expect("it is sound");
+    assert_eq!(profile.total(Metric::LiveBytes), 11_000_000_000);
+    assert_eq!(profile.total(Metric::LiveObjects), 6);
+    assert_eq!(profile.total(Metric::AllocBytes), 9_000_000_000);
 }
 
 #[test]

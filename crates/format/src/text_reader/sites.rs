@@ -62,18 +62,11 @@ fn totals(
     flags: u16,
     left_out: Option<LeftOut<4>>,
 ) -> [u64; 4] {
-    let mut totals = left_out.map_or([0; 4], |left_out| left_out.values);
-    for site in sites {
-        let values = [
-            site.live_bytes,
-            site.live_instances,
-            site.allocated_bytes,
-            site.allocated_instances,
-        ];
-        for (total, value) in totals.iter_mut().zip(values) {
-            *total = total.saturating_add(value);
-        }
-    }
+    let nothing = LeftOut {
+        rows: 0,
+        values: [0; 4],
+    };
+    let mut totals = left_out.unwrap_or(nothing).with_sites(sites);
     if left_out.is_none() {
         let ordered = match flags & SITES_BY_ALLOCATION {
             0 => 0,
