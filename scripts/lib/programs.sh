@@ -3,6 +3,7 @@
 #
 #   compiler.jar lodash.js   the Closure compiler and what it compiles
 #   corpus/ corpus.files     sources for javac, and their absolute paths as a javac argument file
+#   dumps/                   heap dumps that other tools wrote
 #   classes/                 jars whose classes are rewritten: of Kotlin, of Scala, of Java compilers of all ages
 
 programs=${target:?common.sh comes first}/programs
@@ -80,6 +81,23 @@ fetch_class_corpus() {
         fi
     done
     mv "$new" "$programs/classes"
+}
+
+# Heap dumps of other tools that a crate has among its test files. Those of Eclipse MAT are in no registry: $HPROF_DUMPS may
+# name folders that have them, such as a checkout of it.
+fetch_dumps() {
+    local new
+    [[ -d $programs/dumps ]] && return
+    mkdir -p "$programs"
+    new=$(mktemp -d "$programs/.new.XXXXXX")
+    note "fetching the heap dumps of hprof-slurp's tests"
+    mkdir "$new/src" && touch "$new/src/lib.rs"
+    printf '[package]\nname = "dumps"\nedition = "2024"\n[workspace]\n[dependencies]\nhprof-slurp = "=0.10.0"\n' >"$new/Cargo.toml"
+    if (cd "$new" && cargo vendor --quiet >/dev/null); then
+        mv "$new/vendor/hprof-slurp/test-heap-dumps" "$programs/dumps"
+    fi
+    rm -rf "$new"
+    [[ -d $programs/dumps ]]
 }
 
 corpus_size() { wc -l <"$programs/corpus.files"; }

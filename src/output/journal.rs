@@ -78,6 +78,8 @@ struct Written {
     thread_names: u64,
     /// Whether the output says that a heap dump follows, and none has ended since.
     dump_is_announced: bool,
+    /// How many notes there are: each has an id of its own.
+    notes: u32,
 }
 
 impl Journal {
@@ -314,15 +316,14 @@ impl Entry<'_> {
             return number;
         }
         let frame = *self.tables.frames.get(id);
+        // Some readers look up the file of every frame, and take some other string for one under 0.
+        let source_file = frame.method.source_file;
+        let source_file = source_file.unwrap_or_else(|| self.tables.strings.intern(""));
         let record = Record::Frame {
             id: number,
             method: self.string(frame.method.name),
             signature: self.string(frame.method.signature),
-            source_file: frame
-                .method
-                .source_file
-                .map(|file| self.string(file))
-                .unwrap_or_default(),
+            source_file: self.string(source_file),
             class: self.class(frame.method.class),
             line: match frame.line {
                 Line::Number(line) => FormatLine::Number(line),
@@ -336,11 +337,10 @@ impl Entry<'_> {
 
     /// A line for people, about the record behind it or the file.
     pub fn note(&mut self, text: &str) {
+        let id = FormatStringId::note(self.written.notes);
+        self.written.notes = self.written.notes.saturating_add(1);
         let text = Cow::Borrowed(text.as_bytes());
-        self.records.write(&Record::String {
-            id: FormatStringId::NOTE,
-            text,
-        });
+        self.records.write(&Record::String { id, text });
     }
 
     /// A class, preceded by its name.

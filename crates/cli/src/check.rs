@@ -17,9 +17,11 @@ use crate::input;
 /// is reported with its byte offset. A sound file gives one line for each kind
 /// of record, with the number of them; what is in heap dumps is indented.
 ///
-/// Two things that the JDK's own agent and old versions of jmap always did are
-/// counted as warnings: a record names a thread that was not started, or an
-/// array has an element that is not in the dump. With --strict they are faults.
+/// What the JDK's own agent and old versions of jmap always did is counted as
+/// warnings: a record names a thread that was not started; an array or a global
+/// reference refers to what is not in the dump; a class states another size of
+/// its instances than its fields take; a class is unloaded that was not loaded;
+/// a string, frame or trace stands there twice. With --strict they are faults.
 ///
 /// Memory: two bits for every 8 bytes of the heap that was dumped, and some
 /// bytes for each string, class and stack. Dumps of the VM's own dumper are

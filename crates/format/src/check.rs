@@ -62,8 +62,8 @@ impl fmt::Display for Summary {
 ///
 /// Every string, class, thread, trace and frame that a record names must have been defined before it; a class may have
 /// been unloaded since. The optional strings (a frame's source file, a thread's groups) and the class of an allocation
-/// site may be 0. An id may be defined twice only with the same content, but for a class's object, which moves: LOAD CLASS
-/// may come again with another one.
+/// site may be 0. An id is defined once. Classes and threads may come again with the same content, but for a class's object,
+/// which moves: LOAD CLASS may come again with another one.
 ///
 /// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants, roots,
 /// and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes as the
@@ -216,12 +216,12 @@ impl Defined {
                 named,
             })
         })?;
-        let same = match *record {
-            // No record names a note, and each is for its place.
-            Record::String {
-                id: StringId::NOTE, ..
-            } => true,
-            Record::String { id, ref text } => define(&mut self.strings, id, text),
+        let defined = match *record {
+            Record::String { id, ref text } => match define(&mut self.strings, id, text) {
+                // No record names a note: another one under its id misleads nobody.
+                Definition::Other if id.is_note() => Definition::Repeated,
+                defined => defined,
+            },
             Record::LoadClass {
                 serial,
                 class_object,
@@ -232,13 +232,16 @@ impl Defined {
                 span(&mut self.classes, serial, (trace, name))
             }
             Record::UnloadClass { serial } => {
-                if !end(&mut self.classes, serial) {
+                let may_be_missing = self.writer != Writer::Agent;
+                if !end(&mut self.classes, serial)
+                    && !(may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset))
+                {
                     return Err(Fault::NotLoaded {
                         offset,
                         class: serial,
                     });
                 }
-                true
+                Definition::None
             }
             Record::Frame {
                 id,
@@ -278,7 +281,7 @@ impl Defined {
                         thread: serial,
                     });
                 }
-                true
+                Definition::None
             }
             Record::CpuSamples { total, ref rows } => {
                 let sum = rows.iter().map(|row| u64::from(row.count)).sum();
@@ -290,18 +293,19 @@ impl Defined {
                         rows: sum,
                     });
                 }
-                true
+                Definition::None
             }
             Record::AllocSites { .. }
             | Record::HeapSummary { .. }
             | Record::HeapDumpSegment { .. }
             | Record::HeapDumpEnd
-            | Record::ControlSettings { .. } => true,
+            | Record::ControlSettings { .. } => Definition::None,
         };
-        if same {
-            Ok(())
-        } else {
-            Err(Fault::Redefined { offset, subject })
+        match defined {
+            Definition::None | Definition::New => Ok(()),
+            Definition::Repeated if tolerance.allows(Warning::Repeated, offset) => Ok(()),
+            Definition::Repeated => Err(Fault::Repeated { offset, subject }),
+            Definition::Other => Err(Fault::Redefined { offset, subject }),
         }
     }
 
@@ -402,18 +406,38 @@ fn each_named(
     }
 }
 
-/// Whether `id` is new, or was defined with the same content.
-fn define<Id: Eq + Hash>(ids: &mut HashMap<Id, Digest>, id: Id, content: impl Hash) -> bool {
-    let digest = ids.hasher().hash_one(content);
-    *ids.entry(id).or_insert(digest) == digest
+/// What a record does to the ids of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Definition {
+    /// It defines none.
+    None,
+    /// Its id is new.
+    New,
+    /// Its id was defined with the same content.
+    Repeated,
+    /// Its id was defined with other content.
+    Other,
 }
 
-/// [`define`] for what begins to live.
-fn span<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id, content: impl Hash) -> bool {
+/// Defines `id`, unless it is defined.
+fn define<Id: Eq + Hash>(ids: &mut HashMap<Id, Digest>, id: Id, content: impl Hash) -> Definition {
+    let digest = ids.hasher().hash_one(content);
+    match ids.insert(id, digest) {
+        None => Definition::New,
+        Some(before) if before == digest => Definition::Repeated,
+        Some(_) => Definition::Other,
+    }
+}
+
+/// Begins the life of a class or a thread, which may begin again.
+fn span<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id, content: impl Hash) -> Definition {
     let digest = ids.hasher().hash_one(content);
     let spanned = ids.entry(id).or_insert(Spanned { digest, live: true });
     spanned.live = true;
-    spanned.digest == digest
+    match spanned.digest == digest {
+        true => Definition::New,
+        false => Definition::Other,
+    }
 }
 
 /// Whether `id` was alive until now.

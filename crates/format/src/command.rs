@@ -31,7 +31,7 @@ pub enum Command {
     AllocSites {
         /// `COMMAND_SITES_*` bits.
         flags: u16,
-        /// Rows below this share of all bytes are left out; 0 or more.
+        /// Rows are left out of which every value is a smaller share of its total; 0 or more.
         cutoff: f32,
     },
     /// 0x04. A HEAP SUMMARY record.

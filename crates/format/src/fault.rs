@@ -31,6 +31,14 @@ pub enum Fault {
         /// The record.
         subject: Subject,
     },
+    /// A record has the id of one of its kind before it, and the same content.
+    #[error("byte {offset}: {subject} is in the file before it")]
+    Repeated {
+        /// Where the second record starts.
+        offset: u64,
+        /// The record.
+        subject: Subject,
+    },
     /// UNLOAD CLASS of a class that was never loaded, or is unloaded already.
     #[error("byte {offset}: UNLOAD CLASS {class}: that class is not loaded here")]
     NotLoaded {
@@ -111,6 +119,7 @@ impl Fault {
             Fault::Read(ref error) => error.offset(),
             Fault::Undefined { offset, .. }
             | Fault::Redefined { offset, .. }
+            | Fault::Repeated { offset, .. }
             | Fault::NotLoaded { offset, .. }
             | Fault::NotRunning { offset, .. }
             | Fault::CpuTotal { offset, .. }

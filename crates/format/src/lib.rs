@@ -57,6 +57,7 @@ mod encode;
 mod fault;
 mod heap;
 mod kind;
+mod left_out;
 mod monitor;
 mod monitor_text;
 mod old_prof;
@@ -79,6 +80,7 @@ pub use heap::{
     Value,
 };
 pub use kind::{HeapKind, RecordKind};
+pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 pub use old_prof::OldProfEncoder;
 pub use printable::printable;

@@ -40,6 +40,8 @@ pub enum MonitorRecord<'a> {
     Time {
         /// The time of all rows, those left out included, in nanoseconds.
         total: u64,
+        /// How often threads waited in all, those of rows left out included.
+        count: u64,
         /// The rows.
         rows: Cow<'a, [ContendedTime]>,
     },

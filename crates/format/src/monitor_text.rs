@@ -51,7 +51,7 @@ impl TextEncoder {
                     .try_for_each(|monitor| print_monitor(monitor, out))?;
                 writeln!(out, "MONITOR DUMP END")
             }
-            MonitorRecord::Time { total, rows } => self.print_time(time, *total, rows, out),
+            MonitorRecord::Time { total, rows, .. } => self.print_time(time, *total, rows, out),
         }
     }
 

@@ -51,7 +51,7 @@ impl Encoder for OldProfEncoder {
 
     fn record(&mut self, _time: Micros, record: &Record<'_>, _out: &mut Vec<u8>) {
         match *record {
-            Record::String { id, ref text } if id.0 < StringId::BROKE_OFF.0 => {
+            Record::String { id, ref text } if id.is_name() => {
                 self.strings.insert(id, printable(text).into());
             }
             Record::LoadClass { serial, name, .. } => {

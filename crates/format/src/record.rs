@@ -42,15 +42,42 @@ impl StringId {
     /// strings forgets these once it has used them.
     pub const USED_ONCE: u64 = 1 << 62;
 
-    /// A STRING under this id is a note to whoever reads the file, about the record behind it (that numbers are
-    /// estimates, say) or about the file. No record names it, and it may come again with another text. The text format prints it in
-    /// parentheses, on a line of its own.
+    /// The id of the first note of a file; see [`StringId::note`].
     pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
 
     /// A STRING under this id stands in place of HEAP DUMP END: the segments before it are a dump that broke off, for
     /// the reason that the text gives in a few words. Without a segment before it, a dump broke off before it began.
     /// The text format has `HEAP DUMP BROKE OFF (reason)` for it.
     pub const BROKE_OFF: StringId = StringId(StringId::USED_ONCE - 2);
+
+    /// The lowest id that a note can have. No other string has an id from here up to [`StringId::USED_ONCE`], but for
+    /// [`StringId::BROKE_OFF`].
+    const LAST_NOTE: u64 = StringId::BROKE_OFF.0 - u32::MAX as u64;
+
+    /// The id of a file's note with this number, from 0 on. Ids count down from [`StringId::NOTE`]: no two STRING records of
+    /// a file share one, which some readers refuse.
+    ///
+    /// A note is a STRING for whoever reads the file, about the record behind it (that numbers are estimates, say) or about
+    /// the file. No record names it. The text format prints it in parentheses, on a line of its own.
+    #[must_use]
+    pub fn note(number: u32) -> StringId {
+        match number {
+            0 => StringId::NOTE,
+            _ => StringId(StringId::BROKE_OFF.0 - u64::from(number)),
+        }
+    }
+
+    /// Whether a STRING under this id is a note.
+    #[must_use]
+    pub fn is_note(self) -> bool {
+        self != StringId::BROKE_OFF && (StringId::LAST_NOTE..StringId::USED_ONCE).contains(&self.0)
+    }
+
+    /// Whether a record can name the string: it is neither a note nor the end of a dump that broke off.
+    #[must_use]
+    pub fn is_name(self) -> bool {
+        self != StringId::BROKE_OFF && !self.is_note()
+    }
 }
 
 /// Where in its source file a frame stands.
@@ -214,7 +241,7 @@ pub enum Record<'a> {
         method: StringId,
         /// The method's signature, `(I)V`.
         signature: StringId,
-        /// The source file's name, 0 where the class names none.
+        /// The source file's name; 0 or an empty one where the class names none.
         source_file: StringId,
         /// The method's class.
         class: ClassSerial,
@@ -234,7 +261,8 @@ pub enum Record<'a> {
     AllocSites {
         /// `SITES_*` bits.
         flags: u16,
-        /// Rows with a smaller share of the live bytes (0.0 to 1.0) are left out; other writers leave anything here.
+        /// Rows are left out of which every value is a smaller share of its total (0.0 to 1.0); other writers leave anything
+        /// here.
         cutoff: f32,
         /// Bytes that are alive, those of rows left out included; at most 2^32 - 1 in the binary format.
         live_bytes: u64,
@@ -406,6 +434,23 @@ impl Record<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_note_has_an_id_of_its_own() {
+        let numbers = [0, 1, 2, 3, u32::MAX - 1, u32::MAX];
+        let ids = numbers.map(StringId::note);
+        assert!(ids.windows(2).all(|pair| pair[0] > pair[1]), "{ids:?}");
+        assert!(ids.iter().all(|id| id.is_note() && !id.is_name()));
+        let last = StringId::note(u32::MAX);
+        for other in [
+            StringId(0),
+            StringId(last.0 - 1),
+            StringId(StringId::USED_ONCE),
+        ] {
+            assert!(!other.is_note() && other.is_name(), "{other}");
+        }
+        assert!(!StringId::BROKE_OFF.is_note() && !StringId::BROKE_OFF.is_name());
+    }
 
     #[test]
     fn an_array_class_tells_what_it_holds() {

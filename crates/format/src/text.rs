@@ -58,14 +58,16 @@ This file is the profile of a Java program, written as a sequence of records:
       first. Every call is counted. The time is CPU time (clock=cpu), or the
       time that passed (clock=wall). Lines in parentheses before it say what
       could not be timed: calls from there count as calls from the next timed
-      method further out, which is also charged for their time.
+      method further out, which is also charged for their time. One of these
+      lines says what the rows below the cutoff add up to.
 
   SITES
       Where objects were allocated: for each class and stack, how many bytes
       and objects are alive, and how many were allocated in all. self and
       accum are shares of all bytes of the kind that the rows are ordered by.
-      Lines in parentheses before it say how the numbers came to be, and what
-      was left out.
+      A row is left out where each of its four numbers is a smaller share than
+      the cutoff. Lines in parentheses before it say how the numbers came to
+      be, and what the rows left out add up to.
 
   WAIT, WAITED
       A thread called Object.wait, or came back from it. Times are in ms, a
@@ -74,7 +76,8 @@ This file is the profile of a Java program, written as a sequence of records:
   MONITOR TIME
       How long threads had to wait for monitors that others held, and how
       often (count): for each stack and class of monitors, the longest first.
-      self and accum are shares of the total.
+      self and accum are shares of the total. A line in parentheses before it
+      says what the rows below the cutoff add up to.
 
   MONITOR DUMP
       Every thread with its stack, status (R runnable, SL sleeping, MW waiting
@@ -116,8 +119,8 @@ pub struct TextEncoder {
 struct FrameText {
     class: Option<Arc<str>>,
     method: Option<Arc<str>>,
-    /// `None` where the class names no file.
-    source_file: Option<Option<Arc<str>>>,
+    /// Empty where the class names no file.
+    source_file: Option<Arc<str>>,
     line: Line,
 }
 
@@ -135,8 +138,8 @@ impl fmt::Display for Method<'_> {
 impl fmt::Display for FrameText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = match &self.source_file {
-            None => "<Unknown Source>",
-            Some(name) => known(name.as_ref()),
+            Some(name) if name.is_empty() => "<Unknown Source>",
+            name => known(name.as_ref()),
         };
         write!(out, "{}({file}:", Method(self))?;
         match self.line {
@@ -199,7 +202,10 @@ impl Encoder for TextEncoder {
     }
 
     fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
-        if let Timing::Traces { total, ref rows } = *timing {
+        if let Timing::Traces {
+            total, ref rows, ..
+        } = *timing
+        {
             self.print_cpu_times(time, total, rows, out)
                 .expect("a Vec takes every write");
         }
@@ -220,10 +226,7 @@ impl TextEncoder {
     ) -> io::Result<()> {
         self.heap.note(record);
         match *record {
-            Record::String {
-                id: StringId::NOTE,
-                ref text,
-            } => {
+            Record::String { id, ref text } if id.is_note() => {
                 writeln!(out, "({})", printable(text))?;
             }
             Record::String {
@@ -393,7 +396,7 @@ impl TextEncoder {
         FrameText {
             class: self.names.class(class).cloned(),
             method: string(method),
-            source_file: (source_file != StringId(0)).then(|| string(source_file)),
+            source_file: string(source_file),
             line,
         }
     }
@@ -471,6 +474,39 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_without_a_source_file_says_so() {
+        for source_file in [StringId(0), StringId(3)] {
+            let mut encoder = TextEncoder::new();
+            let mut out = Vec::new();
+            let empty = Record::String {
+                id: StringId(3),
+                text: Cow::Borrowed(b""),
+            };
+            let frame = Record::Frame {
+                id: FrameId(7),
+                method: StringId(0),
+                signature: StringId(0),
+                source_file,
+                class: ClassSerial(0),
+                line: Line::Unknown,
+            };
+            let trace = Record::Trace {
+                serial: TraceSerial(1),
+                thread: ThreadSerial(0),
+                frames: vec![FrameId(7)].into(),
+            };
+            for record in [empty, frame, trace] {
+                encoder.record(Micros(0), &record, &mut out);
+            }
+            let text = String::from_utf8(out).expect("UTF-8");
+            assert_eq!(
+                text,
+                "TRACE 1:\n\t<unknown>.(<Unknown Source>:Unknown line)\n"
+            );
+        }
+    }
+
+    #[test]
     fn times_are_shares_of_all_time() {
         let mut encoder = TextEncoder::new();
         let mut out = Vec::new();
@@ -481,6 +517,7 @@ mod tests {
         };
         let timing = Timing::Traces {
             total: 2_000_600_000,
+            calls: 12_345_678_904,
             rows: Cow::Owned(vec![
                 row(3, 1_500_450_000, 300_007),
                 row(12_345_678_901, 200_060_000, 300_001),

@@ -17,6 +17,7 @@ mod trace;
 use std::collections::VecDeque;
 use std::io::Read;
 
+use crate::left_out::tells_what_is_left_out;
 use crate::{Micros, Millis, MonitorRecord, Record, StringId, Timing};
 pub use error::TextError;
 use head::Head;
@@ -61,6 +62,10 @@ pub struct TextReader<R> {
     lines: Lines<R>,
     names: Names,
     head: Head,
+    /// How many notes there were.
+    notes: u32,
+    /// The note that says what the next section leaves out.
+    left_out: Option<String>,
     pending: VecDeque<TextEntry>,
 }
 
@@ -85,6 +90,8 @@ impl<R: Read> TextReader<R> {
             lines,
             names: Names::default(),
             head,
+            notes: 0,
+            left_out: None,
             pending: VecDeque::new(),
         })
     }
@@ -133,6 +140,7 @@ impl<R: Read> TextReader<R> {
 
     /// What begins with the line that was just read.
     fn record(&mut self) -> Result<Option<(Micros, TextItem)>, TextError> {
+        let mut left_out = self.left_out.take();
         let TextReader {
             lines, names, head, ..
         } = self;
@@ -144,29 +152,38 @@ impl<R: Read> TextReader<R> {
         let first = line.split([' ', ':']).next().unwrap_or_default();
         let untimed = |item| Some((Micros(0), item));
         Ok(match first {
-            "" if line.trim().is_empty() => None,
+            "" if line.trim().is_empty() => {
+                self.left_out = left_out;
+                None
+            }
             "THREAD" => untimed(TextItem::Record(thread::read(lines, names)?)),
             "TRACE" => untimed(TextItem::Record(trace::read(lines, names)?)),
             "WAIT" | "WAITED" => untimed(TextItem::Monitor(monitor::wait(lines)?)),
             "SLEEP" | "EXIT" => None,
-            "CPU" => Some(cpu::read(lines, head)?),
+            "CPU" => Some(cpu::read(lines, head, left_out.as_deref())?),
             "SITES" => {
-                let (time, record) = sites::read(lines, names, head)?;
+                let (time, record) = sites::read(lines, names, head, left_out.as_deref())?;
                 Some((time, TextItem::Record(record)))
             }
             "MONITOR" if line.starts_with(monitor::DUMP) => {
                 untimed(TextItem::Monitor(monitor::dump(lines)?))
             }
             "MONITOR" => {
-                let (time, record) = monitor::times(lines, names, head)?;
+                let (time, record) = monitor::times(lines, names, head, left_out.as_deref())?;
                 Some((time, TextItem::Monitor(record)))
             }
             "HEAP" => Some(heap::read(lines, head)?),
             _ => match line.strip_prefix('(').and_then(|l| l.strip_suffix(')')) {
-                Some(note) => untimed(TextItem::Record(Record::String {
-                    id: StringId::NOTE,
-                    text: note.as_bytes().to_vec().into(),
-                })),
+                Some(note) => {
+                    if tells_what_is_left_out(note) {
+                        left_out = Some(note.to_owned());
+                    }
+                    let id = StringId::note(self.notes);
+                    let text = note.as_bytes().to_vec().into();
+                    self.notes = self.notes.saturating_add(1);
+                    self.left_out = left_out;
+                    untimed(TextItem::Record(Record::String { id, text }))
+                }
                 None => return Err(lines.unexpected("the first line of a record")),
             },
         })

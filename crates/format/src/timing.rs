@@ -11,6 +11,8 @@ pub enum Timing<'a> {
     Traces {
         /// All time, that of rows left out included, in nanoseconds.
         total: u64,
+        /// All calls, those of rows left out included.
+        calls: u64,
         /// The rows, ordered by their own time.
         rows: Cow<'a, [TraceTime]>,
     },

@@ -4,8 +4,9 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, Line,
-    MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime, source_name,
+    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
+    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
+    source_name,
 };
 
 use crate::load::Wanted;
@@ -51,6 +52,8 @@ pub struct Records {
     seen: Map<&'static [Metric], u32>,
     host: Option<Name>,
     file: Option<Name>,
+    /// What the next sites leave out.
+    left_out: Option<LeftOut<4>>,
 }
 
 #[derive(Clone, Copy)]
@@ -99,10 +102,9 @@ impl Records {
     /// Takes one record; those that say nothing of costs are passed over.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::String {
-                id: StringId::NOTE,
-                ref text,
-            } => self.note(&String::from_utf8_lossy(text)),
+            Record::String { id, ref text } if id.is_note() => {
+                self.note(&String::from_utf8_lossy(text))
+            }
             Record::String { id, ref text } => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
                 self.strings.insert(id, name);
@@ -156,20 +158,21 @@ impl Records {
 
     /// Takes one record about monitors.
     pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, rows } = record {
-            self.monitors(*total, rows);
+        if let MonitorRecord::Time { total, count, rows } = record {
+            self.monitors([*total, *count], rows);
         }
     }
 
     /// Takes the result of timing methods.
     pub fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
-            Timing::Traces { total, rows } => self.cpu_times(*total, rows),
+            Timing::Traces { total, calls, rows } => self.cpu_times([*total, *calls], rows),
             Timing::Calls(calls) => self.old_prof(calls),
         }
     }
 
     fn note(&mut self, text: &str) {
+        self.left_out = LeftOut::of_sites(text).or(self.left_out);
         let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
             self.profile.notes.push(text.to_owned());
             return;
@@ -277,9 +280,15 @@ impl Records {
         wanted
     }
 
-    fn sites(&mut self, totals: [u64; 4], sites: &[AllocSite]) {
+    fn sites(&mut self, mut totals: [u64; 4], sites: &[AllocSite]) {
+        let left_out = self.left_out.take();
         if !self.begin(&SITES) {
             return;
+        }
+        // A binary file has no totals above 2^32 - 1 of what is alive.
+        if let Some(left_out) = left_out {
+            let sums = left_out.with_sites(sites);
+            totals = std::array::from_fn(|at| totals[at].max(sums[at]));
         }
         let rows = sites.iter().map(|site| {
             let values = [
@@ -300,21 +309,21 @@ impl Records {
         }
     }
 
-    fn cpu_times(&mut self, total: u64, rows: &[TraceTime]) {
+    fn cpu_times(&mut self, totals: [u64; 2], rows: &[TraceTime]) {
         if self.begin(&TIMES) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, None, [row.own, row.calls]));
-            self.table(TIMES, [total, 0], rows);
+            self.table(TIMES, totals, rows);
         }
     }
 
-    fn monitors(&mut self, total: u64, rows: &[ContendedTime]) {
+    fn monitors(&mut self, totals: [u64; 2], rows: &[ContendedTime]) {
         if self.begin(&MONITORS) {
             let rows = rows
                 .iter()
                 .map(|row| (row.trace, Some(row.class), [row.nanos, row.count]));
-            self.table(MONITORS, [total, 0], rows);
+            self.table(MONITORS, totals, rows);
         }
     }
 

@@ -8,7 +8,7 @@ use hprof_format::{
     AllocSite, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CallTime,
     ClassSerial, ContendedTime, CpuSample, Encoder, FrameId as FrameRecord, Line, Micros, Millis,
     MonitorRecord, ObjectId, OldProfEncoder, Record, StringId, TextEncoder, ThreadSerial, Timing,
-    TraceSerial, TraceTime,
+    TraceSerial, TraceTime, tells_what_is_left_out,
 };
 
 use crate::records::{LABEL_SEPARATOR, LABELS_NOTE};
@@ -82,6 +82,7 @@ pub fn write(profile: &Profile, out: impl Write) -> Result<Form, WriteError> {
         buffer: Vec::new(),
         out,
         strings: Map::default(),
+        notes: 0,
         classes: Map::default(),
         threads: Map::default(),
         traces: Map::default(),
@@ -97,6 +98,8 @@ struct Writer<'a, W> {
     buffer: Vec<u8>,
     out: W,
     strings: Map<String, StringId>,
+    /// How many were written.
+    notes: u32,
     classes: Map<Name, ClassSerial>,
     threads: Map<Name, ThreadSerial>,
     traces: Map<(StackId, Labels), TraceSerial>,
@@ -113,7 +116,9 @@ impl<W: Write> Writer<'_, W> {
             thread: ThreadSerial(0),
             frames: Vec::new().into(),
         })?;
-        for note in &profile.notes {
+        // What was left out is rows here.
+        let notes = profile.notes.iter();
+        for note in notes.filter(|note| !tells_what_is_left_out(note)) {
             self.note(note)?;
         }
         for frame in 0..profile.frames().len() as u32 {
@@ -162,13 +167,15 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn note(&mut self, text: &str) -> io::Result<()> {
+        let id = StringId::note(self.notes);
+        self.notes = self.notes.saturating_add(1);
         self.record(&Record::String {
-            id: StringId::NOTE,
+            id,
             text: text.as_bytes().into(),
         })
     }
 
-    /// The id of a text; the empty one has one too, as readers look up every name but that of a source file.
+    /// The id of a text; the empty one has one too, as some readers look up every name.
     fn string(&mut self, text: &str) -> io::Result<StringId> {
         if let Some(&id) = self.strings.get(text) {
             return Ok(id);
@@ -217,10 +224,7 @@ impl<W: Write> Writer<'_, W> {
             class: self.class(frame.class)?,
             method: self.optional(Some(frame.method))?,
             signature: self.optional(frame.signature)?,
-            source_file: match frame.source {
-                Some(_) => self.optional(frame.source)?,
-                None => StringId(0),
-            },
+            source_file: self.optional(frame.source)?,
             line: match (frame.line, frame.kind) {
                 (Some(line), _) => Line::Number(line),
                 (None, FrameKind::Native) => Line::Native,
@@ -369,11 +373,13 @@ impl<W: Write> Writer<'_, W> {
             trace: self.trace_serial(stack, labels),
         });
         let rows: Vec<TraceTime> = rows.collect();
-        let total = rows
-            .iter()
-            .fold(0, |sum: u64, row| sum.saturating_add(row.own));
+        let sum = |value: fn(&TraceTime) -> u64| {
+            let values = rows.iter().map(value);
+            values.fold(0, u64::saturating_add)
+        };
+        let (total, calls) = (sum(|row| row.own), sum(|row| row.calls));
         let rows = rows.into();
-        self.timing(&Timing::Traces { total, rows })
+        self.timing(&Timing::Traces { total, calls, rows })
     }
 
     fn old_prof(&mut self, table: &Table) -> io::Result<()> {
@@ -411,11 +417,13 @@ impl<W: Write> Writer<'_, W> {
                 class,
             });
         }
-        let total = rows
-            .iter()
-            .fold(0, |sum: u64, row| sum.saturating_add(row.nanos));
+        let sum = |value: fn(&ContendedTime) -> u64| {
+            let values = rows.iter().map(value);
+            values.fold(0, u64::saturating_add)
+        };
         let record = MonitorRecord::Time {
-            total,
+            total: sum(|row| row.nanos),
+            count: sum(|row| row.count),
             rows: rows.into(),
         };
         self.encoder.monitor(Micros(0), &record, &mut self.buffer);

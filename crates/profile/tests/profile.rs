@@ -3,6 +3,10 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+use hprof_format::{
+    AllocSite, BinaryEncoder, ClassSerial, Encoder, LeftOut, Micros, Millis, Record, StringId,
+    TraceSerial,
+};
 use hprof_profile::*;
 use prost::Message;
 use serde_json::Value;
@@ -114,6 +118,79 @@ fn recursion_counts_once_in_totals() {
         cost(&run, Metric::LiveBytes, By::Method, "<empty>"),
         (16, 16)
     );
+}
+
+#[test]
+fn what_is_left_out_is_one_row() {
+    let text = RUN.replace(
+        "SITES BEGIN",
+        "(left out below the cutoff of 0.1: 2 rows with 3 live bytes, 2 live objects, 7 allocated bytes, \
+         5 allocated objects)\nSITES BEGIN",
+    );
+    let (all, rows) = (read(text.as_bytes(), Wanted::Last), run());
+    for (metric, left_out) in [
+        (Metric::LiveBytes, 3),
+        (Metric::LiveObjects, 2),
+        (Metric::AllocBytes, 7),
+        (Metric::AllocObjects, 5),
+    ] {
+        let not_listed = cost(&all, metric, By::Method, "<not listed>");
+        assert_eq!(not_listed, (left_out, left_out), "{metric}");
+        let listed: u64 = costs(&rows, metric, By::Method)
+            .iter()
+            .filter(|row| row.name != "<not listed>")
+            .map(|row| row.own)
+            .sum();
+        assert_eq!(all.total(metric), listed + left_out, "{metric}");
+    }
+    // Written again, it is a row and no line: nothing counts twice.
+    let (_, merged) = written(&merged(&[&all, &all], None));
+    let twice = read(&merged, Wanted::Last);
+    assert_eq!(twice.notes.len(), 0, "{:?}", twice.notes);
+    for metric in [Metric::LiveBytes, Metric::AllocObjects] {
+        assert_eq!(twice.total(metric), 2 * all.total(metric), "{metric}");
+    }
+}
+
+/// What the binary format has no room for.
+#[test]
+fn totals_above_32_bits_are_those_of_the_rows() {
+    let note = LeftOut {
+        rows: 3,
+        values: [7_000_000_000, 5, 0, 0],
+    };
+    let sites = |live_bytes| Record::AllocSites {
+        flags: 0,
+        cutoff: 0.1,
+        live_bytes,
+        live_instances: 6,
+        allocated_bytes: 9_000_000_000,
+        allocated_instances: 100,
+        sites: vec![AllocSite {
+            array_of: None,
+            class: ClassSerial(0),
+            trace: TraceSerial(1),
+            live_bytes: 4_000_000_000,
+            live_instances: 1,
+            allocated_bytes: 4_000_000_000,
+            allocated_instances: 1,
+        }]
+        .into(),
+    };
+    let mut file = Vec::new();
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut file);
+    let note = Record::String {
+        id: StringId::NOTE,
+        text: note.note_of_sites(0.1).into_bytes().into(),
+    };
+    for record in [note, sites(11_000_000_000)] {
+        encoder.record(Micros(0), &record, &mut file);
+    }
+    let profile = load(file.as_slice(), Wanted::Last).expect("it is sound");
+    assert_eq!(profile.total(Metric::LiveBytes), 11_000_000_000);
+    assert_eq!(profile.total(Metric::LiveObjects), 6);
+    assert_eq!(profile.total(Metric::AllocBytes), 9_000_000_000);
 }
 
 #[test]

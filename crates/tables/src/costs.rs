@@ -1,8 +1,8 @@
 //! CPU samples, call times, allocation sites and contended monitors: of each kind those of one dump of the run.
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, MonitorRecord, Record, Timing,
-    TraceSerial, TraceTime,
+    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, LeftOut, MonitorRecord, Record,
+    Timing, TraceSerial, TraceTime,
 };
 
 use crate::Error;
@@ -23,6 +23,8 @@ pub(crate) struct Costs {
     monitors: Rows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
+    /// What the next sites leave out.
+    left_out: Option<LeftOut<4>>,
 }
 
 /// The rows of the wanted dump.
@@ -78,6 +80,10 @@ impl Costs {
     /// Takes a record; those that say nothing of costs are passed over.
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         match *record {
+            Record::String { id, ref text } if id.is_note() => {
+                let left_out = LeftOut::of_sites(&String::from_utf8_lossy(text));
+                self.left_out = left_out.or(self.left_out);
+            }
             Record::AllocSites {
                 live_bytes,
                 live_instances,
@@ -86,12 +92,19 @@ impl Costs {
                 ref sites,
                 ..
             } => {
-                let totals = [
+                let mut totals = [
                     allocated_bytes,
                     allocated_instances,
                     live_bytes,
                     live_instances,
                 ];
+                // A binary file has no totals above 2^32 - 1 of what is alive.
+                if let Some(left_out) = self.left_out.take() {
+                    let [live, live_objects, allocated, allocated_objects] =
+                        left_out.with_sites(sites);
+                    let sums = [allocated, allocated_objects, live, live_objects];
+                    totals = std::array::from_fn(|at| totals[at].max(sums[at]));
+                }
                 let rows = sites.iter().map(Row::from);
                 self.sites.take(self.wanted, totals, rows);
             }
@@ -104,17 +117,17 @@ impl Costs {
     }
 
     pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, rows } = record {
+        if let MonitorRecord::Time { total, count, rows } = record {
             let rows = rows.iter().map(Row::from);
-            self.monitors.take(self.wanted, [*total, 0], rows);
+            self.monitors.take(self.wanted, [*total, *count], rows);
         }
     }
 
     pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
-            Timing::Traces { total, rows } => {
+            Timing::Traces { total, calls, rows } => {
                 let rows = rows.iter().map(Row::from);
-                self.call_times.take(self.wanted, [*total, 0], rows);
+                self.call_times.take(self.wanted, [*total, *calls], rows);
             }
             Timing::Calls(calls) => {
                 self.calls_seen += 1;

@@ -65,10 +65,9 @@ impl Names {
     /// Takes a record; those that say nothing of names are passed over.
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
-            Record::String {
-                id: StringId::NOTE,
-                ref text,
-            } => self.note(&String::from_utf8_lossy(text)),
+            Record::String { id, ref text } if id.is_note() => {
+                self.note(&String::from_utf8_lossy(text))
+            }
             Record::String { id, ref text } => {
                 let text = String::from_utf8_lossy(text).into_owned();
                 self.strings.insert(id.0, text.into());

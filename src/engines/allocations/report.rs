@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use hprof_format::{
-    AllocSite, BasicType, Record, SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
+    AllocSite, BasicType, LeftOut, Record, SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
 };
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
@@ -16,7 +16,7 @@ use crate::output::{Entry, Journal};
 /// Which sites are wanted, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SitesRequest {
-    /// Rows below this share of all bytes that the order goes by are left out.
+    /// Rows are left out of which every value is a smaller share of its total.
     pub cutoff: f64,
     /// Ordered by allocated bytes instead of live ones.
     pub by_allocation: bool,
@@ -57,29 +57,31 @@ struct SiteRow {
     allocated: Amount,
 }
 
+impl SiteRow {
+    fn values(&self) -> [u64; 4] {
+        let SiteRow { live, allocated } = *self;
+        [
+            live.bytes,
+            live.instances,
+            allocated.bytes,
+            allocated.instances,
+        ]
+    }
+
+    /// Whether each of its values is a smaller share of the total than the cutoff.
+    fn is_below(&self, cutoff: f64, total: &SiteRow) -> bool {
+        let mut shares = self.values().into_iter().zip(total.values());
+        cutoff > 0.0
+            && shares.all(|(value, total)| value == 0 || (value as f64) < cutoff * total as f64)
+    }
+}
+
 /// What a report has, and what it has not.
 struct Selection {
     total: SiteRow,
     rows: Vec<(SiteKey, SiteRow)>,
-    left_out: LeftOut,
-}
-
-/// Rows below the cutoff.
-struct LeftOut {
-    rows: usize,
-    sum: SiteRow,
-}
-
-impl LeftOut {
-    fn note(&self, cutoff: f64) -> Option<String> {
-        let SiteRow { live, allocated } = self.sum;
-        (self.rows > 0).then(|| {
-            format!(
-                "left out below the cutoff of {cutoff}: {} rows of {} live and {} allocated bytes",
-                self.rows, live.bytes, allocated.bytes
-            )
-        })
-    }
+    /// What the rows below the cutoff add up to; `None` where there are none.
+    left_out: Option<LeftOut<4>>,
 }
 
 /// What rows of the trace without frames are, where the VM ran already when the profile began.
@@ -103,8 +105,8 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
         if let Some(note) = state.note {
             entry.note(note);
         }
-        if let Some(note) = left_out.note(request.cutoff) {
-            entry.note(&note);
+        if let Some(left_out) = left_out {
+            entry.note(&left_out.note_of_sites(request.cutoff));
         }
         if rows.last().is_some_and(|&(key, _)| is_last(key)) {
             entry.note(UNSEEN_LAST);
@@ -188,20 +190,12 @@ fn select(
     request: SitesRequest,
     is_last: impl Fn(SiteKey) -> bool,
 ) -> Selection {
-    let sum = |rows: &[(SiteKey, SiteRow)]| {
-        let amounts = rows.iter().map(|&(_, row)| row);
-        amounts.fold(SiteRow::default(), |sum, row| SiteRow {
-            live: sum.live + row.live,
-            allocated: sum.allocated + row.allocated,
-        })
-    };
     let sizes = |row: &SiteRow| match request.by_allocation {
         true => (row.allocated.bytes, row.live.bytes),
         false => (row.live.bytes, row.allocated.bytes),
     };
     let total = sum(&rows);
-    let least = request.cutoff * sizes(&total).0 as f64;
-    let is_cut = |row: &SiteRow| (sizes(row).0 as f64) < least;
+    let is_cut = |row: &SiteRow| row.is_below(request.cutoff, &total);
     rows.sort_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
         let place = (is_cut(row), is_last(*key));
@@ -211,11 +205,19 @@ fn select(
     Selection {
         total,
         rows,
-        left_out: LeftOut {
-            rows: cut.len(),
-            sum: sum(&cut),
-        },
+        left_out: (!cut.is_empty()).then(|| LeftOut {
+            rows: cut.len() as u64,
+            values: sum(&cut).values(),
+        }),
     }
+}
+
+fn sum(rows: &[(SiteKey, SiteRow)]) -> SiteRow {
+    let amounts = rows.iter().map(|&(_, row)| row);
+    amounts.fold(SiteRow::default(), |sum, row| SiteRow {
+        live: sum.live + row.live,
+        allocated: sum.allocated + row.allocated,
+    })
 }
 
 fn flags(request: SitesRequest, state: HeapState<'_>) -> u16 {
@@ -324,10 +326,37 @@ mod tests {
         };
         let rows = rows(&sites, SitesRequest::default(), &[]);
         let left_out = select(rows.clone(), request, |_| false).left_out;
-        let note = "left out below the cutoff of 0.1: 2 rows of 32 live and 160 allocated bytes";
-        assert_eq!(left_out.note(0.1).as_deref(), Some(note));
+        let left_out = left_out.expect("two rows are cut off");
+        assert_eq!((left_out.rows, left_out.values), (2, [32, 2, 160, 10]));
         let all = select(rows, SitesRequest::default(), |_| false).left_out;
-        assert_eq!(all.note(0.0), None);
+        assert_eq!(all, None);
+    }
+
+    #[test]
+    fn a_row_stays_that_has_its_share_of_any_value() {
+        let cutoff = 0.1;
+        let request = SitesRequest {
+            cutoff,
+            ..Default::default()
+        };
+        let (_tables, sites, keys) = some_sites(&[(10, 0), (980, 980), (10, 10)]);
+        assert_eq!(chosen(&sites, request, &[]).1, [keys[0], keys[1]]);
+        let (_tables, garbage, keys) = some_sites(&[(980, 980), (10, 10)]);
+        assert_eq!(chosen(&garbage, request, &[]).1, [keys[0]]);
+
+        let amount = |instances, bytes| Amount { instances, bytes };
+        let row = |live, allocated| SiteRow { live, allocated };
+        let total = row(amount(100, 1000), amount(1000, 10_000));
+        for (row, is_below) in [
+            (row(amount(9, 99), amount(99, 999)), true),
+            (row(amount(10, 0), amount(0, 0)), false),
+            (row(amount(0, 100), amount(0, 0)), false),
+            (row(amount(0, 0), amount(100, 0)), false),
+            (row(amount(0, 0), amount(0, 1000)), false),
+        ] {
+            assert_eq!(row.is_below(cutoff, &total), is_below, "{row:?}");
+            assert!(!row.is_below(0.0, &total), "{row:?}");
+        }
     }
 
     #[test]

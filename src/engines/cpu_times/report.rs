@@ -4,22 +4,31 @@ use std::borrow::Cow;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use hprof_format::{CallTime, Timing, TraceTime};
+use hprof_format::{CallTime, LeftOut, Timing, TraceTime};
 
 use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
 use crate::names::Tables;
 use crate::output::Journal;
 use crate::output::serials;
 
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
 /// Writes what traces have cost. Rows below `cutoff`, a share of all time, are left out. Each of `notes` is a line before it.
 pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, cutoff: f64, notes: &[String]) {
     journal.entry(|entry| {
-        let (total, rows) = rows_by_time(costs, cutoff);
+        let Selection {
+            total,
+            rows,
+            left_out,
+        } = rows_by_time(costs, cutoff);
         for row in &rows {
             entry.trace(row.trace);
         }
         for note in notes {
             entry.note(note);
+        }
+        if let Some(left_out) = left_out {
+            entry.note(&left_out.note_of_call_times(cutoff));
         }
         let rows = rows.iter().map(|row| TraceTime {
             calls: row.cost.calls,
@@ -27,7 +36,8 @@ pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, cutoff: f64, notes: &
             trace: serials::trace(row.trace),
         });
         entry.records.write_timing(&Timing::Traces {
-            total,
+            total: total.own,
+            calls: total.calls,
             rows: Cow::Owned(rows.collect()),
         });
     });
@@ -53,14 +63,39 @@ pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
     });
 }
 
-/// All time, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn rows_by_time(mut costs: Vec<TraceCost>, cutoff: f64) -> (u64, Vec<TraceCost>) {
-    let total: u64 = costs.iter().map(|row| row.cost.own).sum();
+/// What CPU TIME has, and what it has not.
+struct Selection {
+    total: Cost,
+    rows: Vec<TraceCost>,
+    /// What the rows below the cutoff add up to; `None` where there are none.
+    left_out: Option<LeftOut<2>>,
+}
+
+/// The rows that are not cut off: the costliest first, equal ones in the order they were seen.
+fn rows_by_time(mut costs: Vec<TraceCost>, cutoff: f64) -> Selection {
+    let total = sum(&costs);
     let order = |row: &TraceCost| (std::cmp::Reverse(row.cost.own), row.trace);
     costs.sort_by_key(order);
-    let end = costs.partition_point(|row| is_above(row.cost.own, total, cutoff));
-    costs.truncate(end);
-    (total, costs)
+    let end = costs.partition_point(|row| is_above(row.cost.own, total.own, cutoff));
+    let cut = costs.split_off(end);
+    Selection {
+        total,
+        rows: costs,
+        left_out: (!cut.is_empty()).then(|| {
+            let sum = sum(&cut);
+            LeftOut {
+                rows: cut.len() as u64,
+                values: [sum.own / NANOS_PER_MILLI, sum.calls],
+            }
+        }),
+    }
+}
+
+fn sum(costs: &[TraceCost]) -> Cost {
+    costs.iter().fold(Cost::default(), |mut sum, row| {
+        sum += row.cost;
+        sum
+    })
 }
 
 fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> {
@@ -133,11 +168,18 @@ mod tests {
         let tables = Tables::default();
         let [a, b, c] = ["a", "b", "c"].map(|name| trace(&tables, &[name]));
         let costs = vec![cost(a, 90, 10), cost(b, 5, 70), cost(c, 5, 20)];
-        let (total, rows) = rows_by_time(costs.clone(), 0.15);
-        assert_eq!(total, 100, "what is cut off counts");
-        assert_eq!(rows, [costs[1], costs[2]]);
-        assert_eq!(rows_by_time(costs, 0.0).1.len(), 3);
-        assert_eq!(rows_by_time(vec![], 0.1), (0, vec![]));
+        let selected = rows_by_time(costs.clone(), 0.15);
+        assert_eq!(selected.rows, [costs[1], costs[2]]);
+        let total = (selected.total.own, selected.total.calls);
+        assert_eq!(total, (100, 100), "what is cut off counts");
+        let left_out = selected
+            .left_out
+            .map(|left_out| left_out.note_of_call_times(0.15));
+        let note = "left out below the cutoff of 0.15: 1 rows with 0 ms, 90 calls";
+        assert_eq!(left_out.as_deref(), Some(note));
+        let all = rows_by_time(costs, 0.0);
+        assert_eq!((all.rows.len(), all.left_out), (3, None));
+        assert_eq!(rows_by_time(vec![], 0.1).rows, []);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use hprof_format::{self as format, MonitorRecord};
+use hprof_format::{self as format, LeftOut, MonitorRecord};
 
 use super::contentions::{Contended, ContentionKey};
 use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 use crate::output::serials;
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
 
 /// A thread begins to wait in a monitor of the class with this signature, for so many milliseconds at the most (0: for
 /// ever).
@@ -47,10 +49,17 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
 /// Writes what contention has cost, place by place. Rows below `cutoff`, a share of the whole time, are left out.
 pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, cutoff: f64) {
     journal.entry(|entry| {
-        let (total, rows) = rows(costs, cutoff);
+        let Selection {
+            total,
+            rows,
+            left_out,
+        } = select(costs, cutoff);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
+        }
+        if let Some(left_out) = left_out {
+            entry.note(&left_out.note_of_contentions(cutoff));
         }
         let rows = rows.iter().map(|(key, contended)| format::ContendedTime {
             nanos: contended.nanos,
@@ -59,25 +68,47 @@ pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, c
             class: serials::class(key.class),
         });
         entry.records.write_monitor(&MonitorRecord::Time {
-            total,
+            total: total.nanos,
+            count: total.count,
             rows: rows.collect(),
         });
     });
 }
 
-/// The time of all places, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
-fn rows(
-    mut rows: Vec<(ContentionKey, Contended)>,
-    cutoff: f64,
-) -> (u64, Vec<(ContentionKey, Contended)>) {
-    let total = rows
-        .iter()
-        .fold(0_u64, |sum, (_, row)| sum.saturating_add(row.nanos));
+/// What MONITOR TIME has, and what it has not.
+struct Selection {
+    total: Contended,
+    rows: Vec<(ContentionKey, Contended)>,
+    /// What the rows below the cutoff add up to; `None` where there are none.
+    left_out: Option<LeftOut<2>>,
+}
+
+/// The rows that are not cut off: the costliest first, equal ones in the order they were seen.
+fn select(mut rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> Selection {
+    let total = sum(&rows);
     // Stable: they come in the order they were seen.
     rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.nanos));
-    let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total as f64);
-    rows.truncate(end);
-    (total, rows)
+    let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total.nanos as f64);
+    let cut = rows.split_off(end);
+    Selection {
+        total,
+        rows,
+        left_out: (!cut.is_empty()).then(|| {
+            let sum = sum(&cut);
+            LeftOut {
+                rows: cut.len() as u64,
+                values: [sum.nanos / NANOS_PER_MILLI, sum.count],
+            }
+        }),
+    }
+}
+
+fn sum(rows: &[(ContentionKey, Contended)]) -> Contended {
+    rows.iter()
+        .fold(Contended::default(), |sum, (_, row)| Contended {
+            nanos: sum.nanos.saturating_add(row.nanos),
+            count: sum.count.saturating_add(row.count),
+        })
 }
 
 fn thread_state(state: &ThreadState) -> format::ThreadState {
@@ -145,12 +176,22 @@ mod tests {
                 key
             })
             .collect();
-        let (total, rows) = rows(contentions.costs(Totals::Kept), 0.1);
-        assert_eq!(total, 100, "what is cut off counts");
+        let Selection {
+            total,
+            rows,
+            left_out,
+        } = select(contentions.costs(Totals::Kept), 0.1);
+        assert_eq!(
+            (total.nanos, total.count),
+            (100, 5),
+            "what is cut off counts"
+        );
+        let left_out = left_out.map(|left_out| (left_out.rows, left_out.values));
+        assert_eq!(left_out, Some((2, [0, 2])));
         let expected = [(keys[1], 70), (keys[0], 10), (keys[2], 10)];
         let rows: Vec<_> = rows.iter().map(|(key, row)| (*key, row.nanos)).collect();
         assert_eq!(rows, expected);
-        assert_eq!(super::rows(vec![], 0.0), (0, vec![]));
+        assert!(select(vec![], 0.0).left_out.is_none());
     }
 
     #[test]

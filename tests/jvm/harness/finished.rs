@@ -74,6 +74,17 @@ impl Finished {
         )
     }
 
+    /// What `hprof top` says of one value in a profile.
+    pub fn top(&self, name: &str, value: &str) -> serde_json::Value {
+        let output = Command::new(cli())
+            .args(["top", "--json", "-n", "0", "--value", value])
+            .arg(self.path(name))
+            .output()
+            .expect("hprof");
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
     /// The binary file as text; it must pass `hprof check`.
     pub fn checked_text(&self, name: &str) -> String {
         let (sound, _, fault) = self.hprof("check", name);

@@ -18,8 +18,8 @@ pub struct SitesNotes {
     pub sampled: Option<u64>,
     /// No GC came before it: what died since the last one still counts as alive.
     pub as_of_last_gc: bool,
-    /// Rows that were left out, their live and their allocated bytes.
-    pub left_out: Option<[u64; 3]>,
+    /// Rows that were left out, their live bytes and objects, and their allocated bytes and objects.
+    pub left_out: Option<[u64; 5]>,
     /// The rows of trace 300000 come last.
     pub unseen_last: bool,
 }
@@ -35,7 +35,7 @@ impl SitesNotes {
             } else if let Some(rest) = note.strip_prefix("left out below the cutoff of ") {
                 let words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
                 let numbers: Vec<u64> = words.collect();
-                self.left_out = Some(numbers.try_into().expect("three numbers"));
+                self.left_out = Some(numbers.try_into().expect("five numbers"));
             } else if let Some(rest) = note.strip_prefix("sampled every ") {
                 let bytes = rest.strip_suffix(" bytes").expect("bytes");
                 self.sampled = Some(bytes.parse().expect("a number"));

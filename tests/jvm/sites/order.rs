@@ -10,10 +10,11 @@ fn sites(jvm: &Jvm, options: &str) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-fn bytes(sites: &Sites) -> (u64, u64) {
-    let rows = sites.rows.iter();
-    rows.fold((0, 0), |(live, allocated), row| {
-        (live + row.live_bytes, allocated + row.allocated_bytes)
+/// Live bytes and objects, allocated bytes and objects.
+fn sums(sites: &Sites) -> [u64; 4] {
+    sites.rows.iter().fold([0; 4], |sums, row| {
+        let values = [row.live_bytes, row.live, row.allocated_bytes, row.allocated];
+        std::array::from_fn(|at| sums[at] + values[at])
     })
 }
 
@@ -26,11 +27,12 @@ fn the_largest_allocators_of_garbage_come_first_when_asked_for(jvm: &Jvm) {
     };
     let by_live = sites(jvm, "sort=live,cutoff=0.01");
     assert_eq!(by_live.one_sites().order, "live");
-    assert_eq!(rank(&by_live), None, "{}: all are dead", jvm.feature);
+    let dead_last = rank(&by_live).expect("much of what was allocated");
     let by_allocation = sites(jvm, "sort=alloc,cutoff=0.01");
     let section = by_allocation.one_sites();
     assert_eq!(section.order, "allocated");
-    assert!(rank(&by_allocation).is_some(), "{}", jvm.feature);
+    let first = rank(&by_allocation).expect("much of what was allocated");
+    assert!(first < dead_last, "{}: {first}, {dead_last}", jvm.feature);
     let dropped = count(
         &by_allocation,
         section,
@@ -51,19 +53,61 @@ fn the_rows_and_bytes_that_are_left_out_are_told(jvm: &Jvm) {
     for order in ["live", "alloc"] {
         let profile = sites(jvm, &format!("sort={order},cutoff=0.01"));
         let section = profile.one_sites();
-        let [rows, live, allocated] = section.notes.left_out.expect("some are left out");
+        let [left_out, values @ ..] = section.notes.left_out.expect("some are left out");
         let all = sites(jvm, &format!("sort={order},cutoff=0"));
         let all = all.one_sites();
         assert_eq!(all.notes.left_out, None);
         // Two runs differ by a few objects of the VM's own.
-        let (shown, whole) = (bytes(section), bytes(all));
-        for (sum, whole) in [
-            (section.rows.len() as u64 + rows, all.rows.len() as u64),
-            (shown.0 + live, whole.0),
-            (shown.1 + allocated, whole.1),
-        ] {
+        let (shown, whole) = (sums(section), sums(all));
+        let rows = (section.rows.len() as u64 + left_out, all.rows.len() as u64);
+        let sums = (0..4).map(|at| (shown[at] + values[at], whole[at]));
+        for (sum, whole) in sums.chain([rows]) {
             let share = sum as f64 / whole as f64;
             assert!((0.98..1.02).contains(&share), "{}: {share}", jvm.feature);
+        }
+    }
+}
+
+on_every_jvm!(a_row_is_left_out_where_every_share_is_below_the_cutoff on 17 and 25);
+
+fn a_row_is_left_out_where_every_share_is_below_the_cutoff(jvm: &Jvm) {
+    let profile = sites(jvm, "cutoff=0.02");
+    let section = profile.one_sites();
+    let [_, left_out @ ..] = section.notes.left_out.expect("some are left out");
+    let shown = sums(section);
+    let least: [f64; 4] = std::array::from_fn(|at| 0.02 * (shown[at] + left_out[at]) as f64);
+    for row in &section.rows {
+        let values = [row.live_bytes, row.live, row.allocated_bytes, row.allocated];
+        let is_kept = (0..4).any(|at| values[at] as f64 >= least[at]);
+        assert!(is_kept, "{}: {row:?}", jvm.feature);
+    }
+}
+
+on_every_jvm!(totals_are_those_of_all_rows_in_text_and_binary on 17 and 25);
+
+fn totals_are_those_of_all_rows_in_text_and_binary(jvm: &Jvm) {
+    for order in ["live", "alloc"] {
+        let options =
+            format!("heap=sites,depth=2,verbose=n,format=b,file=x.hprof,cutoff=0.01,sort={order}");
+        let run = program(jvm, &options, &[], "Alloc").run_well();
+        std::fs::write(run.path("x.txt"), run.checked_text("x.hprof")).expect("a file");
+        let text = Profile::parse(&run.read("x.txt"));
+        let section = text.one_sites();
+        let [_, left_out @ ..] = section.notes.left_out.expect("some are left out");
+        let shown = sums(section);
+        let values = ["live-bytes", "live-objects", "alloc-bytes", "alloc-objects"];
+        for (at, value) in values.into_iter().enumerate() {
+            for file in ["x.hprof", "x.txt"] {
+                let top = run.top(file, value);
+                assert_eq!(top["total"], shown[at] + left_out[at], "{file}: {value}");
+                let rows = top["rows"].as_array().expect("rows");
+                let not_listed = rows.iter().find(|row| row["name"] == "<not listed>");
+                assert_eq!(
+                    not_listed.expect("a row")["self"],
+                    left_out[at],
+                    "{file}: {value}"
+                );
+            }
         }
     }
 }

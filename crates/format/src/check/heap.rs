@@ -77,8 +77,11 @@ impl HeapDumps {
             return Ok(());
         };
         self.complete += 1;
-        let sizes = reader.header().version != Version::V1_0_3;
-        let verified = dump.classes.verify(sizes);
+        let is_androids = reader.header().version == Version::V1_0_3;
+        let is_ours = defined.writer == Writer::Agent;
+        let verified = dump.classes.verify(|offset| {
+            is_androids || !is_ours && dump.tolerance.allows(Warning::InstanceSize, offset)
+        });
         verified.map_err(|(offset, class, fault)| {
             Fault::heap(offset, HeapKind::Class, Some(class), fault)
         })?;
@@ -461,7 +464,18 @@ impl Dump {
             }
             _ => {}
         }
-        refer(&mut self.ids, self.pass, "object", object.0)
+        let referred = refer(&mut self.ids, self.pass, "object", object.0);
+        let is_global = matches!(root, Root::JniGlobal { .. });
+        match referred {
+            Err(HeapFault::Dangling { .. })
+                if is_global
+                    && defined.writer == Writer::HeapDumper
+                    && self.tolerance.allows(Warning::GlobalNotDumped, offset) =>
+            {
+                Ok(())
+            }
+            referred => referred,
+        }
     }
 
     fn named(

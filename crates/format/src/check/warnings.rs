@@ -10,6 +10,14 @@ pub enum Warning {
     ThreadNotStarted,
     /// An array has an element that is not in its heap dump.
     ElementNotDumped,
+    /// A STRING, FRAME or TRACE comes again with the content that it has before, or a note with the id of another.
+    Repeated,
+    /// UNLOAD CLASS of a class that is not loaded.
+    ClassNotLoaded,
+    /// A CLASS DUMP states another size of instances than its fields take.
+    InstanceSize,
+    /// A ROOT JNI GLOBAL has an object that is not in its heap dump.
+    GlobalNotDumped,
 }
 
 /// How often a file does it.
@@ -29,6 +37,14 @@ impl fmt::Display for Warning {
                 "a record names a thread that no START THREAD before it starts"
             }
             Warning::ElementNotDumped => "an array has an element that is not in its heap dump",
+            Warning::Repeated => "a record has the id of one of its kind before it",
+            Warning::ClassNotLoaded => "UNLOAD CLASS of a class that is not loaded here",
+            Warning::InstanceSize => {
+                "CLASS DUMP states another size of instances than its fields take"
+            }
+            Warning::GlobalNotDumped => {
+                "ROOT JNI GLOBAL has an object that is not in its heap dump"
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::head::Head;
 use super::lines::Lines;
 use super::{TextError, TextItem, row, shares};
-use crate::{CpuSample, Micros, Record, Timing, TraceSerial, TraceTime};
+use crate::{CpuSample, LeftOut, Micros, Record, Timing, TraceSerial, TraceTime};
 
 const FORM: &str =
     "`CPU SAMPLES BEGIN (total = N)` or `CPU TIME (ms) BEGIN (total = N)` and a date";
@@ -16,6 +16,7 @@ const MILLISECOND: u64 = 1_000_000;
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     head: &Head,
+    left_out: Option<&str>,
 ) -> Result<(Micros, TextItem), TextError> {
     let line = lines.text();
     if let Some((total, date)) = row::total(line, "CPU SAMPLES BEGIN (total = ", ")") {
@@ -27,7 +28,7 @@ pub(super) fn read<R: Read>(
     }
     if let Some((total, date)) = row::total(line, "CPU TIME (ms) BEGIN (total = ", ")") {
         let time = head.since(date);
-        let timing = times(lines, total)?;
+        let timing = times(lines, total, left_out)?;
         return Ok((time, TextItem::Timing(timing)));
     }
     Err(lines.unexpected(FORM))
@@ -58,7 +59,11 @@ fn samples<R: Read>(lines: &mut Lines<R>, total: u32) -> Result<Record<'static>,
     })
 }
 
-fn times<R: Read>(lines: &mut Lines<R>, millis: u64) -> Result<Timing<'static>, TextError> {
+fn times<R: Read>(
+    lines: &mut Lines<R>,
+    millis: u64,
+    left_out: Option<&str>,
+) -> Result<Timing<'static>, TextError> {
     let start = lines.number();
     let mut rows = Vec::new();
     let mut printed = Vec::new();
@@ -83,8 +88,15 @@ fn times<R: Read>(lines: &mut Lines<R>, millis: u64) -> Result<Timing<'static>, 
     for (row, own) in rows.iter_mut().zip(shares::parts(total, &printed)) {
         row.own = own;
     }
+    let [_, not_listed] = left_out
+        .and_then(LeftOut::of_call_times)
+        .map_or([0; 2], |left_out| left_out.values);
+    let calls = rows.iter().fold(not_listed, |sum: u64, row: &TraceTime| {
+        sum.saturating_add(row.calls)
+    });
     Ok(Timing::Traces {
         total,
+        calls,
         rows: rows.into(),
     })
 }

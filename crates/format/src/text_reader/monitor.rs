@@ -9,8 +9,8 @@ use super::names::Names;
 use super::{TextError, row, shares};
 use crate::monitor::UNKNOWN_THREAD;
 use crate::{
-    ContendedTime, Micros, MonitorRecord, MonitorState, ThreadSerial, ThreadState, ThreadStatus,
-    TraceSerial,
+    ContendedTime, LeftOut, Micros, MonitorRecord, MonitorState, ThreadSerial, ThreadState,
+    ThreadStatus, TraceSerial,
 };
 
 /// The first line of a dump.
@@ -156,6 +156,7 @@ pub(super) fn times<R: Read>(
     lines: &mut Lines<R>,
     names: &mut Names,
     head: &Head,
+    left_out: Option<&str>,
 ) -> Result<(Micros, MonitorRecord<'static>), TextError> {
     let start = lines.number();
     let (millis, date) = row::total(lines.text(), "MONITOR TIME BEGIN (total = ", " ms)")
@@ -186,8 +187,16 @@ pub(super) fn times<R: Read>(
     for (row, nanos) in rows.iter_mut().zip(shares::parts(total, &printed)) {
         row.nanos = nanos;
     }
+    let [_, not_listed] = left_out
+        .and_then(LeftOut::of_contentions)
+        .map_or([0; 2], |left_out| left_out.values);
+    let count = rows
+        .iter()
+        .fold(not_listed, |sum: u64, row: &ContendedTime| {
+            sum.saturating_add(row.count)
+        });
     let rows = rows.into();
-    Ok((time, MonitorRecord::Time { total, rows }))
+    Ok((time, MonitorRecord::Time { total, count, rows }))
 }
 
 /// The class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.

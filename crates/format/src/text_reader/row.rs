@@ -1,8 +1,9 @@
 //! The columns of a row.
 
-/// A share of a total as it is printed, in hundredths of a percent.
+/// A share of a total as it is printed, in hundredths of a percent. The JDK's agent printed it as the locale has it, with a
+/// comma in many.
 pub(super) fn share(text: &str) -> Option<u64> {
-    let (whole, hundredths) = text.strip_suffix('%')?.split_once('.')?;
+    let (whole, hundredths) = text.strip_suffix('%')?.split_once(['.', ','])?;
     if hundredths.len() != 2 {
         return None;
     }

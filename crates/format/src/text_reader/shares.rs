@@ -17,7 +17,8 @@ pub(super) struct Part {
     pub(super) accumulated: u64,
 }
 
-/// What the amounts are shares of: their sum where that fits the shares, else the middle of what does.
+/// What the amounts are shares of: their sum where that fits the shares, else about the middle of what does, without digits
+/// that the shares do not tell.
 pub(super) fn whole(parts: &[Part]) -> u64 {
     let (mut low, mut high) = (0_u128, u128::from(u64::MAX));
     let mut sum = 0_u64;
@@ -38,31 +39,72 @@ pub(super) fn whole(parts: &[Part]) -> u64 {
     if fits || low > high || high == u128::from(u64::MAX) {
         return sum;
     }
-    // Both are at most 2^64 - 1.
-    ((low + high) / 2) as u64
+    let unit = known_unit(high - low + 1);
+    let (low, high) = (low.div_ceil(unit), high / unit);
+    // No more than the highest that fits, which is below 2^64.
+    (low.midpoint(high) * unit) as u64
 }
 
-/// Amounts with these own and accumulated shares of `whole`; they add up to it where the last share is everything.
+/// The largest power of ten of which so many numbers in a row have a multiple.
+fn known_unit(numbers: u128) -> u128 {
+    10_u128.pow(numbers.checked_ilog10().unwrap_or_default())
+}
+
+/// Amounts with these own and accumulated shares of `whole`. They have no digits that the shares do not tell, but as many as
+/// it takes for all of them to print as the file has them. Where the last accumulated share is everything they add up to
+/// `whole`, but for less than the last digit that is known.
 pub(super) fn parts(whole: u64, shares: &[(u64, u64)]) -> Vec<u64> {
+    let unit = known_unit(u128::from(whole / ALL));
+    // Old agents count whole milliseconds.
+    let old = (unit < MILLISECOND).then_some(MILLISECOND);
+    let finer = std::iter::successors(Some(unit), |&unit| (unit > 1).then_some(unit / 10));
+    let rounded = old
+        .into_iter()
+        .chain(finer)
+        .find_map(|unit| parts_in(whole, shares, unit, Misfit::Refused));
+    let any = || parts_in(whole, shares, 1, Misfit::OwnShareCounts);
+    rounded.or_else(any).unwrap_or_default()
+}
+
+/// What happens where a row's own share does not fit the accumulated ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfit {
+    /// There is no answer.
+    Refused,
+    /// The file contradicts itself, and the accumulated share is passed over.
+    OwnShareCounts,
+}
+
+/// [`parts`] that are multiples of `unit`.
+fn parts_in(whole: u64, shares: &[(u64, u64)], unit: u128, misfit: Misfit) -> Option<Vec<u64>> {
+    let multiples = |share| {
+        let (low, high) = range(whole, share);
+        (low.div_ceil(unit), high / unit)
+    };
     let mut reachable = Vec::with_capacity(shares.len());
     let (mut low, mut high) = (0, 0);
     for &(own, accumulated) in shares {
-        let (own_low, own_high) = range(whole, own);
-        let (all_low, all_high) = range(whole, accumulated);
+        let (own_low, own_high) = multiples(own);
+        let (all_low, all_high) = multiples(accumulated);
         let sums = (low + own_low, high + own_high);
         (low, high) = (sums.0.max(all_low), sums.1.min(all_high));
-        if low > high {
-            // The file contradicts itself: its own shares count.
+        if low > high || own_low > own_high {
+            if misfit == Misfit::Refused {
+                return None;
+            }
             (low, high) = sums;
         }
         reachable.push((low, high));
     }
-    choose(whole.into(), shares, &reachable)
+    let own: Vec<(u128, u128)> = shares.iter().map(|&(own, _)| multiples(own)).collect();
+    let amounts = choose(u128::from(whole) / unit, &own, &reachable);
+    let amount = |multiple| u64::try_from(multiple * unit).unwrap_or(u64::MAX);
+    Some(amounts.into_iter().map(amount).collect())
 }
 
 /// From the last sum back, one for each row of what is reachable.
-fn choose(whole: u128, shares: &[(u64, u64)], reachable: &[(u128, u128)]) -> Vec<u64> {
-    let mut amounts = vec![0; shares.len()];
+fn choose(whole: u128, own: &[(u128, u128)], reachable: &[(u128, u128)]) -> Vec<u128> {
+    let mut amounts = vec![0; own.len()];
     let Some(&(low, high)) = reachable.last() else {
         return amounts;
     };
@@ -70,30 +112,19 @@ fn choose(whole: u128, shares: &[(u64, u64)], reachable: &[(u128, u128)]) -> Vec
         true => whole,
         false => low.midpoint(high),
     };
-    for index in (0..shares.len()).rev() {
-        let (own_low, own_high) = range(whole as u64, shares[index].0);
+    for index in (0..own.len()).rev() {
+        let (own_low, own_high) = own[index];
         let (low, high) = match index {
             0 => (0, 0),
             _ => reachable[index - 1],
         };
         let low = low.max(sum.saturating_sub(own_high));
         let high = high.min(sum.saturating_sub(own_low)).max(low);
-        let before = likely(sum, low, high).min(sum);
-        amounts[index] = u64::try_from(sum - before).unwrap_or(u64::MAX);
+        let before = low.midpoint(high).min(sum);
+        amounts[index] = sum - before;
         sum = before;
     }
     amounts
-}
-
-/// The sum up to the row before one that reaches `sum`: where that can be, the row has whole milliseconds, as those of old
-/// agents have.
-fn likely(sum: u128, low: u128, high: u128) -> u128 {
-    let least = sum.saturating_sub(high);
-    let whole = least.next_multiple_of(MILLISECOND);
-    match sum.checked_sub(whole) {
-        Some(before) if before >= low => before,
-        _ => low.midpoint(high),
-    }
 }
 
 /// The smallest and the largest amount that prints as `share` of `whole`.
@@ -140,5 +171,57 @@ mod tests {
         assert_eq!(parts(0, &[(0, 0), (0, 0)]), [0, 0]);
         assert_eq!(parts(7, &[]), [0; 0]);
         assert_eq!(parts(100, &[(99_999_999, 0)]).len(), 1);
+    }
+
+    #[test]
+    fn digits_that_no_share_tells_are_zeros() {
+        // A hundredth of a percent is 248 ms here.
+        let whole = 2_482_821 * MILLISECOND as u64;
+        let shares = [(3216, 3216), (2004, 5220), (1, 5221)];
+        let amounts = parts(whole, &shares);
+        let step = 100 * MILLISECOND as u64;
+        assert!(
+            amounts.iter().all(|amount| amount % step == 0),
+            "{amounts:?}"
+        );
+        assert_prints_as(whole, &shares, &amounts);
+        let all = parts(whole, &[(6_000, 6_000), (4_000, 10_000)]);
+        assert_eq!(all.iter().sum::<u64>(), whole / step * step);
+    }
+
+    #[test]
+    fn amounts_have_more_digits_where_fewer_do_not_fit() {
+        let whole = 2_482_821 * MILLISECOND as u64;
+        let shares = [(3333, 3333), (3333, 6667), (3333, 10_000)];
+        let amounts = parts(whole, &shares);
+        assert_prints_as(whole, &shares, &amounts);
+        assert!(
+            amounts
+                .iter()
+                .all(|amount| amount % MILLISECOND as u64 == 0)
+        );
+    }
+
+    #[test]
+    fn a_whole_has_no_digits_that_no_share_tells() {
+        let half = Part {
+            amount: 123_456_789,
+            own: 5000,
+            accumulated: 5000,
+        };
+        assert_eq!(whole(&[half]), 246_910_000);
+    }
+
+    fn assert_prints_as(whole: u64, shares: &[(u64, u64)], amounts: &[u64]) {
+        let percent = |amount: u64| (amount as f64 * 1e4 / whole as f64).round() as u64;
+        let mut sum = 0;
+        for (&amount, &(own, accumulated)) in amounts.iter().zip(shares) {
+            sum += amount;
+            assert_eq!(
+                (percent(amount), percent(sum)),
+                (own, accumulated),
+                "{amounts:?}"
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::head::Head;
 use super::lines::Lines;
 use super::names::Names;
 use super::{TextError, row, shares};
-use crate::{AllocSite, BasicType, Micros, Record, SITES_BY_ALLOCATION, TraceSerial};
+use crate::{AllocSite, BasicType, LeftOut, Micros, Record, SITES_BY_ALLOCATION, TraceSerial};
 
 const FORM: &str = "`SITES BEGIN (ordered by live bytes)` or `(ordered by allocated bytes)`";
 const ROW_FORM: &str =
@@ -16,6 +16,7 @@ pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     names: &mut Names,
     head: &Head,
+    left_out: Option<&str>,
 ) -> Result<(Micros, Record<'static>), TextError> {
     let start = lines.number();
     let (flags, date) = begin(lines.text()).ok_or_else(|| lines.unexpected(FORM))?;
@@ -35,25 +36,45 @@ pub(super) fn read<R: Read>(
         sites.push(site);
         parts.push(part);
     }
-    let sum = |value: fn(&AllocSite) -> u64| {
-        let values = sites.iter().map(value);
-        values.fold(0, u64::saturating_add)
-    };
-    let whole = shares::whole(&parts);
-    let (live_bytes, allocated_bytes) = match flags & SITES_BY_ALLOCATION {
-        0 => (whole, sum(|site| site.allocated_bytes)),
-        _ => (sum(|site| site.live_bytes), whole),
-    };
+    let [
+        live_bytes,
+        live_instances,
+        allocated_bytes,
+        allocated_instances,
+    ] = totals(&sites, &parts, flags, left_out.and_then(LeftOut::of_sites));
     let record = Record::AllocSites {
         flags,
         cutoff: 0.0,
         live_bytes,
-        live_instances: sum(|site| site.live_instances),
+        live_instances,
         allocated_bytes,
-        allocated_instances: sum(|site| site.allocated_instances),
+        allocated_instances,
         sites: sites.into(),
     };
     Ok((time, record))
+}
+
+/// The sums of all rows. Where no line says what is left out, the bytes that the rows are ordered by are known from the
+/// rows' shares.
+fn totals(
+    sites: &[AllocSite],
+    parts: &[shares::Part],
+    flags: u16,
+    left_out: Option<LeftOut<4>>,
+) -> [u64; 4] {
+    let nothing = LeftOut {
+        rows: 0,
+        values: [0; 4],
+    };
+    let mut totals = left_out.unwrap_or(nothing).with_sites(sites);
+    if left_out.is_none() {
+        let ordered = match flags & SITES_BY_ALLOCATION {
+            0 => 0,
+            _ => 2,
+        };
+        totals[ordered] = shares::whole(parts);
+    }
+    totals
 }
 
 fn begin(line: &str) -> Option<(u16, &str)> {

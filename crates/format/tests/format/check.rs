@@ -203,8 +203,9 @@ fn what_may_be_absent_is_no_fault() {
             u32::MAX,
             vec![sample(u32::MAX, 300_009), sample(1, 300_010)],
         ),
-        string(1, "Spin"),
-        trace(300_010, 200_000, &[500_009]),
+        // Classes and threads may come again.
+        load_class(100_002, 7),
+        start_thread(200_009, 300_000, [5, 0, 0]),
     ];
     // The last record here is bad, so that those before it must be good.
     fault_of(&[&records[..], &[end_thread(9)]].concat());
@@ -225,6 +226,19 @@ fn an_id_has_one_content() {
     ];
     for (record, subject) in cases {
         let expected = format!("{subject} is in the file before it with other content");
+        assert_eq!(message_of(&[record]), expected);
+    }
+}
+
+#[test]
+fn an_id_is_given_once() {
+    let cases = [
+        (string(1, "Spin"), "STRING 1"),
+        (frame(500_001, 2, Line::Number(4)), "FRAME 500001"),
+        (trace(300_001, 0, &[500_001, 500_002]), "TRACE 300001"),
+    ];
+    for (record, subject) in cases {
+        let expected = format!("{subject} is in the file before it");
         assert_eq!(message_of(&[record]), expected);
     }
 }

@@ -148,6 +148,7 @@ fn times_print_as_rows_of_shares() {
     };
     let time = MonitorRecord::Time {
         total: 82_999_999,
+        count: 4_294_967_308,
         rows: vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)].into(),
     };
     let printed = text(&mut encoder, &time);

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use hprof_format::*;
 
-use crate::common::{binary, profile, trace};
+use crate::common::{binary, frame, profile, string, trace};
 use crate::heap_check::{before, file_of, sound};
 
 /// What `check_tolerantly` warns of, and the offset of what `check` refuses.
@@ -26,9 +26,10 @@ fn a_thread_that_was_never_started_is_a_warning() {
     let ended = Record::EndThread {
         serial: ThreadSerial(200_009),
     };
-    for bad in [trace(300_009, 200_009, &[]), ended] {
+    let traces = [300_009, 300_010].map(|serial| trace(serial, 200_009, &[]));
+    for bad in [traces, [ended.clone(), ended]] {
         let first = binary(&sound).len() as u64;
-        let file = binary(&[&sound[..], &[bad.clone(), bad][..]].concat());
+        let file = binary(&[&sound[..], &bad[..]].concat());
         let warnings = vec![(Warning::ThreadNotStarted, 2, first)];
         assert_eq!(judged(&file), (warnings, first));
     }
@@ -71,6 +72,103 @@ fn an_element_that_is_not_dumped_is_a_warning() {
         let warnings = vec![(Warning::ElementNotDumped, count, first)];
         assert_eq!(judged(&file), (warnings, first));
     }
+}
+
+#[test]
+fn a_record_that_comes_again_is_a_warning() {
+    let sound: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
+    let first = binary(&sound).len() as u64;
+    let again = [
+        string(1, "Spin"),
+        frame(500_001, 2, Line::Number(4)),
+        trace(300_001, 0, &[500_001, 500_002]),
+    ];
+    let file = binary(&[&sound[..], &again].concat());
+    let warnings = vec![(Warning::Repeated, 3, first)];
+    assert_eq!(judged(&file), (warnings, first));
+}
+
+/// Agents gave all notes of a file one id.
+#[test]
+fn notes_of_one_id_are_a_warning() {
+    let note = |number, text: &'static str| Record::String {
+        id: StringId::note(number),
+        text: text.as_bytes().into(),
+    };
+    let mut records: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
+    records.extend([note(0, "this"), note(1, "that")]);
+    check(Cursor::new(binary(&records))).expect("each note has an id of its own");
+    let first = binary(&records).len() as u64;
+    records.extend([note(0, "another"), note(1, "that")]);
+    let warnings = vec![(Warning::Repeated, 2, first)];
+    assert_eq!(judged(&binary(&records)), (warnings, first));
+}
+
+/// What stands before a dump in the file of a VM's dumper: no settings.
+fn before_of_a_dumper() -> Vec<Record<'static>> {
+    before().split_off(1)
+}
+
+/// A fault of this project's files that is a warning in others'.
+fn assert_warned_of(warning: Warning, dump: &[HeapRecord<'_>], bad: usize) {
+    let (file, offsets) = file_of(&before_of_a_dumper(), dump);
+    let first = offsets[bad];
+    assert_eq!(judged(&file), (vec![(warning, 1, first)], first));
+    let (ours, offsets) = file_of(&before(), dump);
+    let fault =
+        check_tolerantly(Cursor::new(ours)).expect_err("this project's agent keeps the rule");
+    assert_eq!(fault.offset(), offsets[bad]);
+}
+
+#[test]
+fn a_class_that_misstates_the_size_of_its_instances_is_a_warning() {
+    for wrong in [0, 4, 16] {
+        let mut dump = sound();
+        let stated = dump
+            .iter_mut()
+            .enumerate()
+            .find_map(|(index, record)| match record {
+                HeapRecord::Class(class) if class.instance_size == 12 => {
+                    Some((index, &mut class.instance_size))
+                }
+                _ => None,
+            });
+        let (bad, stated) = stated.expect("a class with fields");
+        *stated = wrong;
+        assert_warned_of(Warning::InstanceSize, &dump, bad);
+    }
+}
+
+#[test]
+fn a_global_reference_to_what_is_not_dumped_is_a_warning() {
+    let mut dump = sound();
+    dump.push(HeapRecord::Root {
+        object: ObjectId(0x7_0000_8000),
+        root: Root::JniGlobal { reference: 0x10 },
+    });
+    assert_warned_of(Warning::GlobalNotDumped, &dump, dump.len() - 1);
+    // Any other root is refused.
+    dump.push(HeapRecord::Root {
+        object: ObjectId(0x7_0000_9000),
+        root: Root::StickyClass,
+    });
+    let (file, offsets) = file_of(&before_of_a_dumper(), &dump);
+    let fault = check_tolerantly(Cursor::new(file)).expect_err("no writer does this");
+    assert_eq!(fault.offset(), offsets[dump.len() - 1]);
+}
+
+#[test]
+fn unloading_a_class_that_is_not_loaded_is_a_warning() {
+    let unload = Record::UnloadClass {
+        serial: ClassSerial(100_009),
+    };
+    let records = before_of_a_dumper();
+    let first = binary(&records).len() as u64;
+    let file = binary(&[&records[..], &[unload.clone(), unload.clone()]].concat());
+    let warnings = vec![(Warning::ClassNotLoaded, 2, first)];
+    assert_eq!(judged(&file), (warnings, first));
+    let ours = binary(&[before(), vec![unload]].concat());
+    check_tolerantly(Cursor::new(ours)).expect_err("this project's agent keeps the rule");
 }
 
 #[test]

@@ -242,6 +242,112 @@ CPU SAMPLES END
     }
 }
 
+/// The JDK's agent printed percentages as the locale has them.
+#[test]
+fn percentages_may_have_commas() {
+    let mut commas = 0;
+    for (name, text) in texts() {
+        let parts: Vec<&str> = text.split('.').collect();
+        let mut with_commas = parts[0].to_owned();
+        for part in &parts[1..] {
+            let is_share = part.get(2..3) == Some("%");
+            commas += u32::from(is_share);
+            with_commas.push(if is_share { ',' } else { '.' });
+            with_commas.push_str(part);
+        }
+        let again = printed_again(with_commas.as_bytes());
+        let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let plain = printed_again(text.as_bytes()).expect("it is read as it is");
+        assert!(again == plain, "{name}");
+    }
+    assert!(commas > 100, "{commas}");
+}
+
+/// The totals of each section.
+fn totals(text: &str) -> Vec<[u64; 4]> {
+    let mut reader = TextReader::new(text.as_bytes()).expect("a text profile");
+    let mut totals = Vec::new();
+    while let Some(entry) = reader.read().expect("a sound profile") {
+        match entry.item {
+            TextItem::Record(Record::AllocSites {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                ..
+            }) => totals.push([
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+            ]),
+            TextItem::Timing(Timing::Traces { total, calls, .. }) => {
+                totals.push([total, calls, 0, 0]);
+            }
+            TextItem::Monitor(MonitorRecord::Time { total, count, .. }) => {
+                totals.push([total, count, 0, 0]);
+            }
+            _ => {}
+        }
+    }
+    totals
+}
+
+#[test]
+fn what_is_left_out_is_part_of_the_totals() {
+    let sites = |order: &str| {
+        format!(
+            "(left out below the cutoff of 0.1: 2 rows with 3 live bytes, 2 live objects, 7 allocated bytes, 5 allocated \
+             objects)\n(the numbers are estimates)\n\n\
+             SITES BEGIN (ordered by {order} bytes) Sun Dec 30 11:47:16 2001\n\
+             \x20   1 84.21% 84.21%       16    1     1024   64     1 A\n\
+             SITES END\n"
+        )
+    };
+    let text = format!(
+        "JAVA PROFILE 1.0.1, created Sun Dec 30 11:47:15 2001\n--------\n\
+         TRACE 1:\n\t<empty>\n{}{}\
+         (left out below the cutoff of 0.1: 1 rows with 4 ms, 50 calls)\n\
+         CPU TIME (ms) BEGIN (total = 30) Sun Dec 30 11:47:16 2001\n\
+         \x20   1 86.67% 86.67%       7     1 <empty>\n\
+         CPU TIME (ms) END\n\
+         (left out below the cutoff of 0.1: 9 rows with 4 ms, 50 contentions)\n\
+         MONITOR TIME BEGIN (total = 30 ms) Sun Dec 30 11:47:16 2001\n\
+         \x20   1 86.67% 86.67%       7     1 A (Java)\n\
+         MONITOR TIME END\n\
+         CPU TIME (ms) BEGIN (total = 30) Sun Dec 30 11:47:17 2001\n\
+         \x20   1 86.67% 86.67%       7     1 <empty>\n\
+         CPU TIME (ms) END\n",
+        sites("live"),
+        sites("allocated")
+    );
+    assert_eq!(
+        totals(&text),
+        [
+            [19, 3, 1031, 69],
+            [19, 3, 1031, 69],
+            [30_000_000, 57, 0, 0],
+            [30_000_000, 57, 0, 0],
+            [30_000_000, 7, 0, 0],
+        ]
+    );
+}
+
+#[test]
+fn every_note_is_read_under_an_id_of_its_own() {
+    let text =
+        "JAVA PROFILE 1.0.1, created Sun Dec 30 11:47:15 2001\n--------\n(one)\n(two)\n(one)\n";
+    let mut reader = TextReader::new(text.as_bytes()).expect("a text profile");
+    let mut ids = std::collections::BTreeSet::new();
+    while let Some(entry) = reader.read().expect("notes") {
+        let TextItem::Record(Record::String { id, .. }) = entry.item else {
+            panic!("{entry:?}");
+        };
+        assert!(id.is_note() && ids.insert(id), "{id}");
+    }
+    assert_eq!(ids.len(), 3);
+}
+
 #[test]
 fn a_total_that_was_printed_with_a_sign_is_what_it_was() {
     let text = EVERYTHING.replacen(

@@ -40,7 +40,7 @@ impl Parser {
         match *record {
             Record::String { id, ref text } => {
                 let text = String::from_utf8(text.to_vec()).expect("UTF-8");
-                if id == hprof_format::StringId::NOTE {
+                if id.is_note() {
                     self.file.notes.push(text);
                 } else {
                     self.strings.insert(id.0, text);

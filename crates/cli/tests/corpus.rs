@@ -1,0 +1,164 @@
+//! Genuine heap dumps of other tools: the JDK's own agent, jmap and jcmd of many JDKs, Android.
+//!
+//! They stand in the test files of Eclipse MAT and hprof-slurp. `$HPROF_DUMPS` names folders (colon between them) that have
+//! some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches what crates.io has.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// What the JDK's own agent and old versions of jmap do, as `hprof check` words it.
+const SIZES: &str = "CLASS DUMP states another size of instances than its fields take";
+const UNLOADED: &str = "UNLOAD CLASS of a class that is not loaded here";
+const GLOBALS: &str = "ROOT JNI GLOBAL has an object that is not in its heap dump";
+const ELEMENTS: &str = "an array has an element that is not in its heap dump";
+
+/// Each file, and what is to be warned of.
+const DUMPS: [(&str, &[&str]); 21] = [
+    // The JDK's own agent.
+    ("hprof-32.bin", &[SIZES]),
+    ("oracle_jdk7_21_hprofagent.hprof", &[SIZES]),
+    (
+        "sun_jdk6_31_hprofagent_compressedOops.hprof",
+        &[UNLOADED, SIZES],
+    ),
+    ("sun_jdk6_31_hprofagent_nocompressedOops.hprof", &[SIZES]),
+    // jmap, and HeapDumpOnOutOfMemoryError.
+    ("sun_jdk5_13_x32.hprof", &[ELEMENTS]),
+    ("sun_jdk5_64bit.hprof", &[]),
+    ("HeapDumpSample.hprof", &[GLOBALS]),
+    ("sun_jdk6_32bit.hprof", &[GLOBALS]),
+    ("sun_jdk6_18_x32.hprof", &[GLOBALS]),
+    ("sun_jdk6_18_x64.hprof", &[ELEMENTS]),
+    ("sun_jdk6_30_x64_compressedOops.hprof", &[]),
+    ("sun_jdk6_30_x64_nocompressedOops.hprof", &[]),
+    ("oracle_jdk7_21_x64.hprof", &[ELEMENTS]),
+    ("oracle_jdk7_75_x64_directmemory.hprof", &[]),
+    ("oracle_jdk8_05_x64.hprof", &[]),
+    ("oracle_jdk9_01_x64.hprof", &[]),
+    ("openjdk_jdk11_04_x64.hprof.gz", &[]),
+    ("java_pid1884.0001.hprof.gz", &[]),
+    ("hprof-64.bin", &[]),
+    // Android.
+    ("hprof-android.bin", &[]),
+    ("hprof-android-23.hprof", &[]),
+];
+
+/// Says that something is not tested, past libtest, which keeps what a test prints.
+fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
+/// The dumps that are there, with their place among [`DUMPS`].
+fn dumps() -> Vec<(PathBuf, &'static [&'static str])> {
+    let Some(folders) = std::env::var_os("HPROF_DUMPS") else {
+        skip("heap dumps of other tools: $HPROF_DUMPS is not set");
+        return Vec::new();
+    };
+    let mut files = HashMap::new();
+    for folder in std::env::split_paths(&folders) {
+        collect(&folder, &mut files);
+    }
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for (name, warnings) in DUMPS {
+        match files.remove(name) {
+            Some(path) => found.push((path, warnings)),
+            None => missing.push(name),
+        }
+    }
+    if !missing.is_empty() {
+        skip(&format!(
+            "heap dumps that are not in $HPROF_DUMPS: {}",
+            missing.join(", ")
+        ));
+    }
+    found
+}
+
+fn collect(folder: &Path, files: &mut HashMap<String, PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let kind = entry.file_type();
+        if kind.is_ok_and(|kind| kind.is_dir()) {
+            collect(&entry.path(), files);
+        } else {
+            files.insert(
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.path(),
+            );
+        }
+    }
+}
+
+fn hprof(arguments: &[&str], dump: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hprof"))
+        .args(arguments)
+        .arg(dump)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the tool starts")
+}
+
+fn answer(arguments: &[&str], dump: &Path) -> String {
+    let output = hprof(arguments, dump);
+    assert!(
+        output.status.success(),
+        "{arguments:?} {}: {output:?}",
+        dump.display()
+    );
+    String::from_utf8(output.stdout).expect("the tool writes UTF-8")
+}
+
+#[test]
+fn genuine_dumps_are_sound_but_for_what_their_writers_always_did() {
+    for (dump, expected) in dumps() {
+        let name = dump.display();
+        let output = hprof(&["check"], &dump);
+        let said = String::from_utf8(output.stderr).expect("the tool writes UTF-8");
+        assert!(output.status.success(), "{name}: {said}");
+        let warnings: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.split_once("warning: ")?.1.split_once(" ("))
+            .map(|(warning, _)| warning)
+            .collect();
+        assert_eq!(warnings, expected, "{name}");
+        let strict = hprof(&["check", "--strict"], &dump).status.code();
+        assert_eq!(strict, Some(i32::from(!expected.is_empty())), "{name}");
+    }
+}
+
+#[test]
+fn genuine_dumps_are_printed_and_counted() {
+    for (dump, _) in dumps() {
+        let name = dump.display();
+        // Counted by two readers: record by record, and class by class.
+        let objects: u64 = answer(&["check"], &dump)
+            .lines()
+            .filter_map(|line| line.trim_start().split_once("   "))
+            .filter(|(_, kind)| kind.ends_with(" DUMP") && *kind != "CLASS DUMP")
+            .map(|(count, _)| count.parse::<u64>().expect("a count"))
+            .sum();
+        let histogram = answer(&["heap", "histogram", "--json"], &dump);
+        let histogram: Value = serde_json::from_str(&histogram).expect("JSON");
+        let counted: u64 = histogram["rows"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| row["objects"].as_u64().expect("a count"))
+            .sum();
+        assert!(objects > 0, "{name}");
+        assert_eq!(counted, objects, "{name}");
+        answer(&["heap", "summary"], &dump);
+        let text = answer(&["text"], &dump);
+        assert!(
+            text.contains("HEAP DUMP BEGIN") && text.contains("HEAP DUMP END"),
+            "{name}"
+        );
+    }
+}
