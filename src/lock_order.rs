@@ -75,8 +75,8 @@ ranks! {
     TrackedThreads
     /// `LateStart::bytes_until_sample`.
     BytesUntilSample
-    /// `LateStart::flags`.
-    LateFlags
+    /// `allocations::buffer_flags`: the flags as they were.
+    BufferFlags
     /// `AllocationTracker::unseen_before_dump`.
     UnseenBeforeDump
     /// `AllocationTracker::told`.
@@ -87,8 +87,6 @@ ranks! {
     VmThreads
     /// `cpu_samples::counts`.
     SampleCounts
-    /// `cpu_samples::inlining_notes`.
-    InliningNotes
     /// `MethodTimer::ledger`.
     TimerLedger
     /// `cpu_times::thread_calls`: the ledger that the hooks work for.

@@ -1,18 +1,18 @@
 /**
  * Lives in a heap of 16 MB (`-Xmx16m`), most of which it needs. Known answer: 100,000 live `NearlyFull$Node` and
- * 100,000 live `byte[48]` made in `NearlyFull$Node.<init>`, some 9 MB; every twentieth node is replaced in each of
+ * 100,000 live `short[24]` made in `NearlyFull$Node.<init>`, some 9 MB; every twentieth node is replaced in each of
  * 100 rounds, so that 600,000 of either are allocated; 2,000,000 `NearlyFull$Junk` are allocated and dead. Prints
- * `checksum N`, which depends on all that is kept.
+ * `checksum N`, which depends on all that is kept. (Not `byte[]`: see OutOfMemory.)
  */
 public class NearlyFull {
     static class Node {
         final int value;
-        final byte[] data;
+        final short[] data;
 
         Node(int value) {
             this.value = value;
-            data = new byte[48];
-            data[value % 48] = (byte) value;
+            data = new short[24];
+            data[value % 24] = (short) value;
         }
     }
 
@@ -31,7 +31,7 @@ public class NearlyFull {
         }
         sink = null;
         long checksum = 0;
-        for (Node node : NODES) checksum = checksum * 31 + node.value + node.data[node.value % 48];
+        for (Node node : NODES) checksum = checksum * 31 + node.value + node.data[node.value % 24];
         System.out.println("checksum " + checksum);
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
     }
 }
 
-/// A method, for as long as its class is loaded; asking about it later is an error, not a fault.
+/// A method. Every value was given out by the VM, which knows its own ids for as long as it lives: HotSpot never frees what they
+/// point to, up to JDK 25, and looks them up in a table from 26 on. Asking about a method whose class is gone is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct MethodId(sys::jmethodID);
@@ -100,7 +101,7 @@ impl MethodId {
     }
 }
 
-// SAFETY: a method id is a value that every thread may use; it is never dereferenced here.
+// SAFETY: the pointer is a number to this type, whose methods do not follow it. JNI lets an id be used on every thread.
 unsafe impl Send for MethodId {}
 // SAFETY: as above.
 unsafe impl Sync for MethodId {}
@@ -182,12 +183,6 @@ impl Env {
 
     pub(super) fn vm(self) -> Vm {
         self.vm
-    }
-
-    /// The version of the VM: 11, 17, ...; `None` where it does not say.
-    pub fn vm_version(self) -> Option<u32> {
-        let version = self.property(c"java.vm.specification.version")?;
-        version.parse().ok()
     }
 
     /// A system property of the VM's own, `java.vm.name`; `None` where it has none of that name.

@@ -258,7 +258,7 @@ impl Drop for Tags {
 
 /// ZGC was an experiment in JDK 11: to take tags off while it shows its objects corrupts the VM's memory.
 fn damages_tags(env: Env) -> bool {
-    env.vm_version().is_none_or(|version| version < 15)
+    env.vm_kind().damages_tags_with_zgc()
         && env
             .flags()
             .is_none_or(|flags| flags.is_on(BoolFlag::UseZgc))

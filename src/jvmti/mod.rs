@@ -36,11 +36,11 @@ mod session_id;
 mod sys;
 mod thread_storage;
 mod virtual_threads;
+mod vm_kind;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
 pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
-pub use collections::Collection;
 pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -56,9 +56,9 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
-    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots,
-    characters, current_tid,
+    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag,
+    SampledStack, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper, VmFlags,
+    WalkCache, Walked, WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

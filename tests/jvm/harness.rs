@@ -339,6 +339,16 @@ impl Running {
         said
     }
 
+    /// The value of a flag of the running VM; `None` where it has none of that name.
+    pub fn vm_flag(&self, name: &str) -> Option<String> {
+        let flags = self.jcmd(any_jdk(), "VM.flags -all");
+        let value = |line: &str| {
+            let mut words = line.split_whitespace().skip(1);
+            (words.next()? == name).then(|| words.nth(1).map(str::to_owned))?
+        };
+        flags.lines().find_map(value)
+    }
+
     pub fn wait_until(&self, condition: impl Fn() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !condition() {

@@ -44,13 +44,7 @@ impl KnownClasses {
         if self.collection != Some(now.collection) {
             self.look_where_they_are(slots, now.collection);
         }
-        let index = self.by_address.get(now.address)?;
-        // JDK 17 posts no event where `jmap -histo:live` has Serial or Parallel collect: each class is asked where it is.
-        if slots.address_of(&self.get(index).reference) == Some(now) {
-            return Some(index);
-        }
-        self.collection = None;
-        None
+        self.by_address.get(now.address)
     }
 
     /// What is known of a class.

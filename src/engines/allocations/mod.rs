@@ -4,6 +4,7 @@
 //! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
 //! which of them have died.
 
+mod buffer_flags;
 mod heap_totals;
 mod known_classes;
 mod late_attach;
@@ -29,7 +30,7 @@ use super::{Context, Engine, Moment, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
-    NumberFlag, Object, RegisteredThreads, SessionId, VmFlags, WeakSlots,
+    Object, RegisteredThreads, SessionId, VmFlags, WeakSlots,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
@@ -40,6 +41,7 @@ use crate::options::{Options, Sort};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames};
 
+use buffer_flags::BufferFlags;
 use late_attach::LateStart;
 use live_objects::LiveObjects;
 use report::HeapState;
@@ -100,6 +102,8 @@ struct TrackerState {
     slots: OnceLock<Option<WeakSlots>>,
     /// `Some` where the VM was up before the tracker.
     late: Option<LateStart>,
+    /// JDK 11: what was set for the while of the profile.
+    buffer_flags: BufferFlags,
     /// Threads outlive sessions, and keep caches of an earlier one.
     session: SessionId,
     /// They hold the tracker, until it ends.
@@ -123,16 +127,16 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 /// Prepares the VM to tell of allocations. `false` where it will not tell of all of them.
-fn prepare(env: Env, interval: Interval) -> Result<bool, JvmtiError> {
+fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
-    let version = env.vm_version().unwrap_or(u32::MAX);
-    if version >= 21 {
+    let kind = env.vm_kind();
+    if !kind.loses_allocations_without_buffers() {
         return Ok(true);
     }
     // A VM that is up is made to keep no buffers when the tracker starts.
-    let keeps_none = |flags| version >= 16 || !env.is_loading() || keep_no_buffer(flags);
-    let loses_nothing = |flags: VmFlags| tells_without_buffers(flags) && keeps_none(flags);
-    Ok(env.flags().is_some_and(loses_nothing))
+    let must_keep_none = kind.loses_allocations_beside_buffers() && env.is_loading();
+    let tells = env.flags().is_some_and(tells_without_buffers);
+    Ok(tells && (!must_keep_none || buffer_flags.keep_no_buffer(env)))
 }
 
 /// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
@@ -141,22 +145,15 @@ fn tells_without_buffers(flags: VmFlags) -> bool {
     flags.is_on(BoolFlag::UseTlab) || !is_silent
 }
 
-/// JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is
-/// worth keeping, it is made outside, and what is made in the rest of the buffer goes untold
-/// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended). A buffer is worth keeping when it has more left
-/// than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
-fn keep_no_buffer(flags: VmFlags) -> bool {
-    flags.set(NumberFlag::TlabRefillWasteFraction, 1) && flags.switch(BoolFlag::ResizeTlab, false)
-}
-
 impl AllocationTracker {
     /// A tracker of every allocation, or of a part of them; `None` where the heap is not asked for.
     pub(super) fn new(context: &Context<'_>) -> Option<Self> {
         let (env, options) = (context.env, context.options);
         let heap = options.heap?;
         let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
+        let buffer_flags = BufferFlags::default();
         // A VM that refuses the interval tells of some allocations, as one that loses some.
-        if !prepare(env, interval).unwrap_or(false) {
+        if !prepare(env, interval, &buffer_flags).unwrap_or(false) {
             console::line(format_args!(
                 "this VM cannot be made to tell of all allocations; some will be missing"
             ));
@@ -173,6 +170,7 @@ impl AllocationTracker {
             live: LiveObjects::new(sweeper.clone()),
             slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
+            buffer_flags,
             session: env.session(),
             threads: TrackedThreads::default(),
             has_ended: AtomicBool::new(false),
@@ -395,7 +393,8 @@ impl Engine for AllocationTracker {
         self.shared.slots.get_or_init(|| WeakSlots::find(env, jni));
         if let (Some(late), SampleWeight::Exact) = (&self.shared.late, sample_weight) {
             let is_concurrent = cannot_gc_at_vm_death(env);
-            if !late.exact(env, jni, &self.agent_threads, is_concurrent)? {
+            let flags = &self.shared.buffer_flags;
+            if !late.exact(env, jni, &self.agent_threads, flags, is_concurrent)? {
                 console::line(format_args!(
                     "threads that run already may make half a megabyte of objects each before they are seen"
                 ));
@@ -439,9 +438,7 @@ impl Engine for AllocationTracker {
     /// The references to the program's objects; nothing is tracked from here on.
     fn give_back(&self, jni: Jni<'_>) {
         let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
-        if let Some(late) = &self.shared.late {
-            late.give_back();
-        }
+        self.shared.buffer_flags.give_back();
         self.shared.live.give_back(jni);
     }
 }

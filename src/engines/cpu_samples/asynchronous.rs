@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
-use super::inlining_notes::InliningNotes;
+use super::inlining_notes;
 use super::vm_threads::{LOOK_INTERVAL, VmThreads};
 use crate::console;
 use crate::engines::Context;
@@ -53,7 +53,6 @@ struct Shared {
     /// Made when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
-    inlining_notes: InliningNotes,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,
     has_complained: AtomicBool,
@@ -115,7 +114,6 @@ impl AsyncSampler {
             interval: options.interval,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
-            inlining_notes: InliningNotes::default(),
             vm_threads: options.vm_threads.then(VmThreads::default),
             tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
@@ -162,7 +160,7 @@ impl Sampler for AsyncSampler {
         let Some(mut thread) = ended.filter(|thread| thread.on) else {
             return;
         };
-        // From here on no signal names it: the thread that deletes its own timer has none under way.
+        // A signal that is still under way when the record is given back finds it another thread's, or nobody's.
         let owed = thread.owed(own_cpu_time(), self.shared.nanos());
         drop(thread);
         self.shared.charge_unsampled(serial, owed);
@@ -226,7 +224,7 @@ impl Shared {
     /// Has the VM make what is needed of code that it loads and compiles.
     fn watch_code(&self) -> Result<(), JvmtiError> {
         self.env.enable(Event::ClassLoad)?;
-        self.inlining_notes.leave(self.env);
+        inlining_notes::leave(self.env);
         self.env.enable(Event::ClassPrepare)
     }
 
@@ -245,7 +243,9 @@ impl Shared {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         let Ok(timers) = self.timers(jni) else { return };
         let (timed, refused) = match timers.add(jni, thread, serial.0) {
-            Ok(added) => added,
+            Ok(Some(added)) => added,
+            // It has ended meanwhile.
+            Ok(None) => return,
             Err(reason) => {
                 return self.complain(format_args!("a thread is not sampled: {reason}"));
             }
@@ -265,8 +265,7 @@ impl Shared {
         };
         let mut threads = self.threads.lock();
         new.switch(threads.on, threads.running, nanos);
-        threads.by_tid.insert(new.timed.tid(), serial);
-        threads.sampled.insert(serial, new);
+        threads.add(serial, new);
     }
 
     fn begin(&self) {
@@ -291,7 +290,6 @@ impl Shared {
             // A VM that refuses calls what does nothing.
             let _ = virtual_threads.be_silent_of_mounts();
         }
-        self.inlining_notes.give_back();
         self.fetch(jni);
         self.look_at_vm_threads();
     }
@@ -309,6 +307,7 @@ impl Shared {
             if now >= next_sweep {
                 self.stacks.sweep(jni);
                 self.keep_out_of_the_way();
+                self.threads.lock().remove_gone();
                 next_sweep = now + SWEEP_INTERVAL;
             }
         }
@@ -418,10 +417,35 @@ impl Shared {
 }
 
 impl SampledThreads {
+    fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
+        // A thread that the system called the same has ended, and nobody told.
+        if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
+            self.sampled.remove(&before);
+        }
+        self.sampled.insert(serial, new);
+    }
+
     fn remove(&mut self, serial: ThreadSerial) -> Option<SampledThread> {
         let thread = self.sampled.remove(&serial)?;
-        self.by_tid.remove(&thread.timed.tid());
+        let tid = thread.timed.tid();
+        if self.by_tid.get(&tid) == Some(&serial) {
+            self.by_tid.remove(&tid);
+        }
         Some(thread)
+    }
+
+    /// Lets go of the timers and records of threads that are gone though nobody told: one that was past its ThreadEnd when
+    /// the agent was attached, or one that ended after a panic. What they owed is not known any more.
+    fn remove_gone(&mut self) {
+        let gone: Vec<ThreadSerial> = self
+            .sampled
+            .iter()
+            .filter(|(_, thread)| thread.timed.is_gone(self.running && thread.on))
+            .map(|(&serial, _)| serial)
+            .collect();
+        for serial in gone {
+            self.remove(serial);
+        }
     }
 }
 

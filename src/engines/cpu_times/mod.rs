@@ -226,8 +226,7 @@ impl MethodTimer {
                 .collect()
         };
         let classes: Vec<Object<'_>> = classes.iter().map(GlobalRef::object).collect();
-        let is_slow = self.env.vm_version().is_none_or(|version| version < 12);
-        if !is_slow {
+        if !self.env.vm_kind().redefines_slowly() {
             for batch in classes.chunks(BATCH) {
                 self.retransform_batch(batch);
             }

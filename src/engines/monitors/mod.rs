@@ -84,7 +84,7 @@ impl MonitorWatch {
             places: Places::new(context.top_frames.clone(), env.session()),
             pending_waits: PendingWaits::default(),
             known: KnownVirtualThreads::default(),
-            hides_virtual_threads: env.vm_version().is_some_and(|version| version >= 23),
+            hides_virtual_threads: env.vm_kind().hides_virtual_threads_at_monitors(),
             next_sweep: Mutex::new(Instant::now() + SWEEP_INTERVAL),
         })
     }

@@ -54,6 +54,7 @@ unsafe impl Sync for BytesUntilSample {}
 impl BytesUntilSample {
     /// Finds them, and tries on two short-lived threads whether it is them. The interval is [`Interval::Every`] afterwards.
     pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
+        env.vm_kind().tested()?;
         let field = VmField::find(env.vm(), c"Thread", c"_allocated_bytes")?;
         let found = Self {
             threads: ThreadList::find(env.vm())?,

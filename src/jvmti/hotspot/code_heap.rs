@@ -23,6 +23,8 @@ struct CodeHeap {
     /// Where the VM keeps the end of what can be read. It only grows.
     high: usize,
     segment_map: usize,
+    /// Where the VM keeps the end of the segment map. It only grows too.
+    segment_map_end: usize,
     log2_segment: u32,
 }
 
@@ -60,6 +62,7 @@ impl CodeHeaps {
                     low: read(heap + memory + low),
                     high: heap + memory + high,
                     segment_map: read(heap + map + low),
+                    segment_map_end: heap + map + high,
                     log2_segment: read::<i32>(heap + log2_segment) as u32,
                 }
             };
@@ -92,18 +95,23 @@ impl CodeHeap {
     /// The block that an address is in, as HotSpot itself finds it, also without a lock (`CodeHeap::find_block_for`): each byte of the
     /// segment map says how many segments before it, at least, the block has begun.
     ///
-    /// Everything from `low` to `*high` can be read, and so can the segment map for it: the VM makes both larger before it says
-    /// so, and never smaller.
+    /// Everything from `low` to `*high` can be read, and everything from `segment_map` to `*segment_map_end`: the VM makes each
+    /// of the two larger before it says so, and never smaller. It makes the code larger first (`CodeHeap::expand_by`), so a new
+    /// segment may have no byte in the map yet.
     #[inline(always)]
     fn block(&self, pc: usize) -> Option<usize> {
-        // SAFETY: the field of a code heap, which is never freed.
-        let high: usize = unsafe { read(self.high) };
+        // SAFETY: fields of a code heap, which is never freed.
+        let (high, map_end): (usize, usize) =
+            unsafe { (read(self.high), read(self.segment_map_end)) };
         if pc < self.low || pc >= high {
             return None;
         }
         let mut segment = (pc - self.low) >> self.log2_segment;
+        if segment >= map_end.wrapping_sub(self.segment_map) {
+            return None;
+        }
         loop {
-            // SAFETY: the segment is below `high`, so it has a byte in the map.
+            // SAFETY: the byte is before the end of the map; those that it leads to come before it.
             let back = unsafe { read::<u8>(self.segment_map + segment) };
             match back {
                 0 => {

@@ -34,6 +34,8 @@ pub enum BoolFlag {
     UseShenandoahGc,
     /// Code that was compiled before the VM started is used (JDK 11).
     UseAot,
+    /// The compiler is written in Java.
+    UseJvmciCompiler,
 }
 
 /// A flag that is a `uintx`.
@@ -58,6 +60,7 @@ impl BoolFlag {
             Self::UseZgc => c"UseZGC",
             Self::UseShenandoahGc => c"UseShenandoahGC",
             Self::UseAot => c"UseAOT",
+            Self::UseJvmciCompiler => c"UseJVMCICompiler",
         }
     }
 }
@@ -115,6 +118,10 @@ pub struct VmFlags {
     type_field: TypeField,
 }
 
+/// The flags of a VM in which they may be set.
+#[derive(Clone, Copy)]
+pub struct SettableFlags(VmFlags);
+
 // SAFETY: the tables are constants of the VM's library, which is never unloaded.
 unsafe impl Send for VmFlags {}
 // SAFETY: as above.
@@ -154,7 +161,7 @@ impl VmFlags {
     }
 
     /// Whether the VM has the flag and says that nobody has set it: neither who started the VM nor the VM itself. What
-    /// `switch` did does not count.
+    /// [`SettableFlags::switch`] did does not count.
     pub fn is_default(&self, flag: BoolFlag) -> bool {
         let row = self.row(flag.name(), FlagType::Bool);
         row.zip(self.origin_offset).is_some_and(|(row, offset)| {
@@ -163,32 +170,11 @@ impl VmFlags {
         })
     }
 
-    /// Switches a flag; `false` where the VM has none of that name and type.
-    pub fn switch(&self, flag: BoolFlag, on: bool) -> bool {
-        let Some(value) = self.value(flag.name(), FlagType::Bool) else {
-            return false;
-        };
-        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads it
-        // anew whenever it needs it, so it finds the old value or the new one.
-        unsafe { value.as_ptr().write_volatile(u8::from(on)) };
-        true
-    }
-
     /// The value of a flag; `None` where the VM has none of that name and type.
     pub fn number(&self, flag: NumberFlag) -> Option<usize> {
         let value = self.value(flag.name(), FlagType::Uintx)?;
         // SAFETY: `value` has found a uintx, which has the size and the alignment of a pointer.
         Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
-    }
-
-    /// Sets a flag; `false` where the VM has none of that name and type.
-    pub fn set(&self, flag: NumberFlag, number: usize) -> bool {
-        let Some(value) = self.value(flag.name(), FlagType::Uintx) else {
-            return false;
-        };
-        // SAFETY: as in `number`. An aligned word changes at once: the VM finds the old value or the new one.
-        unsafe { value.cast::<usize>().as_ptr().write_volatile(number) };
-        true
     }
 
     /// Where the value of a flag is.
@@ -225,9 +211,44 @@ impl VmFlags {
     }
 }
 
+impl SettableFlags {
+    /// To look at them.
+    pub fn flags(&self) -> VmFlags {
+        self.0
+    }
+
+    /// Switches a flag; `false` where the VM has none of that name and type.
+    pub fn switch(&self, flag: BoolFlag, on: bool) -> bool {
+        let Some(value) = self.0.value(flag.name(), FlagType::Bool) else {
+            return false;
+        };
+        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads it
+        // anew whenever it needs it, so it finds the old value or the new one.
+        unsafe { value.as_ptr().write_volatile(u8::from(on)) };
+        true
+    }
+
+    /// Sets a flag; `false` where the VM has none of that name and type.
+    pub fn set(&self, flag: NumberFlag, number: usize) -> bool {
+        let Some(value) = self.0.value(flag.name(), FlagType::Uintx) else {
+            return false;
+        };
+        // SAFETY: as in `VmFlags::number`. An aligned word changes at once: the VM finds the old value or the new one.
+        unsafe { value.cast::<usize>().as_ptr().write_volatile(number) };
+        true
+    }
+}
+
 impl Env {
     /// The VM's flags, where it lets us see them.
     pub fn flags(self) -> Option<VmFlags> {
         VmFlags::find(self.vm())
+    }
+
+    /// The same where it is known what becomes of them when they are set.
+    pub fn settable_flags(self) -> Option<SettableFlags> {
+        self.flags()
+            .filter(|_| self.vm_kind().has_settable_flags())
+            .map(SettableFlags)
     }
 }

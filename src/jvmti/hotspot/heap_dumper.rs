@@ -8,10 +8,16 @@ use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
+use crate::jvmti::vm_kind::Release;
 
-/// Versions of the table, and the place of `DumpHeap0` in it: JDK 11; 17; 21 and 25. A VM answers to its own version
-/// alone.
-const TABLES: [(sys::jint, usize); 3] = [(0x2002_0000, 28), (0x2003_0000, 29), (0x2004_0000, 30)];
+/// The version of the table, to which a VM answers alone, and the place of `DumpHeap0` in it.
+fn place_of_dump_heap(release: Release) -> (sys::jint, usize) {
+    match release {
+        Release::Jdk11 => (0x2002_0000, 28),
+        Release::Jdk17 => (0x2003_0000, 29),
+        Release::Jdk21 | Release::Jdk25 => (0x2004_0000, 30),
+    }
+}
 
 type GetManagement = unsafe extern "C" fn(sys::jint) -> *const *const c_void;
 type DumpHeap0 = unsafe extern "C" fn(*mut sys::JNIEnv, sys::jstring, sys::jboolean) -> sys::jint;
@@ -30,18 +36,17 @@ impl VmDumper {
     /// Finds it; `None` in a VM that has none, or one that we do not know how to call.
     pub fn find(env: Env) -> Option<Self> {
         let vm = env.vm();
+        let (version, slot) = place_of_dump_heap(env.vm_kind().tested()?);
         let library = Library::of(vm)?;
         let get_management = library.symbol::<c_void>(c"JVM_GetManagement")?;
         // SAFETY: the exported function takes a version and gives the table, or null where it does not know the version.
         let get_management =
             unsafe { std::mem::transmute::<*const c_void, GetManagement>(get_management) };
-        let dump_heap = TABLES.iter().find_map(|&(version, slot)| {
-            // SAFETY: as above; a table of that version has more entries than `slot`.
-            unsafe {
-                let table = get_management(version);
-                (!table.is_null()).then(|| *table.add(slot))
-            }
-        })?;
+        // SAFETY: as above; in this release the table of that version has more entries than `slot`.
+        let dump_heap = unsafe {
+            let table = get_management(version);
+            (!table.is_null()).then(|| *table.add(slot))
+        }?;
         if !is_in_library(vm, dump_heap) {
             return None;
         }

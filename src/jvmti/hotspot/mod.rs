@@ -6,6 +6,7 @@ mod code_heap;
 mod cpu_timers;
 mod flags;
 mod heap_dumper;
+mod peek;
 mod stack_walk;
 mod vm_structs;
 mod weak_slots;
@@ -14,7 +15,8 @@ pub use bytes_until_sample::BytesUntilSample;
 pub use cpu_timers::{
     CpuTimerSupport, CpuTimers, NoCpuTimers, SampledStack, StackSample, TimedThread, current_tid,
 };
-pub use flags::{BoolFlag, NumberFlag, VmFlags};
+pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
 pub use stack_walk::{StackWalker, WalkCache, Walked};
-pub use weak_slots::WeakSlots;
+pub(super) use vm_structs::own_version;
+pub use weak_slots::{Collection, WeakSlots};

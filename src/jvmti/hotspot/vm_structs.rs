@@ -119,6 +119,15 @@ impl VmField {
     }
 }
 
+/// The version of the VM by its own tables: 11, 17, ...; `None` in a VM that is not HotSpot.
+pub(in crate::jvmti) fn own_version(vm: Vm) -> Option<u32> {
+    let field = VmField::find(vm, c"Abstract_VM_Version", c"_vm_major_version")?;
+    let address = field.not_null().filter(|_| field.is_of(c"int"))?;
+    // SAFETY: the tables say that this static field is there, and of this type.
+    let version = unsafe { address.cast::<c_int>().read() };
+    version.try_into().ok()
+}
+
 /// Reads a value of the VM's.
 ///
 /// # Safety

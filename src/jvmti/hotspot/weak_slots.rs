@@ -3,25 +3,47 @@
 //! HotSpot's references are addresses of slots that hold an object's address; the lowest bits of a weak one are a tag. The slot stays
 //! where it is until the reference is deleted.
 //!
-//! Serial, Parallel and G1 move objects and clear slots only between the two events of a collection, while the program stands
-//! still; but native code runs on, and may read half of what a collection changes. So what was read counts only if no collection
-//! was under way before, and none has begun since. The other collectors change slots while the program runs, and mark the
-//! addresses in them; there the VM is asked.
+//! Serial, Parallel and G1 move objects and clear slots only while the program stands still; but native code runs on, and may
+//! read half of what a collection changes. So what was read counts only if no collection was under way before, and none has
+//! begun since. The VM's events do not tell of all: up to JDK 17, Serial and Parallel collect for a heap dump or a class
+//! histogram without one. So the VM's own counter and its own mark are looked at as well, which it sets before an object moves.
+//! They, in turn, say nothing of the pauses in which G1 clears slots beside a concurrent mark; of those the events tell.
+//!
+//! The other collectors change slots while the program runs, and mark the addresses in them; there the VM is asked.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
+use super::vm_structs::{VmStructs, read};
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::callbacks::Event;
-use crate::jvmti::collections::{self, Collection};
+use crate::jvmti::collections::{self, ToldCollections};
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object, ObjectRef, WeakRef};
 use crate::jvmti::prefetch::prefetch_address;
+use crate::jvmti::vm_kind::Release;
 
 /// A way into the slots of a VM in which they were found to be as expected.
 #[derive(Clone, Copy)]
 pub struct WeakSlots {
     tag: usize,
+    counters: Counters,
+}
+
+/// Where the VM's heap says what it does: fields of `CollectedHeap`, which is made before VMInit and stays.
+#[derive(Clone, Copy)]
+struct Counters {
+    /// Whether a collection is under way: a C++ `bool`.
+    is_collecting: usize,
+    /// How many have begun: an `unsigned int`.
+    collections: usize,
+}
+
+/// The time from one collection to the next, in which objects stay where they are and no slot is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collection {
+    told: ToldCollections,
+    counted: u32,
 }
 
 /// Where an object is. Until the next collection it stays there, and no other object can be there.
@@ -45,14 +67,14 @@ impl WeakSlots {
         if !stops_the_program.iter().any(|&flag| flags.is_on(flag)) {
             return None;
         }
-        let tag = match env.vm_version()? {
-            11 | 17 => 1,
-            21 | 25 => 3,
-            _ => return None,
+        let tag = match env.vm_kind().tested()? {
+            Release::Jdk11 | Release::Jdk17 => 1,
+            Release::Jdk21 | Release::Jdk25 => 3,
         };
+        let counters = Counters::find(VmStructs::find(env.vm())?)?;
         // The VM switches events between collections, never in one.
         env.enable(Event::GarbageCollectionStart).ok()?;
-        let slots = Self { tag };
+        let slots = Self { tag, counters };
         let object = env.current_thread(jni).ok()??;
         let other = jni.find_class(c"java/lang/Object")?;
         let reference = WeakRef::new(jni, object.object())?;
@@ -84,12 +106,13 @@ impl WeakSlots {
     /// As for [`word`]; whatever kind of reference it is.
     #[inline]
     unsafe fn read(self, reference: usize) -> Option<ObjectAddress> {
-        let collection = collections::current()?;
+        let collection = self.counters.collection()?;
+        fence(Ordering::Acquire);
         // SAFETY: the caller's promise. A local reference has no tag.
         let address = unsafe { word(reference & !self.tag) };
         // Whoever reads what a collection has written sees below that it has begun.
         fence(Ordering::Acquire);
-        (collections::current() == Some(collection)).then_some(ObjectAddress {
+        (self.counters.collection() == Some(collection)).then_some(ObjectAddress {
             address,
             collection,
         })
@@ -106,6 +129,33 @@ impl WeakSlots {
     pub fn is_dead(self, reference: &ObjectRef) -> bool {
         // SAFETY: the reference has not been deleted: that takes it.
         unsafe { word(reference.address() & !self.tag) == 0 }
+    }
+}
+
+impl Counters {
+    fn find(structs: VmStructs) -> Option<Self> {
+        let heap = structs.field(c"Universe", c"_collectedHeap")?.not_null()?;
+        // SAFETY: the tables say that this static field is there; it holds a pointer.
+        let heap: usize = unsafe { read(heap.addr()) };
+        let field = |name| structs.field(c"CollectedHeap", name);
+        let is_collecting = field(c"_is_gc_active").or_else(|| field(c"_is_stw_gc_active"))?;
+        let collections = field(c"_total_collections")?;
+        let is_sound =
+            heap != 0 && is_collecting.is_of(c"bool") && collections.is_of(c"unsigned int");
+        is_sound.then_some(Self {
+            is_collecting: heap + is_collecting.offset,
+            collections: heap + collections.offset,
+        })
+    }
+
+    /// What changes with each collection; `None` while one is under way.
+    #[inline]
+    fn collection(self) -> Option<Collection> {
+        let told = collections::told()?;
+        // SAFETY: fields of the VM's heap, of these types, which lives as long as the VM.
+        let (is_collecting, counted) =
+            unsafe { (read::<u8>(self.is_collecting), read(self.collections)) };
+        (is_collecting == 0).then_some(Collection { told, counted })
     }
 }
 

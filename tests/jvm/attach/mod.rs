@@ -3,6 +3,7 @@
 
 mod commands;
 mod doctor;
+mod flags;
 mod refusals;
 mod rounds;
 mod strangers;

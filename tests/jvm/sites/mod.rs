@@ -10,6 +10,7 @@ mod options;
 mod order;
 mod pressure;
 mod programs;
+mod queries;
 mod sampled;
 
 use std::ops::AddAssign;

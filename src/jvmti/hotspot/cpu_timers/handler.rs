@@ -10,11 +10,14 @@
 //! - it uses no thread-locals of ours. That of `errno`, which it gives back as it was, was made with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
 //! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the handler that was there before; of the system `gettid` by
-//!   `syscall`, which POSIX and Linux allow there. Nothing else: a test reads the section in the release library
+//!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc and
+//!   musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library
 //!   and fails when a symbol is referred to that is not on its list;
 //! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, its
-//!   `JavaThread`, which is not freed before its ThreadEnd event, where the record is given back, and what the VM has of the
-//!   method whose code the thread is in, and so keeps.
+//!   `JavaThread`, which the thread finds under the VM's own key until just before it is freed, and what the VM has of the
+//!   method whose code the thread is in, and so keeps. That the record is given back at the thread's ThreadEnd is not enough:
+//!   one is missed where the thread was past it when the agent was attached, where a panic has ended what events do, and
+//!   while a session ends.
 //!
 //! The one thing of the program that it changes, and changes back before it returns, are the registers that AsyncGetCallTrace
 //! starts from, and the program counter of the thread's last Java frame where the VM has left it out. The thread itself does
@@ -54,6 +57,8 @@ pub(super) struct State {
     pub(super) last_java_pc: AtomicUsize,
     /// How far its JNI environment is from its begin.
     pub(super) environment: AtomicUsize,
+    /// Under which key of the C library a thread keeps the address of its `JavaThread`, as long as that is there.
+    pub(super) thread_key: AtomicU32,
     /// Intervals that found the ring full.
     pub(super) lost: AtomicU64,
     /// Handlers that are running.
@@ -75,6 +80,7 @@ pub(super) static STATE: State = State {
     last_java_sp: AtomicUsize::new(0),
     last_java_pc: AtomicUsize::new(0),
     environment: AtomicUsize::new(0),
+    thread_key: AtomicU32::new(0),
     lost: AtomicU64::new(0),
     inside: AtomicUsize::new(0),
     before: AtomicPtr::new(ptr::null_mut()),
@@ -181,6 +187,13 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     if record.tid.load(Ordering::Acquire) as libc::c_long != tid {
         return;
     }
+    // The thread may have left the VM, and none of our threads has heard of it, or have come back as another one.
+    let key = STATE.thread_key.load(Ordering::Relaxed);
+    // SAFETY: a key that the VM has made and never deletes.
+    let java_thread = unsafe { libc::pthread_getspecific(key) }.addr();
+    if java_thread == 0 || record.java_thread.load(Ordering::Relaxed) != java_thread {
+        return;
+    }
     let weight = (overrun.max(0) as u32).wrapping_add(1);
     record
         .charged
@@ -196,9 +209,13 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         frames: 0,
         leaf: 0,
     };
-    let depth = STATE.depth.load(Ordering::Relaxed);
+    // `State::depth` may be that of a ring before this one.
+    let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
+    let room = ring.depth();
+    let depth = if wanted < room { wanted } else { room };
     if depth > 0 {
-        // SAFETY: the arguments of the handler, on the thread of the record.
+        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room for
+        // `depth` frames.
         unsafe {
             let walk = AsyncWalk {
                 record,
@@ -274,7 +291,7 @@ impl AsyncWalk<'_> {
     /// As for `run`.
     #[inline(always)]
     unsafe fn ask(&mut self) -> i32 {
-        // SAFETY: `VmLayout::find` made the pointer from such a function. There is room for `depth` frames.
+        // SAFETY: `VmLayout::find` made the pointer from such a function. `take_sample` has given room for `depth` frames.
         unsafe {
             let function = STATE.get_call_trace.load(Ordering::Relaxed);
             let function: AsyncGetCallTrace = std::mem::transmute(function);
@@ -292,7 +309,7 @@ impl AsyncWalk<'_> {
     /// As for `run`; `thread` is the current thread in the VM's memory.
     #[inline(always)]
     unsafe fn begin_at_last_java_frame(&mut self, thread: usize, reason: i32) -> i32 {
-        // SAFETY: AsyncGetCallTrace has found the thread alive, so it has these fields; the stack is only read within its
+        // SAFETY: the thread has just found its `JavaThread`, so it has these fields; the stack is only read within its
         // bounds.
         unsafe {
             let field = |offset: &AtomicUsize| {

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_void};
 
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
+use crate::jvmti::hotspot::peek::Peek;
 use crate::jvmti::hotspot::vm_structs::{Library, VmStructs};
 use crate::jvmti::jni::{Jni, Object, Vm};
 
@@ -23,7 +24,7 @@ pub(super) struct VmLayout {
     stack_size: usize,
 }
 
-/// A live thread in the VM's memory.
+/// A thread in the VM's memory.
 #[derive(Clone, Copy)]
 pub(super) struct JavaThread {
     pub(super) address: usize,
@@ -38,7 +39,11 @@ const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
 
 impl VmLayout {
     /// Looks everything up; otherwise answers what is missing.
-    pub(super) fn find(vm: Vm) -> Result<Self, &'static str> {
+    pub(super) fn find(env: Env) -> Result<Self, &'static str> {
+        if !env.vm_kind().has_known_call_trace() {
+            return Err("the agent is not tested on this VM");
+        }
+        let vm = env.vm();
         let library = Library::of(vm).ok_or("the library of the VM cannot be found")?;
         let function = library
             .symbol::<c_void>(c"AsyncGetCallTrace")
@@ -81,33 +86,81 @@ impl VmLayout {
         Self::with(vm, self.get_call_trace).filter(|layout| layout.code.0 < layout.code.1)
     }
 
-    /// A thread that is alive and stays so meanwhile.
+    /// A thread, which may be ending; `None` where it has ended, or is so near its end that the VM does not let anybody find it.
+    ///
+    /// Nothing keeps another thread from ending (`JavaThread::exit`): it asks whether ThreadEnd is wanted, posts the event, clears
+    /// the field `eetop` of its `java.lang.Thread`, leaves the VM's list of threads and frees its memory, in this order. A thread
+    /// that asked before the event was switched on is still in the list. So its memory is read where reading cannot fail, and
+    /// what was read counts only if the field still names that memory afterwards: then it was the thread's all the time.
     pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<JavaThread> {
-        let address = jni.native_thread(thread)?;
-        // SAFETY: the VM's tables have these offsets, and the caller keeps the thread from ending.
-        let (os_thread, base, size) = unsafe {
-            (
-                address.add(self.os_thread).cast::<*const u8>().read(),
-                address.add(self.stack_base).cast::<usize>().read(),
-                address.add(self.stack_size).cast::<usize>().read(),
-            )
-        };
-        if os_thread.is_null() || size == 0 || base <= size {
-            return None;
-        }
-        // SAFETY: as above; a thread of the VM has its OSThread until it has ended.
-        let tid = unsafe { os_thread.add(self.thread_id).cast::<libc::pid_t>().read() };
-        Some(JavaThread {
-            address: address.addr(),
+        let address = jni.native_thread(thread)?.addr();
+        let peek = Peek::new().ok()?;
+        let os_thread = peek.word(address + self.os_thread)?;
+        let base = peek.word(address + self.stack_base)?;
+        let size = peek.word(address + self.stack_size)?;
+        // A thread of the VM has its OSThread until it has ended. The number is half a word.
+        let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as libc::pid_t;
+        let is_sound = os_thread != 0 && tid > 0 && size > 0 && base > size;
+        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread {
+            address,
             tid,
-            stack: (base - size, base),
+            stack: (base.wrapping_sub(size), base),
         })
     }
 
-    /// How far a thread's JNI environment is from its begin in the VM's memory; `None` on a virtual thread.
-    pub(super) fn environment_offset(env: Env, jni: Jni<'_>) -> Option<usize> {
+    /// Whether the thread has not ended and is there in the VM's memory.
+    pub(super) fn is_at(&self, jni: Jni<'_>, thread: Object<'_>, address: usize) -> bool {
+        jni.native_thread(thread)
+            .is_some_and(|now| now.addr() == address)
+    }
+
+    /// How the current thread, which is no virtual one, is found in the VM's memory; `None` where it is not.
+    pub(super) fn own_thread(env: Env, jni: Jni<'_>) -> Option<OwnThread> {
         let current = env.current_thread(jni).ok()??;
-        let address = jni.native_thread(current.object())?;
-        jni.as_raw().addr().checked_sub(address.addr())
+        let address = jni.native_thread(current.object())?.addr();
+        Some(OwnThread {
+            environment: jni.as_raw().addr().checked_sub(address)?,
+            key: key_of(address)?,
+        })
+    }
+}
+
+/// How a thread finds itself in the VM's memory.
+#[derive(Clone, Copy)]
+pub(super) struct OwnThread {
+    /// How far its JNI environment is from its begin.
+    pub(super) environment: usize,
+    /// What the VM keeps its address under in the C library's thread-specific data, for its own signal handlers
+    /// (`ThreadLocalStorage`): set when a thread becomes one of the VM, and cleared before its memory is freed.
+    pub(super) key: libc::pthread_key_t,
+}
+
+/// The key under which the current thread has this address.
+fn key_of(address: usize) -> Option<libc::pthread_key_t> {
+    // SAFETY: sysconf takes a number.
+    let count = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
+    let keys = 0..libc::pthread_key_t::try_from(count).ok()?;
+    // SAFETY: the number is one of a key. One that nobody has made holds null in the C libraries that there are.
+    keys.into_iter()
+        .find(|&key| unsafe { libc::pthread_getspecific(key) }.addr() == address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_an_address_is_found() {
+        let value = 0_u64;
+        let address = (&raw const value).cast::<c_void>();
+        assert_eq!(key_of(address.addr()), None);
+        let mut key = 0;
+        // SAFETY: the key is made before it is used, and this thread's value is never followed.
+        unsafe {
+            assert_eq!(libc::pthread_key_create(&mut key, None), 0);
+            assert_eq!(libc::pthread_setspecific(key, address), 0);
+            assert_eq!(key_of(address.addr()), Some(key));
+            libc::pthread_key_delete(key);
+        }
     }
 }

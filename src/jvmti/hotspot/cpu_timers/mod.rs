@@ -6,6 +6,8 @@
 
 mod compiled_methods;
 mod handler;
+#[cfg(test)]
+mod handler_tests;
 mod interrupted_threads;
 mod layout;
 mod registers;
@@ -28,7 +30,7 @@ use crate::lock_order::{Mutex, rank};
 use compiled_methods::CompiledMethods;
 use handler::STATE;
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
-use layout::VmLayout;
+use layout::{OwnThread, VmLayout};
 use ring::Ring;
 use timer::Timer;
 
@@ -76,7 +78,7 @@ pub enum NoCpuTimers {
 /// Takes samples until it is dropped.
 pub struct CpuTimers {
     layout: VmLayout,
-    environment: usize,
+    own_thread: OwnThread,
     ring: Option<Box<Ring>>,
     reading: Mutex<(), rank::RingReading>,
 }
@@ -123,7 +125,7 @@ pub enum SampledStack {
 impl CpuTimerSupport {
     /// Whether VM and system have what is needed. The VM may be loading.
     pub fn find(env: Env) -> Result<Self, NoCpuTimers> {
-        let layout = VmLayout::find(env.vm()).map_err(NoCpuTimers::Vm)?;
+        let layout = VmLayout::find(env).map_err(NoCpuTimers::Vm)?;
         timer::probe().map_err(|error| NoCpuTimers::Timer(error.to_string()))?;
         if IN_USE.load(Ordering::Relaxed) {
             return Err(NoCpuTimers::InUse);
@@ -148,7 +150,7 @@ impl CpuTimers {
             .layout
             .with_code_cache(support.vm)
             .ok_or(NoCpuTimers::Vm("this VM has no code cache"))?;
-        let environment = VmLayout::environment_offset(env, jni)
+        let own_thread = VmLayout::own_thread(env, jni)
             .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
         if IN_USE.swap(true, Ordering::Relaxed) {
             return Err(NoCpuTimers::InUse);
@@ -156,10 +158,13 @@ impl CpuTimers {
         let depth = depth.clamp(1, MOST_FRAMES);
         let slots = RING_SAMPLES.min((RING_FRAMES / depth).next_power_of_two());
         let ring = Box::new(Ring::new(slots, depth));
-        METHODS.get_or_init(|| CompiledMethods::find(VmStructs::find(support.vm)?));
+        METHODS.get_or_init(|| {
+            env.vm_kind().tested()?;
+            CompiledMethods::find(VmStructs::find(support.vm)?)
+        });
         let timers = Self {
             layout,
-            environment,
+            own_thread,
             ring: Some(ring),
             reading: Mutex::new(()),
         };
@@ -184,7 +189,9 @@ impl CpuTimers {
         STATE.code_end.store(self.layout.code.1, relaxed);
         STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
         STATE.last_java_pc.store(self.layout.last_java_pc, relaxed);
-        STATE.environment.store(self.environment, relaxed);
+        let OwnThread { environment, key } = self.own_thread;
+        STATE.environment.store(environment, relaxed);
+        STATE.thread_key.store(key, relaxed);
         STATE.lost.store(0, relaxed);
         self.set_depth(ring.depth());
         STATE
@@ -199,16 +206,17 @@ impl CpuTimers {
         STATE.depth.store(depth.min(most) as u32, Ordering::Relaxed);
     }
 
-    /// Gives a thread that is alive, and stays so until this returns, a timer that waits. One that the system refuses a timer
+    /// Gives a thread a timer that waits; `None` where it has ended meanwhile. One that the system refuses a timer
     /// (it grants a user so many signals that are on their way) has its CPU clock alone; why, is what is answered beside it.
     pub fn add(
         &self,
         jni: Jni<'_>,
         thread: Object<'_>,
         serial: u32,
-    ) -> Result<(TimedThread, Option<NoCpuTimers>), NoCpuTimers> {
-        let found = self.layout.thread(jni, thread);
-        let found = found.ok_or(NoCpuTimers::Vm("a thread has no counterpart in the VM"))?;
+    ) -> Result<Option<(TimedThread, Option<NoCpuTimers>)>, NoCpuTimers> {
+        let Some(found) = self.layout.thread(jni, thread) else {
+            return Ok(None);
+        };
         let records = InterruptedThreads::shared();
         let record = records
             .take(serial, found)
@@ -218,13 +226,15 @@ impl CpuTimers {
             Ok(timer) => (Some(timer), None),
             Err(error) => (None, Some(NoCpuTimers::Timer(error.to_string()))),
         };
-        let thread = TimedThread {
+        let timed = TimedThread {
             timer,
             record,
             clock: ThreadCpuClock::of_thread(found.tid),
             tid: found.tid,
         };
-        Ok((thread, refused))
+        // Otherwise the number may have been another thread's when the timer was made.
+        let is_alive = self.layout.is_at(jni, thread, found.address);
+        Ok(is_alive.then_some((timed, refused)))
     }
 
     /// Takes out the samples that are there. Meanwhile no other thread may call this, or it waits.
@@ -300,6 +310,13 @@ impl TimedThread {
     pub fn charged(&self) -> u64 {
         let record = self.record.get();
         record.map_or(0, |record| record.charged.load(Ordering::Relaxed))
+    }
+
+    /// Whether the thread is gone, as far as the system tells; `is_armed` says whether its timer should run. Its ThreadEnd may
+    /// have been missed.
+    pub fn is_gone(&self, is_armed: bool) -> bool {
+        let is_idle = || self.timer.as_ref().is_some_and(Timer::is_idle);
+        self.clock.read().is_none() || is_armed && is_idle()
     }
 
     /// Its CPU clock.

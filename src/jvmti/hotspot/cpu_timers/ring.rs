@@ -80,7 +80,8 @@ impl Ring {
         }
     }
 
-    /// How many frames fit.
+    /// How many frames fit. For the handler.
+    #[inline(always)]
     pub(super) fn depth(&self) -> usize {
         self.depth
     }

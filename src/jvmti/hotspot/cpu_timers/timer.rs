@@ -57,6 +57,19 @@ impl Timer {
             )
         })
     }
+
+    /// Whether it will not go off: it was not set, or its thread is gone. Another may have the thread's number by then.
+    pub(super) fn is_idle(&self) -> bool {
+        let zero = timespec(Duration::ZERO);
+        let mut times = libc::itimerspec {
+            it_interval: zero,
+            it_value: zero,
+        };
+        // SAFETY: the times are where the answer goes.
+        let status = unsafe { libc::syscall(libc::SYS_timer_gettime, self.0, &raw mut times) };
+        let is_zero = |time: libc::timespec| time.tv_sec == 0 && time.tv_nsec == 0;
+        status == 0 && is_zero(times.it_value)
+    }
 }
 
 impl Drop for Timer {
@@ -95,6 +108,27 @@ mod tests {
     #[test]
     fn the_system_has_timers_on_the_clocks_of_threads() {
         probe().expect("a timer");
+    }
+
+    #[test]
+    fn a_timer_tells_when_its_thread_is_gone() {
+        let hour = Duration::from_secs(3600);
+        let timer = std::thread::spawn(move || {
+            // SAFETY: gettid takes no arguments.
+            let tid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
+            let timer = Timer::new(tid, 0).expect("a timer");
+            assert!(timer.is_idle(), "it does not run yet");
+            timer.set(hour, Some(hour)).expect("it runs");
+            assert!(!timer.is_idle());
+            timer
+        });
+        let timer = timer.join().expect("a timer");
+        // Joined means that the thread is about to be gone.
+        let gone = (0..1_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            timer.is_idle()
+        });
+        assert!(gone);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! which are known.
 
 use super::super::vm_structs::VmStructs;
+use crate::jvmti::vm_kind::Release;
 
 /// The size of a word on a stack.
 pub(super) const WORD: usize = size_of::<usize>();
@@ -78,12 +79,10 @@ pub(super) enum DebugInfoLayout {
 }
 
 impl Layout {
-    /// `None` where the VM does not say, or is of a version that nobody has tried.
-    pub(super) fn find(structs: VmStructs, version: u32) -> Option<Self> {
+    /// `None` where the VM does not say, or where nobody has tried: JDK 11 on other processors than x86_64.
+    pub(super) fn find(structs: VmStructs, release: Release) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
-        let is_tried =
-            matches!(version, 17 | 21 | 25) || version == 11 && cfg!(target_arch = "x86_64");
-        if !is_tried {
+        if release == Release::Jdk11 && !cfg!(target_arch = "x86_64") {
             return None;
         }
         Some(Self {
@@ -104,7 +103,7 @@ impl Layout {
                 name: offset(c"CodeBlob", c"_name")?,
                 frame_size: offset(c"CodeBlob", c"_frame_size")?,
             },
-            nmethod: NmethodLayout::find(structs, version)?,
+            nmethod: NmethodLayout::find(structs, release)?,
         })
     }
 }
@@ -138,14 +137,17 @@ impl FrameLayout {
 }
 
 impl NmethodLayout {
-    fn find(structs: VmStructs, version: u32) -> Option<Self> {
+    fn find(structs: VmStructs, release: Release) -> Option<Self> {
         let method = structs.offset(c"CompiledMethod", c"_method");
         Some(Self {
             method: method.or_else(|| structs.offset(c"nmethod", c"_method"))?,
             compile_id: structs.offset(c"nmethod", c"_compile_id")?,
             pc_desc_size: structs.size_of(c"PcDesc")?,
             debug_info: DebugInfoLayout::find(structs)?,
-            excluded_bytes: u32::from(version >= 20),
+            excluded_bytes: match release {
+                Release::Jdk11 | Release::Jdk17 => 0,
+                Release::Jdk21 | Release::Jdk25 => 1,
+            },
         })
     }
 }

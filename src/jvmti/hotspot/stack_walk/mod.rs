@@ -39,6 +39,7 @@ use super::vm_structs::{VmStructs, read};
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::env::{Env, FrameInfo};
 use crate::jvmti::jni::{Jni, Object, jni};
+use crate::jvmti::vm_kind::Release;
 
 use compiled::{CodePlace, PlaceKind};
 use layout::{DebugInfoLayout, Layout, WORD};
@@ -85,17 +86,17 @@ impl StackWalker {
     /// A walker; `None` in a VM that is not known well enough. `thread` is the current thread, and no virtual one.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
         let structs = VmStructs::find(env.vm())?;
-        let version = env.vm_version()?;
-        let layout = Layout::find(structs, version)?;
+        let release = env.vm_kind().tested()?;
+        let layout = Layout::find(structs, release)?;
         // Code that was compiled ahead of time stands elsewhere (JDK 11).
         if VmFlags::find(env.vm())?.is_on(BoolFlag::UseAot) || !layout.fits_into(READABLE) {
             return None;
         }
         let java_thread = jni.native_thread(thread)?.addr();
         let jni_environment = jni.as_raw().addr().checked_sub(java_thread)?;
-        let continuation_entry = match version {
-            ..21 => None,
-            _ => Some(enter_special(jni)?),
+        let continuation_entry = match release {
+            Release::Jdk11 | Release::Jdk17 => None,
+            Release::Jdk21 | Release::Jdk25 => Some(enter_special(jni)?),
         };
         let found = Self {
             jni_environment,

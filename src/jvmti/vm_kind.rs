@@ -1,0 +1,277 @@
+//! Which VM this is, and what may be done in it that no specification promises. All that depends on a VM's version or vendor is
+//! decided here, and `docs/jvms.md` tells of it.
+//!
+//! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking over stacks or
+//! reading the slots of references, knows how HotSpot keeps things: it is for the releases that it was tested on.
+
+use super::env::Env;
+use super::hotspot::{BoolFlag, VmFlags, own_version};
+
+/// A release that the agent was tested on, as a product build of HotSpot with HotSpot's own compilers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    Jdk11,
+    Jdk17,
+    Jdk21,
+    Jdk25,
+}
+
+/// The VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VmKind {
+    /// The version of Java, `None` where the VM does not say.
+    version: Option<u32>,
+    inside: Inside,
+}
+
+/// What is known of the VM's inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inside {
+    /// All that the agent uses.
+    Tested(Release),
+    /// A HotSpot between the tested ones: what its own tables say.
+    Described,
+    /// Nothing.
+    Unknown,
+}
+
+/// What a VM tells of itself.
+struct VmDescription {
+    /// `java.vm.specification.version`, which the command line can change on JDK 11.
+    version: Option<u32>,
+    /// The version in the tables for debuggers, which only HotSpot has.
+    own_version: Option<u32>,
+    /// `java.vm.name`.
+    name: String,
+    /// `java.vm.version`: GraalVM's names JVMCI.
+    build: String,
+    /// `jdk.debug`: `release`, `fastdebug` or `slowdebug`.
+    debug_level: String,
+    /// Whether a compiler in Java makes the code.
+    has_jvmci_compiler: bool,
+}
+
+/// HotSpot with both of its compilers: not Zero, Client or Minimal, whose insides differ.
+const SERVER_VMS: [&str; 2] = [
+    "OpenJDK 64-Bit Server VM",
+    "Java HotSpot(TM) 64-Bit Server VM",
+];
+
+impl VmDescription {
+    fn of(env: Env) -> Self {
+        let property = |name| env.property(name).unwrap_or_default();
+        let flags = VmFlags::find(env.vm());
+        Self {
+            version: property(c"java.vm.specification.version").parse().ok(),
+            own_version: own_version(env.vm()),
+            name: property(c"java.vm.name"),
+            build: property(c"java.vm.version"),
+            debug_level: property(c"jdk.debug"),
+            has_jvmci_compiler: flags.is_some_and(|flags| flags.is_on(BoolFlag::UseJvmciCompiler)),
+        }
+    }
+
+    /// Whether it is HotSpot as most vendors build it.
+    fn is_plain_hotspot(&self) -> bool {
+        SERVER_VMS.contains(&self.name.as_str())
+            && self.debug_level == "release"
+            && !self.build.contains("jvmci")
+            && !self.has_jvmci_compiler
+            && self.version.is_some()
+            && self.version == self.own_version
+    }
+
+    fn kind(&self) -> VmKind {
+        let inside = match self.version {
+            _ if !self.is_plain_hotspot() => Inside::Unknown,
+            Some(11) => Inside::Tested(Release::Jdk11),
+            Some(17) => Inside::Tested(Release::Jdk17),
+            Some(21) => Inside::Tested(Release::Jdk21),
+            Some(25) => Inside::Tested(Release::Jdk25),
+            Some(12..25) => Inside::Described,
+            // From 26 on, for one, the id of a method is no pointer.
+            _ => Inside::Unknown,
+        };
+        VmKind {
+            version: self.version,
+            inside,
+        }
+    }
+}
+
+impl VmKind {
+    /// The release, where it is one whose inside is known: its stacks may be walked over, its code's methods looked up, its
+    /// references' slots read, its counters cleared and its own dumper called.
+    pub(super) fn tested(self) -> Option<Release> {
+        match self.inside {
+            Inside::Tested(release) => Some(release),
+            Inside::Described | Inside::Unknown => None,
+        }
+    }
+
+    /// Whether AsyncGetCallTrace may be called from a signal handler.
+    pub(super) fn has_known_call_trace(self) -> bool {
+        self.inside != Inside::Unknown
+    }
+
+    /// Whether the flags may be set that the agent sets.
+    pub(super) fn has_settable_flags(self) -> bool {
+        self.inside != Inside::Unknown
+    }
+
+    /// Whether allocations go untold where a thread makes an object outside its allocation buffer and keeps that
+    /// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended).
+    pub fn loses_allocations_beside_buffers(self) -> bool {
+        self.is_before(16)
+    }
+
+    /// Whether compiled code tells nobody of what it takes straight from the heap.
+    pub fn loses_allocations_without_buffers(self) -> bool {
+        self.is_before(21)
+    }
+
+    /// Whether taking tags off while ZGC shows its objects corrupts the VM's memory. A VM that does not say which it is may be one
+    /// that does.
+    pub(super) fn damages_tags_with_zgc(self) -> bool {
+        self.is_before(15) || self.version.is_none()
+    }
+
+    /// Whether to define a class anew takes long enough to be felt. As above.
+    pub fn redefines_slowly(self) -> bool {
+        self.is_before(12) || self.version.is_none()
+    }
+
+    /// Whether the VM does not name the virtual threads that wait for a monitor or own one.
+    pub fn hides_virtual_threads_at_monitors(self) -> bool {
+        self.version.is_some_and(|version| version >= 23)
+    }
+
+    fn is_before(self, version: u32) -> bool {
+        self.version.is_some_and(|own| own < version)
+    }
+}
+
+impl Env {
+    /// Which VM this is.
+    pub fn vm_kind(self) -> VmKind {
+        VmDescription::of(self).kind()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hotspot(version: u32) -> VmDescription {
+        VmDescription {
+            version: Some(version),
+            own_version: Some(version),
+            name: "OpenJDK 64-Bit Server VM".to_owned(),
+            build: format!("{version}.0.1+8"),
+            debug_level: "release".to_owned(),
+            has_jvmci_compiler: false,
+        }
+    }
+
+    fn inside(description: VmDescription) -> Inside {
+        description.kind().inside
+    }
+
+    #[test]
+    fn only_the_tested_releases_are_known_inside() {
+        for version in 11..40 {
+            let tested = match version {
+                11 => Some(Release::Jdk11),
+                17 => Some(Release::Jdk17),
+                21 => Some(Release::Jdk21),
+                25 => Some(Release::Jdk25),
+                _ => None,
+            };
+            let kind = hotspot(version).kind();
+            assert_eq!(kind.tested(), tested, "{version}");
+            assert_eq!(kind.has_known_call_trace(), version <= 25, "{version}");
+        }
+        let oracle = VmDescription {
+            name: "Java HotSpot(TM) 64-Bit Server VM".to_owned(),
+            ..hotspot(21)
+        };
+        assert_eq!(inside(oracle), Inside::Tested(Release::Jdk21));
+    }
+
+    #[test]
+    fn other_builds_of_a_tested_version_are_not_known_inside() {
+        for name in [
+            "Eclipse OpenJ9 VM",
+            "OpenJDK 64-Bit Zero VM",
+            "OpenJDK 64-Bit Minimal VM",
+            "OpenJDK Server VM",
+            "Zing 64-Bit Tiered VM",
+            "",
+        ] {
+            let name = name.to_owned();
+            assert_eq!(
+                inside(VmDescription {
+                    name,
+                    ..hotspot(21)
+                }),
+                Inside::Unknown
+            );
+        }
+        for debug_level in ["fastdebug", "slowdebug", ""] {
+            let debug_level = debug_level.to_owned();
+            let build = VmDescription {
+                debug_level,
+                ..hotspot(25)
+            };
+            assert_eq!(inside(build), Inside::Unknown);
+        }
+        let graal = VmDescription {
+            build: "21.0.1+12-jvmci-23.1-b22".to_owned(),
+            ..hotspot(21)
+        };
+        assert_eq!(inside(graal), Inside::Unknown);
+        let jvmci = VmDescription {
+            has_jvmci_compiler: true,
+            ..hotspot(17)
+        };
+        assert_eq!(inside(jvmci), Inside::Unknown);
+    }
+
+    #[test]
+    fn a_version_that_somebody_only_claims_is_not_known_inside() {
+        for (version, own_version) in [
+            (Some(25), Some(26)),
+            (Some(24), Some(11)),
+            (Some(17), None),
+            (None, Some(17)),
+            (None, None),
+        ] {
+            let claimed = VmDescription {
+                version,
+                own_version,
+                ..hotspot(17)
+            };
+            assert_eq!(inside(claimed), Inside::Unknown, "{version:?}");
+        }
+    }
+
+    #[test]
+    fn faults_of_old_versions_end_where_they_were_mended() {
+        let kind = |version| hotspot(version).kind();
+        assert!(kind(11).redefines_slowly() && !kind(12).redefines_slowly());
+        assert!(kind(14).damages_tags_with_zgc() && !kind(15).damages_tags_with_zgc());
+        assert!(kind(15).loses_allocations_beside_buffers());
+        assert!(!kind(16).loses_allocations_beside_buffers());
+        assert!(kind(20).loses_allocations_without_buffers());
+        assert!(!kind(21).loses_allocations_without_buffers());
+        assert!(!kind(22).hides_virtual_threads_at_monitors());
+        assert!(kind(23).hides_virtual_threads_at_monitors());
+        let silent = VmDescription {
+            version: None,
+            ..hotspot(17)
+        };
+        let silent = silent.kind();
+        assert!(silent.redefines_slowly() && silent.damages_tags_with_zgc());
+        assert!(!silent.loses_allocations_without_buffers());
+    }
+}
