@@ -1,12 +1,12 @@
 //! A session from its begin to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::{Parts, Session};
+use super::{Parts, Session, last_resort};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
@@ -33,7 +33,10 @@ pub(super) static GATE: Gate<Session> = Gate::new();
 /// `stop`.
 static VM_HOLD: Mutex<Option<VmHold>> = Mutex::new(None);
 
-struct VmHold {
+/// VMDeath has come, and what was to be written then is.
+static VM_IS_DEAD: AtomicBool = AtomicBool::new(false);
+
+pub(super) struct VmHold {
     env: OwnEnv,
     agent_threads: Arc<AgentThreads>,
 }
@@ -87,6 +90,7 @@ pub(super) fn begin(
         return Err(error.into());
     }
     *held = Some(new);
+    last_resort::prepare();
     Ok(())
 }
 
@@ -150,6 +154,17 @@ pub(super) fn vm_death(jni: Jni<'_>) {
         // The process ends: the memory need not be freed.
         std::mem::forget(closed);
     }
+    VM_IS_DEAD.store(true, Ordering::Relaxed);
+}
+
+/// Whether VMDeath has come and gone.
+pub(super) fn vm_is_dead() -> bool {
+    VM_IS_DEAD.load(Ordering::Relaxed)
+}
+
+/// Waits for whoever ends a session, but no longer than until then; while the answer is held nobody else does.
+pub(super) fn hold_until(end: Instant) -> Option<MutexGuard<'static, Option<VmHold>>> {
+    VM_HOLD.try_lock_until(end)
 }
 
 /// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in.
@@ -182,6 +197,11 @@ impl Session {
             ));
         }
         self.begun(jni);
+    }
+
+    /// Whether it measures, or has tried to.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
     }
 
     fn status_line(&self, panicked: bool) -> String {
@@ -308,7 +328,7 @@ impl Session {
     }
 
     /// Closes the output; `false` if not all could be written.
-    fn close(&self) -> bool {
+    pub(super) fn close(&self) -> bool {
         self.journal.ended(&self.last_note());
         let is_whole = self.journal.close();
         self.outlet.lock().finish(is_whole);

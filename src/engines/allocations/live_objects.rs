@@ -151,6 +151,23 @@ impl LiveObjects {
         sweep.finish();
     }
 
+    /// As [`LiveObjects::sweep_all`]; where others keep the old generation for longer than `patience`, only what was made last
+    /// is counted.
+    pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, patience: Duration) {
+        match self.old.try_lock_for(patience) {
+            Some(mut old) => {
+                old.sweep(&mut sweep);
+                self.sweep_young(&mut old, &mut sweep);
+            }
+            None => {
+                for tracked in self.full.lock().iter().flatten() {
+                    sweep.count(tracked);
+                }
+            }
+        }
+        sweep.finish();
+    }
+
     /// Tells the sites of all objects that were made so far.
     pub(super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();

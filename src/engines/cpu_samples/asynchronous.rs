@@ -89,6 +89,8 @@ struct SampleTally {
     /// By the number of AsyncGetCallTrace's answer.
     unwalkable: [AtomicU64; ANSWERS],
     lost: AtomicU64,
+    /// Of stacks that were fetched when nobody could name them.
+    unnamed: AtomicU64,
 }
 
 /// AsyncGetCallTrace's reasons are numbers from -1 down to -10.
@@ -205,7 +207,7 @@ impl Sampler for AsyncSampler {
         }
     }
 
-    fn fetch(&self, jni: Jni<'_>) {
+    fn fetch(&self, jni: Option<Jni<'_>>) {
         self.shared.fetch(jni);
         if self.shared.threads.lock().running {
             self.shared.look_at_vm_threads();
@@ -295,7 +297,7 @@ impl Shared {
             let _ = virtual_threads.be_silent_of_mounts();
         }
         self.inlining_notes.give_back();
-        self.fetch(jni);
+        self.fetch(Some(jni));
         self.look_at_vm_threads();
     }
 
@@ -303,7 +305,7 @@ impl Shared {
         let mut next_look = Instant::now();
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
-            self.fetch(jni);
+            self.fetch(Some(jni));
             let now = Instant::now();
             if now >= next_look {
                 self.look_at_vm_threads();
@@ -337,8 +339,8 @@ impl Shared {
         }
     }
 
-    /// Fetches the samples that have been taken, and counts them.
-    fn fetch(&self, jni: Jni<'_>) {
+    /// Fetches the samples that have been taken, and counts them. Nobody but the VM can tell what their frames are.
+    fn fetch(&self, jni: Option<Jni<'_>>) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
@@ -358,7 +360,7 @@ impl Shared {
         self.charge_unsampled(ThreadSerial::UNKNOWN, lost);
     }
 
-    fn count(&self, jni: Jni<'_>, sample: StackSample, depth: usize) {
+    fn count(&self, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
         let weight = u64::from(sample.weight);
         let thread = match sample.virtual_thread {
             0 => ThreadSerial(sample.thread),
@@ -366,11 +368,14 @@ impl Shared {
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
-            SampledStack::Frames { frames, leaf } => {
-                let trace = self.trace(jni, thread, frames, leaf, depth);
-                self.counts.add(trace, weight);
-                return;
-            }
+            SampledStack::Frames { frames, leaf } => match jni {
+                Some(jni) => {
+                    let trace = self.trace(jni, thread, frames, leaf, depth);
+                    self.counts.add(trace, weight);
+                    return;
+                }
+                None => &self.tally.unnamed,
+            },
             SampledStack::NoJava => &self.tally.no_java,
             SampledStack::Unwalkable(answer) => {
                 let number = answer.unsigned_abs() as usize;
@@ -474,6 +479,10 @@ impl std::fmt::Display for SampleTally {
             write!(out, " [-{number}: {}]", count(answer))?;
         }
         let (no_java, lost) = (count(&self.no_java), count(&self.lost));
-        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")
+        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")?;
+        match count(&self.unnamed) {
+            0 => Ok(()),
+            unnamed => write!(out, ", {unnamed} without names"),
+        }
     }
 }

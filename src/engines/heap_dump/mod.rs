@@ -149,6 +149,16 @@ impl Engine for HeapDumps {
         self.dump(jni, report);
     }
 
+    fn section_without_vm(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        self.in_reports.then_some("there is no heap dump")
+    }
+
+    fn report_without_vm(&self, _report: &Report<'_>) {}
+
     fn abandon_report(&self) {
         self.dumpers.abandon();
     }

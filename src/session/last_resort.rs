@@ -1,0 +1,107 @@
+//! The end of a process whose VM has not told of it: there is no VMDeath after an OutOfMemoryError that nothing caught, where
+//! the thread that is to end the VM finds no room for itself in the heap, nor when native code calls `exit`.
+//!
+//! The agent then writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
+//! VM's own locks.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Session;
+use super::lifecycle::{self, GATE};
+use crate::console;
+use crate::engines::{Engine, Moment, Totals};
+use crate::jvmti::{at_process_exit, caught};
+
+/// How long the process waits for its profile, all in all.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long events that are running are waited for: one may itself wait for a VM that has stopped.
+const EVENT_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a dump that is being written is waited for while it gets no further.
+const DUMP_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a collector may take to read the end of the profile.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Has what the agent knows written if the process ends without VMDeath.
+pub(super) fn prepare() {
+    at_process_exit(process_exits);
+}
+
+/// The work is done on a thread of its own, because any lock may be held by a thread that waits for the VM, and the output may
+/// take nothing: the process waits so long and no longer.
+fn process_exits() {
+    let end = Instant::now() + PATIENCE;
+    if lifecycle::vm_is_dead() {
+        return;
+    }
+    // VMDeath or a `stop` on another thread may be writing.
+    let Some(_held) = lifecycle::hold_until(end) else {
+        return;
+    };
+    if !GATE.run_always(Session::has_begun).is_some_and(|begun| begun == Ok(true)) {
+        return;
+    }
+    let (done, is_done) = channel();
+    let thread = thread::Builder::new()
+        .name("HPROF last".to_owned())
+        .spawn(move || {
+            let _ = caught(write);
+            let _ = done.send(());
+        });
+    let is_done = match thread {
+        Ok(_) => is_done.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok(),
+        Err(_) => false,
+    };
+    if !is_done {
+        console::line(format_args!(
+            "the process ends without VMDeath, and the profile could not be finished; what was written so far stays"
+        ));
+    }
+}
+
+fn write() {
+    if let Some(closed) = GATE.close(EVENT_PATIENCE) {
+        closed.get().last_resort();
+        // The process ends: the memory need not be freed.
+        std::mem::forget(closed);
+    }
+}
+
+impl Session {
+    /// Writes what is known, without the VM, and closes the output.
+    fn last_resort(&self) {
+        self.journal.hurry();
+        self.dump_thread.ask_to_stop();
+        self.ask_clocks_to_stop();
+        let words = self.words_without_vm();
+        console::line(format_args!("{words}"));
+        if self.dump_on_exit && !GATE.has_panicked() {
+            self.dump_without_vm(&words);
+        }
+        self.close();
+        if self.outlet.lock().listener.is_some() {
+            thread::sleep(LINGER);
+        }
+    }
+
+    fn dump_without_vm(&self, words: &str) {
+        let Some(_dumping) = self.wait_for_dumps(DUMP_PATIENCE) else {
+            return self.leave_dump_out();
+        };
+        self.journal.entry(|entry| entry.note(words));
+        let report = self.report(Moment::Death, Totals::Kept);
+        self.write_sections(&report, |engine| engine.section_without_vm(), |engine| {
+            engine.report_without_vm(&report);
+        });
+    }
+
+    fn words_without_vm(&self) -> String {
+        let unknown = self.engines.iter().filter_map(Engine::unknown_without_vm);
+        let unknown = unknown.map(|words| format!("; {words}"));
+        format!(
+            "the process ends without VMDeath, and the VM could not be asked{}",
+            unknown.collect::<String>()
+        )
+    }
+}
