@@ -10,6 +10,7 @@ mod agent;
 mod console;
 mod engines;
 mod jvmti;
+mod memory;
 mod names;
 mod options;
 mod output;

@@ -28,7 +28,6 @@ mod method_ids;
 mod monitor_callbacks;
 mod monitors;
 mod object_list;
-mod own_memory;
 mod own_objects;
 mod prefetch;
 mod process_exit;
@@ -65,7 +64,6 @@ pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use object_list::ObjectList;
-pub use own_memory::{own_memory, return_free_memory};
 pub use own_objects::OwnObjects;
 pub use prefetch::prefetch;
 pub use process_exit::at_process_exit;

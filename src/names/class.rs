@@ -6,10 +6,11 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use super::intern::table_ids;
+use super::intern::{need_to_push, table_ids};
 use super::loader::LoaderId;
 use super::object::ObjectId;
 use super::string::StringId;
+use crate::memory;
 
 table_ids! {
     /// A class.
@@ -67,6 +68,12 @@ impl Classes {
         if let Some(&id) = loaded.get(&(loader, name)) {
             return Interned::Known(id);
         }
+        memory::need_to_hash(
+            loaded.len(),
+            loaded.capacity(),
+            size_of::<(LoaderId, StringId, ClassId)>(),
+        );
+        need_to_push(&self.classes);
         let class = Class {
             name,
             object: object(),

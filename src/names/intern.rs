@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
 use parking_lot::Mutex;
+use crate::memory;
 
 /// Declares the typed ids of the tables: an index from 0 on.
 macro_rules! table_ids {
@@ -60,10 +61,26 @@ impl<V: Hash + Eq> Interner<V> {
         if let Some(&index) = shard.find(hash, |&index| key.equivalent(self.get(index))) {
             return index;
         }
+        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<u32>());
+        need_to_push(&self.values);
         let index =
             u32::try_from(self.values.push(make())).expect("4 G values do not fit in memory");
         shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
         index
+    }
+}
+
+/// Buckets of such a vector have twice the room of the one before, 32 the first; the next is made when one is seven eighths full.
+/// Several threads may push at a time, so it is asked for a few values too early rather than too late.
+pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
+    const FIRST: usize = 32;
+    const EARLY: usize = 64;
+    let place = values.count() + FIRST;
+    let bucket = 1 << place.ilog2();
+    let next_is_made = bucket + bucket / 8 * 7;
+    if (next_is_made - EARLY.min(bucket / 2)..=next_is_made).contains(&place) {
+        // A value has a flag beside it.
+        memory::need(2 * bucket * (size_of::<V>() + size_of::<usize>()));
     }
 }
 
@@ -78,6 +95,11 @@ impl<V> Interner<V> {
         self.values
             .get(index as usize)
             .expect("every number was given for a value, which stays")
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.values.count()
     }
 
     /// All values and their numbers, in order.

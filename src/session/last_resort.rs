@@ -1,7 +1,10 @@
-//! The end of a process whose VM has not told of it: there is no VMDeath after an OutOfMemoryError that nothing caught, where
+//! Ends for which there is no other way: that of a process whose VM does not tell of it, and that of a session which gets no
+//! memory any more.
+//!
+//! There is no VMDeath after an OutOfMemoryError that nothing caught, where
 //! the thread that is to end the VM finds no room for itself in the heap, nor when native code calls `exit`.
 //!
-//! The agent then writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
+//! In both the agent writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
 //! VM's own locks.
 
 use std::sync::mpsc::channel;
@@ -12,7 +15,8 @@ use super::Session;
 use super::lifecycle::{self, GATE};
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
-use crate::jvmti::{at_process_exit, caught};
+use crate::memory::OutOfMemory;
+use crate::jvmti::{Jni, at_process_exit, caught};
 
 /// How long the process waits for its profile, all in all.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,7 +43,10 @@ fn process_exits() {
     let Some(_held) = lifecycle::hold_until(end) else {
         return;
     };
-    if !GATE.run_always(Session::has_begun).is_some_and(|begun| begun == Ok(true)) {
+    if !GATE
+        .run_always(Session::has_begun)
+        .is_some_and(|begun| begun == Ok(true))
+    {
         return;
     }
     let (done, is_done) = channel();
@@ -50,7 +57,9 @@ fn process_exits() {
             let _ = done.send(());
         });
     let is_done = match thread {
-        Ok(_) => is_done.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok(),
+        Ok(_) => is_done
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+            .is_ok(),
         Err(_) => false,
     };
     if !is_done {
@@ -74,7 +83,10 @@ impl Session {
         self.journal.hurry();
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
-        let words = self.words_without_vm();
+        let words = format!(
+            "the process ends without VMDeath, and the VM could not be asked{}",
+            self.unknown_without_vm()
+        );
         console::line(format_args!("{words}"));
         if self.dump_on_exit && !GATE.has_panicked() {
             self.dump_without_vm(&words);
@@ -91,17 +103,44 @@ impl Session {
         };
         self.journal.entry(|entry| entry.note(words));
         let report = self.report(Moment::Death, Totals::Kept);
-        self.write_sections(&report, |engine| engine.section_without_vm(), |engine| {
-            engine.report_without_vm(&report);
-        });
+        self.write_sections(
+            &report,
+            |engine| engine.section_without_vm(),
+            |engine| {
+                engine.report_without_vm(&report);
+            },
+        );
     }
 
-    fn words_without_vm(&self) -> String {
+    fn unknown_without_vm(&self) -> String {
         let unknown = self.engines.iter().filter_map(Engine::unknown_without_vm);
-        let unknown = unknown.map(|words| format!("; {words}"));
-        format!(
-            "the process ends without VMDeath, and the VM could not be asked{}",
-            unknown.collect::<String>()
-        )
+        unknown.map(|words| format!("; {words}")).collect()
+    }
+
+    /// The agent gets no memory any more: writes what it knows, as far as the reserve lasts, closes the output, and gives back
+    /// what it had of the VM. Each step may fail and the next does not depend on it. Called on the thread for dumps.
+    pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
+        console::line(format_args!(
+            "{OutOfMemory}; the profile ends here, the program goes on"
+        ));
+        self.dump_thread.ask_to_stop();
+        let steps: [&dyn Fn(); 5] = [
+            &|| self.stop_clocks(),
+            &|| self.end(jni),
+            &|| {
+                if self.dump_on_exit && !GATE.has_panicked() {
+                    let unknown = self.unknown_without_vm();
+                    self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
+                }
+            },
+            &|| {
+                self.close();
+            },
+            &|| self.give_back(jni),
+        ];
+        for step in steps {
+            // The panic hook has reported it.
+            let _ = caught(step);
+        }
     }
 }

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Parts, Session, last_resort};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
+use crate::memory;
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
@@ -23,8 +24,8 @@ const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// going down, must not keep the program from ending.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the thread for dumps wakes though nobody asks for one.
-const A_LONG_TIME: Duration = Duration::from_secs(3600);
+/// How often the thread for dumps looks whether memory is out. From then on no event is let in, so a moment does not matter.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The session that runs. Every event and every request goes through it.
 pub(super) static GATE: Gate<Session> = Gate::new();
@@ -136,6 +137,23 @@ pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
     Some(answer)
 }
 
+/// As [`stop`], where the agent gets no memory any more.
+fn end_without_memory(jni: Jni<'_>) {
+    // Whoever has it ends the session already.
+    let Some(mut held) = VM_HOLD.try_lock() else {
+        return;
+    };
+    memory::ends_session();
+    let Some(closed) = GATE.close(PATIENCE) else {
+        return;
+    };
+    closed.get().stop_without_memory(jni);
+    if let Some(held) = held.take() {
+        held.give_back(Some(jni), closed);
+    }
+    memory::return_free_memory();
+}
+
 /// A session that has ended while the VM goes on.
 pub struct Stopped {
     /// Whether all of the profile could be written.
@@ -167,9 +185,13 @@ pub(super) fn hold_until(end: Instant) -> Option<MutexGuard<'static, Option<VmHo
     VM_HOLD.try_lock_until(end)
 }
 
-/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in.
+/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in. Where memory
+/// is out, the thread ends the session: no other may be had then.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
-    while thread.sleep_until(Instant::now() + A_LONG_TIME) {
+    while thread.sleep_until(Instant::now() + LOOK) {
+        if memory::is_out() {
+            return end_without_memory(jni);
+        }
         while GATE.run(|session| session.answer_sigquit(jni)) == Some(true) {}
     }
 }
@@ -181,6 +203,7 @@ impl VmHold {
         let Self { env, agent_threads } = self;
         let have_ended = agent_threads.have_ended_within(env.env(), jni, PATIENCE);
         drop(env);
+        memory::put_reserve_away();
         if !have_ended {
             std::mem::forget(closed);
         }
@@ -316,13 +339,18 @@ impl Session {
             self.dump(jni, Moment::Running, Totals::Kept);
         }
         let is_whole = self.close();
-        self.engines.iter().for_each(|engine| engine.give_back(jni));
-        self.threads.give_back();
+        self.give_back(jni);
         is_whole && is_sound
     }
 
+    /// The VM goes on, and gets back what it gave.
+    pub(super) fn give_back(&self, jni: Jni<'_>) {
+        self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.threads.give_back();
+    }
+
     /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
-    fn end(&self, jni: Jni<'_>) {
+    pub(super) fn end(&self, jni: Jni<'_>) {
         self.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
     }

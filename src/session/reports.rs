@@ -1,6 +1,7 @@
 //! A dump of the profile: the sections of all engines.
 
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
@@ -8,7 +9,8 @@ use parking_lot::MutexGuard;
 use super::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
-use crate::jvmti::Jni;
+use crate::jvmti::{Jni, Panicked, caught};
+use crate::memory;
 
 /// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,9 +48,13 @@ impl Session {
     /// with what the program says meanwhile.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
         let report = self.report(moment, totals);
-        self.write_sections(&report, |engine| engine.section(), |engine| {
-            engine.report(jni, &report);
-        });
+        self.write_sections(
+            &report,
+            |engine| engine.section(),
+            |engine| {
+                engine.report(jni, &report);
+            },
+        );
     }
 
     /// Writes what `section` says that engines have, by `write`.
@@ -65,9 +71,15 @@ impl Session {
         let dumping = format!("Dumping {} ...", sections.join(" ... "));
         report.say(&dumping);
         let engines = self.engines.iter();
-        engines
-            .filter(|&engine| section(engine).is_some())
-            .for_each(write);
+        for engine in engines.filter(|&engine| section(engine).is_some()) {
+            if caught(|| write(engine)).is_err() {
+                report.failed.set(true);
+                if !memory::is_out() {
+                    // As it was, without being told again.
+                    resume_unwind(Box::new(Panicked));
+                }
+            }
+        }
         if report.verbose {
             let is_sound = self.journal.drain() && !report.failed.get();
             let outcome = if is_sound { "done" } else { "failed" };

@@ -152,6 +152,16 @@ impl Stacks {
         self.intern(thread, &ids)
     }
 
+    /// As [`Stacks::trace`], without the VM; `None` unless all frames have been seen before.
+    pub fn known_trace(&self, thread: ThreadSerial, frames: &[FrameInfo]) -> Option<TraceId> {
+        let ids: Option<Vec<FrameId>> = {
+            let names = self.names.lock();
+            let ids = frames.iter().map(|frame| names.frames.get(frame).copied());
+            ids.collect()
+        };
+        Some(self.intern(thread, &ids?))
+    }
+
     /// The methods of frames that the current thread has.
     pub fn methods(
         &self,

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
 use crate::names::class::ClassId;
+use crate::memory;
 
 /// Slots of a table that is not empty, at least; a power of two.
 const FIRST: usize = 64;
@@ -79,6 +80,16 @@ impl KnownClasses {
             return Some(index);
         }
         let index = ClassIndex::new(self.classes.len())?;
+        memory::need_to_grow(
+            self.classes.len(),
+            self.classes.capacity(),
+            size_of::<KnownClass>(),
+        );
+        memory::need_to_hash(
+            self.indices.len(),
+            self.indices.capacity(),
+            size_of::<(ClassId, ClassIndex)>(),
+        );
         self.classes.push(new.clone());
         self.indices.insert(new.id, index);
         let now = slots.and_then(|slots| slots.address_of(&new.reference));
@@ -152,6 +163,7 @@ impl AddressTable {
         }
         if self.len >= self.slots.len() / 2 {
             let length = (2 * self.slots.len()).max(FIRST);
+            memory::need(length * size_of::<(usize, Option<ClassIndex>)>());
             for (address, class) in std::mem::replace(&mut self.slots, vec![(0, None); length]) {
                 if let Some(class) = class {
                     self.put(address, class);

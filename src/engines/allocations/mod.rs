@@ -518,11 +518,6 @@ impl TrackerState {
     }
 
     fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
-        Sweep::new(
-            Some(jni),
-            self.slots(),
-            &self.sites,
-            self.sample_weight,
-        )
+        Sweep::new(Some(jni), self.slots(), &self.sites, self.sample_weight)
     }
 }

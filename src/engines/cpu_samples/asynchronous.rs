@@ -89,7 +89,7 @@ struct SampleTally {
     /// By the number of AsyncGetCallTrace's answer.
     unwalkable: [AtomicU64; ANSWERS],
     lost: AtomicU64,
-    /// Of stacks that were fetched when nobody could name them.
+    /// Of stacks that were fetched when the VM could not name them.
     unnamed: AtomicU64,
 }
 
@@ -339,22 +339,30 @@ impl Shared {
         }
     }
 
-    /// Fetches the samples that have been taken, and counts them. Nobody but the VM can tell what their frames are.
+    /// Fetches the samples that have been taken, and counts them. Without the VM those have a trace whose frames are known.
     fn fetch(&self, jni: Option<Jni<'_>>) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
         let depth = self.stacks.depth();
         timers.set_depth(depth);
-        let mut samples = Vec::new();
-        timers.read(&mut samples);
+        // What comes meanwhile waits for the next time.
+        for _ in 0..CpuTimers::MOST_READS {
+            let mut samples = Vec::new();
+            timers.read(&mut samples);
+            if samples.is_empty() {
+                break;
+            }
+            // Without frames there is nothing to charge.
+            if depth > 0 {
+                for sample in samples {
+                    self.count(jni, sample, depth);
+                }
+            }
+        }
         let lost = timers.take_lost();
-        // Without frames there is nothing to charge.
         if depth == 0 {
             return;
-        }
-        for sample in samples {
-            self.count(jni, sample, depth);
         }
         self.tally.lost.fetch_add(lost, Ordering::Relaxed);
         self.charge_unsampled(ThreadSerial::UNKNOWN, lost);
@@ -368,14 +376,13 @@ impl Shared {
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
-            SampledStack::Frames { frames, leaf } => match jni {
-                Some(jni) => {
-                    let trace = self.trace(jni, thread, frames, leaf, depth);
+            SampledStack::Frames { frames, leaf } => {
+                if let Some(trace) = self.trace(jni, thread, frames, leaf, depth) {
                     self.counts.add(trace, weight);
                     return;
                 }
-                None => &self.tally.unnamed,
-            },
+                &self.tally.unnamed
+            }
             SampledStack::NoJava => &self.tally.no_java,
             SampledStack::Unwalkable(answer) => {
                 let number = answer.unsigned_abs() as usize;
@@ -387,21 +394,25 @@ impl Shared {
         self.counts.add(trace, weight);
     }
 
+    /// `None` where there is no VM to tell what the frames are.
     fn trace(
         &self,
-        jni: Jni<'_>,
+        jni: Option<Jni<'_>>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
         leaf: Option<MethodId>,
         depth: usize,
-    ) -> TraceId {
+    ) -> Option<TraceId> {
         if let Some(method) = leaf {
             // It has just been entered, or is about to be left.
             let location = 0;
             frames.insert(0, FrameInfo { method, location });
         }
         frames.truncate(depth);
-        self.stacks.trace(jni, thread, &frames)
+        match jni {
+            Some(jni) => Some(self.stacks.trace(jni, thread, &frames)),
+            None => self.stacks.known_trace(thread, &frames),
+        }
     }
 
     fn charge_unsampled(&self, thread: ThreadSerial, samples: u64) {

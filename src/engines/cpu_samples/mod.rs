@@ -54,7 +54,7 @@ trait Sampler: Send + Sync {
     /// The current thread carries that virtual thread from now on, or none.
     fn current_thread_carries(&self, _virtual_thread: Option<ThreadSerial>) {}
 
-    /// Counts the samples that have been taken up to now. Where the VM cannot be asked, it is not known where they were taken.
+    /// Counts the samples that have been taken up to now. Without the VM, frames that are new have no names.
     fn fetch(&self, _jni: Option<Jni<'_>>) {}
 
     /// What became of the samples, for people.
