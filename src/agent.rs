@@ -20,8 +20,8 @@ use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
 use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
-use crate::memory::{self, OutOfMemory};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
+use crate::memory::{self, OutOfMemory};
 use crate::names::Tables;
 use crate::options::{self, Address, Cpu, Format, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};

@@ -9,9 +9,9 @@ use super::OutOfMemory;
 use super::reserve::Reserve;
 
 /// What small needs are met from once the system gives nothing: threads that are in an event then, and the end of the session.
-const RESERVE: usize = 4 << 20;
+const RESERVE: usize = 8 << 20;
 /// The part of it that is left to the thread which ends the session.
-const FOR_THE_END: usize = 1 << 20;
+const FOR_THE_END: usize = 4 << 20;
 /// What the system gets back at the first failure: the VM ends the process when it gets no memory itself.
 const HEADROOM: usize = 8 << 20;
 /// Between two questions whether the system has memory again.
@@ -104,6 +104,11 @@ pub(super) fn system_has(bytes: usize) -> bool {
         System.dealloc(block, layout);
     }
     true
+}
+
+/// Whether the current thread ends the session, and the reserve has so much for it, and as much again for what else it needs.
+pub(super) fn end_has(bytes: usize) -> bool {
+    ENDING.load(Ordering::Relaxed) == current_thread() && IN_RESERVE.room() / 2 >= bytes
 }
 
 /// Memory is out from now on. Allocates nothing and takes no lock.

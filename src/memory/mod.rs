@@ -9,10 +9,13 @@
 
 mod allocator;
 mod reserve;
+mod system_thread;
 
 pub use allocator::{
     ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory,
 };
+
+pub use system_thread::SystemThread;
 
 /// The system has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,10 +29,10 @@ const LARGE: usize = 64 * 1024;
 /// something grows.
 #[inline]
 pub fn claim(bytes: usize) -> Result<(), OutOfMemory> {
-    match bytes < LARGE || allocator::system_has(bytes) {
-        true => Ok(()),
-        false => Err(OutOfMemory),
+    if bytes < LARGE || allocator::system_has(bytes) || allocator::end_has(bytes) {
+        return Ok(());
     }
+    Err(OutOfMemory)
 }
 
 /// As [`claim`], where there is nothing to be done without the memory: memory is out, and what goes on here ends as by a panic,
@@ -58,8 +61,12 @@ pub fn need_to_hash(length: usize, capacity: usize, entry: usize) {
 }
 
 #[cold]
-fn give_up() -> ! {
+fn give_up() {
     allocator::system_refused();
+    // Who cleans up behind one that has given up cannot do so as well.
+    if std::thread::panicking() {
+        return;
+    }
     // Not a panic, which would be told as a fault of the agent.
     std::panic::resume_unwind(Box::new(OutOfMemory))
 }

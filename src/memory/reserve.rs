@@ -48,6 +48,11 @@ impl<const SIZE: usize> Reserve<SIZE> {
         }
     }
 
+    /// How much is left.
+    pub(super) fn room(&self) -> usize {
+        SIZE - self.blocks.lock().next
+    }
+
     /// Whether it is a block of this.
     #[inline]
     pub(super) fn contains(&self, start: *mut u8) -> bool {
@@ -77,12 +82,16 @@ mod tests {
         assert!(RESERVE.contains(first) && RESERVE.contains(second));
         assert!(second.addr() % 64 == 0 && second.addr() >= first.addr() + 3);
         assert!(RESERVE.take(layout(1024, 1), 0).is_null());
-        assert!(RESERVE.take(layout(500, 1), 600).is_null(), "what is spared stays");
+        assert!(
+            RESERVE.take(layout(500, 1), 600).is_null(),
+            "what is spared stays"
+        );
         assert!(!RESERVE.contains(first.wrapping_sub(1)));
         assert!(!RESERVE.contains(first.wrapping_add(1024)));
         RESERVE.give_back();
         assert!(RESERVE.take(layout(1024, 1), 0).is_null());
         RESERVE.give_back();
+        assert_eq!(RESERVE.room(), 1024);
         assert_eq!(RESERVE.take(layout(1024, 1), 0), first, "whole again");
     }
 }

@@ -3,10 +3,10 @@
 
 use std::hash::{BuildHasher, Hash};
 
+use crate::memory;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
 use parking_lot::Mutex;
-use crate::memory;
 
 /// Declares the typed ids of the tables: an index from 0 on.
 macro_rules! table_ids {

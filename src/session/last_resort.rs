@@ -7,16 +7,18 @@
 //! In both the agent writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
 //! VM's own locks.
 
-use std::sync::mpsc::channel;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::Session;
 use super::lifecycle::{self, GATE};
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
-use crate::memory::OutOfMemory;
 use crate::jvmti::{Jni, at_process_exit, caught};
+use crate::memory::{self, OutOfMemory, SystemThread};
 
 /// How long the process waits for its profile, all in all.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,20 +51,19 @@ fn process_exits() {
     {
         return;
     }
-    let (done, is_done) = channel();
-    let thread = thread::Builder::new()
-        .name("HPROF last".to_owned())
-        .spawn(move || {
-            let _ = caught(write);
-            let _ = done.send(());
-        });
-    let is_done = match thread {
-        Ok(_) => is_done
-            .recv_timeout(end.saturating_duration_since(Instant::now()))
-            .is_ok(),
-        Err(_) => false,
-    };
-    if !is_done {
+    let done = Arc::new((Mutex::new(false), Condvar::new()));
+    let on_thread = done.clone();
+    let thread = SystemThread::start(c"HPROF last", move || {
+        let _ = caught(write);
+        *on_thread.0.lock() = true;
+        on_thread.1.notify_all();
+    });
+    let mut is_done = done.0.lock();
+    if thread.is_ok() {
+        let is_writing = |is_done: &mut bool| !*is_done;
+        done.1.wait_while_until(&mut is_done, is_writing, end);
+    }
+    if !*is_done {
         console::line(format_args!(
             "the process ends without VMDeath, and the profile could not be finished; what was written so far stays"
         ));
@@ -71,6 +72,7 @@ fn process_exits() {
 
 fn write() {
     if let Some(closed) = GATE.close(EVENT_PATIENCE) {
+        memory::ends_session();
         closed.get().last_resort();
         // The process ends: the memory need not be freed.
         std::mem::forget(closed);

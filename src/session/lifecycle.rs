@@ -9,10 +9,10 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Parts, Session, last_resort};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
-use crate::memory;
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
+use crate::memory;
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -167,6 +167,7 @@ pub(super) fn vm_death(jni: Jni<'_>) {
     // A `stop` closes the gate at once, and writes for a while.
     let _held = VM_HOLD.try_lock_for(STOP_PATIENCE);
     if let Some(closed) = GATE.close(PATIENCE) {
+        memory::ends_session();
         // The panic hook has reported it.
         let _ = caught(|| closed.get().vm_death(jni));
         // The process ends: the memory need not be freed.

@@ -10,7 +10,7 @@ use super::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{Jni, Panicked, caught};
-use crate::memory;
+use crate::memory::{self, OutOfMemory};
 
 /// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -78,6 +78,8 @@ impl Session {
                     // As it was, without being told again.
                     resume_unwind(Box::new(Panicked));
                 }
+                let section = section(engine).unwrap_or_default();
+                console::line(format_args!("{OutOfMemory}: {section} is left out"));
             }
         }
         if report.verbose {

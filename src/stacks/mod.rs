@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
@@ -296,6 +297,11 @@ impl Stacks {
             return self.unsampled;
         };
         let id = self.tables.frames.intern(frame::Frame { method, line });
+        memory::need_to_hash(
+            names.frames.len(),
+            names.frames.capacity(),
+            size_of::<(FrameInfo, FrameId)>(),
+        );
         names.frames.insert(frame, id);
         id
     }
@@ -333,6 +339,11 @@ impl Stacks {
             return Ok(named);
         }
         let named = self.name_method(jni, names, method)?;
+        memory::need_to_hash(
+            names.methods.len(),
+            names.methods.capacity(),
+            size_of::<(MethodId, frame::Method)>(),
+        );
         names.methods.insert(method, named);
         Ok(named)
     }
@@ -375,6 +386,11 @@ impl Stacks {
         // A class that was named by its file is known, and not watched yet.
         let id = interned.id();
         if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
+            memory::need_to_hash(
+                names.classes.len(),
+                names.classes.capacity(),
+                size_of::<(ClassId, Arc<WeakRef>)>(),
+            );
             names
                 .classes
                 .extend(WeakRef::new(jni, class).map(|class| (id, Arc::new(class))));

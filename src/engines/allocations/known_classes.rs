@@ -8,8 +8,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
-use crate::names::class::ClassId;
 use crate::memory;
+use crate::names::class::ClassId;
 
 /// Slots of a table that is not empty, at least; a power of two.
 const FIRST: usize = 64;

@@ -285,11 +285,7 @@ impl Blocks {
         match self.0.last_mut() {
             Some(block) if block.len() < BLOCK => block.push(tracked),
             _ => {
-                memory::need_to_grow(
-                    self.0.len(),
-                    self.0.capacity(),
-                    size_of::<Vec<Tracked>>(),
-                );
+                memory::need_to_grow(self.0.len(), self.0.capacity(), size_of::<Vec<Tracked>>());
                 memory::need(BLOCK * size_of::<Tracked>());
                 let mut block = Vec::with_capacity(BLOCK);
                 block.push(tracked);

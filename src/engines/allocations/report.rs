@@ -8,11 +8,11 @@ use hprof_format::{
 };
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
+use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::output::{Entry, Journal};
-use crate::memory;
 
 /// Which sites are wanted, and how.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,8 +4,8 @@
 use super::known_classes::ClassIndex;
 use super::sites::SiteId;
 use crate::jvmti::prefetch;
-use crate::stacks::FramesMark;
 use crate::memory;
+use crate::stacks::FramesMark;
 
 /// Slots of a table that is not empty, at least; a power of two.
 const FIRST: usize = 64;

@@ -7,8 +7,8 @@ use super::TrackerState;
 use super::report::Unseen;
 use super::sites::Amount;
 use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::names::class::ClassId;
 use crate::memory;
+use crate::names::class::ClassId;
 
 /// What outputs that have ended tell of such objects, as of things that were allocated.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use crate::names::trace::TraceId;
 use crate::memory;
+use crate::names::trace::TraceId;
 
 /// Samples by trace.
 #[derive(Default)]

@@ -26,6 +26,7 @@ use crate::options::{Format, Heap, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
 
+use crate::memory::OutOfMemory;
 use choice::{Done, Dumpers};
 use hotspot::VmEngine;
 use references::WalkEngine;
@@ -301,6 +302,9 @@ pub enum DumpError {
     /// There is no memory in the heap to find the tracked objects again.
     #[error("the Java heap has no room for a list of the tracked objects")]
     NoRoom,
+    /// What is known of the objects finds no room.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The temporary file cannot be made or read.
     #[error("{0}")]
     File(#[from] io::Error),

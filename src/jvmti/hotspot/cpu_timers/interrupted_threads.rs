@@ -112,8 +112,7 @@ fn zeroed() -> Option<Box<[InterruptedThread]>> {
     // agent's allocator hands that on to the system's.
     unsafe {
         let records = System.alloc_zeroed(layout);
-        (!records.is_null()).then(|| {
-            Box::from_raw(std::ptr::slice_from_raw_parts_mut(records.cast(), COUNT))
-        })
+        (!records.is_null())
+            .then(|| Box::from_raw(std::ptr::slice_from_raw_parts_mut(records.cast(), COUNT)))
     }
 }

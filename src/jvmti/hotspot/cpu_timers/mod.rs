@@ -26,13 +26,13 @@ use super::super::env::{Env, FrameInfo, MethodId};
 use super::super::jni::{Jni, Object, Vm};
 use super::vm_structs::VmStructs;
 
+use crate::memory::OutOfMemory;
 use compiled_methods::CompiledMethods;
 use handler::STATE;
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
 use layout::VmLayout;
 use ring::Ring;
 use timer::Timer;
-use crate::memory::OutOfMemory;
 
 /// The most frames a sample has: a slot of the ring has room for them.
 const MOST_FRAMES: usize = 2_048;
@@ -185,9 +185,8 @@ impl CpuTimers {
         let relaxed = Ordering::Relaxed;
         let Some(ring) = &self.ring else { return };
         STATE.records.store(
-            InterruptedThreads::shared().map_or(ptr::null_mut(), |records| {
-                ptr::from_ref(records).cast_mut()
-            }),
+            InterruptedThreads::shared()
+                .map_or(ptr::null_mut(), |records| ptr::from_ref(records).cast_mut()),
             relaxed,
         );
         STATE
