@@ -44,6 +44,14 @@ pub fn need(bytes: usize) {
     }
 }
 
+/// Goes no further where memory is out: for what takes a little again and again. As [`need`].
+#[inline]
+pub fn stop_if_out() {
+    if is_out() {
+        give_up();
+    }
+}
+
 /// As [`need`], for a table that is about to grow, by doubling, if it is full.
 #[inline]
 pub fn need_to_grow(length: usize, capacity: usize, entry: usize) {

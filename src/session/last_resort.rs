@@ -99,6 +99,15 @@ impl Session {
         }
     }
 
+    /// Writes what is known, as far as the reserve lasts: the VM would need memory, too.
+    pub(super) fn dump_without_memory(&self) {
+        console::line(format_args!(
+            "{OutOfMemory}; the profile ends here, the program goes on"
+        ));
+        let unknown = self.unknown_without_vm();
+        self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
+    }
+
     fn dump_without_vm(&self, words: &str) {
         let Some(_dumping) = self.wait_for_dumps(DUMP_PATIENCE) else {
             return self.leave_dump_out();
@@ -122,17 +131,13 @@ impl Session {
     /// The agent gets no memory any more: writes what it knows, as far as the reserve lasts, closes the output, and gives back
     /// what it had of the VM. Each step may fail and the next does not depend on it. Called on the thread for dumps.
     pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
-        console::line(format_args!(
-            "{OutOfMemory}; the profile ends here, the program goes on"
-        ));
         self.dump_thread.ask_to_stop();
         let steps: [&dyn Fn(); 5] = [
             &|| self.stop_clocks(),
             &|| self.end(jni),
             &|| {
-                if self.dump_on_exit && !GATE.has_panicked() {
-                    let unknown = self.unknown_without_vm();
-                    self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
+                if !GATE.has_panicked() {
+                    self.dump_without_memory();
                 }
             },
             &|| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Parts, Session, last_resort};
+use super::{Parts, Session};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
@@ -91,7 +91,6 @@ pub(super) fn begin(
         return Err(error.into());
     }
     *held = Some(new);
-    last_resort::prepare();
     Ok(())
 }
 
@@ -319,8 +318,10 @@ impl Session {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
-        if self.dump_on_exit && !GATE.has_panicked() {
-            self.dump_at_death(jni);
+        match self.dump_on_exit && !GATE.has_panicked() {
+            true if memory::is_out() => self.dump_without_memory(),
+            true => self.dump_at_death(jni),
+            false => {}
         }
         self.close();
         // One that does not end in time is HotSpot's to wait for.
@@ -335,7 +336,9 @@ impl Session {
         self.stop_clocks();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
-        if is_sound {
+        if is_sound && memory::is_out() {
+            self.dump_without_memory();
+        } else if is_sound {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, Totals::Kept);
         }

@@ -25,6 +25,8 @@ pub struct Profile {
     pub length: Option<f64>,
     /// What is missing where the VM could not be asked at the end; `None` where it was asked.
     pub without_vm: Option<String>,
+    /// It ends because the agent got no memory any more.
+    pub no_memory: bool,
 }
 
 #[derive(Debug)]
@@ -147,6 +149,10 @@ impl Profile {
             {
                 let rest = rest.strip_suffix(')').expect("one line");
                 profile.without_vm = Some(rest.to_owned());
+            } else if line
+                .starts_with("(the system gives the agent no memory; the profile ends here")
+            {
+                profile.no_memory = true;
             } else if line.starts_with('(') {
                 notes.take(line);
                 let is_of_sites = |next: &&str| next.starts_with(['(', 'S']);

@@ -94,6 +94,7 @@ impl Source {
 
     fn visit_heap(&mut self, mut rest: u64, visitor: &mut impl Visitor) -> Result<(), DumpError> {
         while rest > 0 {
+            memory::stop_if_out();
             self.fill(1)?;
             let length = ((self.end - self.start) as u64).min(rest) as usize;
             let block = &mut self.buffer[self.start..self.start + length];

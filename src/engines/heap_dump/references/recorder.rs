@@ -113,6 +113,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             return;
         }
         self.end();
+        memory::stop_if_out();
         let shape = self.shape(tag, Tag(object.class));
         self.content.clear();
         match shape {
