@@ -21,6 +21,7 @@ use crate::console;
 use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::lock_order::Mutex;
+use crate::memory::{self, OutOfMemory};
 use crate::names::Tables;
 use crate::options::{
     self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
@@ -88,6 +89,9 @@ pub enum StartError {
     /// The system gives no thread to write with.
     #[error("no thread for the writer: {0}")]
     Thread(io::Error),
+    /// What the agent needs at the least.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// Two `-agentpath` of one library.
     #[error("the agent is loaded already; one -agentpath is allowed")]
     LoadedTwice,
@@ -138,6 +142,15 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
 
 /// Begins a session: from here on the VM's events are received.
 fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
+    memory::prepare()?;
+    let begun = begin_prepared(vm, options, given);
+    if begun.is_err() {
+        memory::put_reserve_away();
+    }
+    begun
+}
+
+fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     let path = output::path(options)?;
     if descriptors::are_scarce() {
         return Err(StartError::Descriptors);
@@ -156,6 +169,9 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
         since: Instant::now(),
     };
     let parts = wire(env, options, sample_way, output, status)?;
+    if memory::is_out() {
+        return Err(OutOfMemory.into());
+    }
     session::begin(own_env, parts).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),

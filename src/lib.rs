@@ -11,6 +11,7 @@ mod console;
 mod engines;
 mod jvmti;
 mod lock_order;
+mod memory;
 mod names;
 mod options;
 mod output;

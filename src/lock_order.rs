@@ -47,6 +47,8 @@ ranks! {
     Commanding
     /// `session::lifecycle`: what the running session holds of the VM.
     VmHold
+    /// `session::last_resort`: whether the profile has been written.
+    LastResort
     /// `Session::dumping`: dumps, and whatever must not stand within one.
     Dumping
     /// `Session::closing`: the end of a period's output.
@@ -280,6 +282,13 @@ impl<T, R: Rank> Mutex<T, R> {
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         self.0.try_lock().map(Guard::new)
+    }
+
+    /// Waits for the lock, but not beyond `end`.
+    #[track_caller]
+    pub fn try_lock_until(&self, end: Instant) -> Option<MutexGuard<'_, T, R>> {
+        check::<R>();
+        self.0.try_lock_until(end).map(Guard::new)
     }
 
     /// Waits for the lock, but no longer than `patience`.

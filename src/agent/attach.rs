@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Vm, own_memory, return_free_memory};
+use crate::jvmti::{Jni, JvmtiError, Vm};
 use crate::lock_order::{Mutex, rank};
+use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 
@@ -118,6 +119,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
         Some(Ok(output)) => {
             return Ok(Outcome::Done(format!("profiling into {output}")));
         }
+        _ if memory::is_out() => Refused::Start(OutOfMemory.into()),
         Some(Err(error)) => Refused::Begin(error),
         None => Refused::Fault,
     };

@@ -35,6 +35,20 @@ pub trait Engine: Send + Sync {
     /// Writes the engine's sections of a dump.
     fn report(&self, jni: Jni<'_>, report: &Report<'_>);
 
+    /// What [`Engine::report_without_vm`] writes, in the same words as [`Engine::section`].
+    fn section_without_vm(&self) -> Option<&'static str> {
+        self.section()
+    }
+
+    /// What [`Engine::report_without_vm`] leaves out or does not know, for people.
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// As [`Engine::report`], from what the agent itself knows: the process ends, and the current thread is not one of the VM's.
+    /// [`Engine::stop`] has not been called.
+    fn report_without_vm(&self, report: &Report<'_>);
+
     /// The process ends while another thread is in [`Engine::report`]: removes what that would leave behind.
     fn abandon_report(&self) {}
 

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use crate::lock_order::{Condvar, Mutex, rank};
 
+use crate::memory;
+
 /// A gate to a `T` that many threads use while it is open.
 pub struct Gate<T: 'static> {
     /// Null while the gate is closed.
@@ -118,9 +120,9 @@ impl<T: Send + Sync> Gate<T> {
         })
     }
 
-    /// Runs a callback, unless the gate is closed or one has panicked before; a panic ends here.
+    /// Runs a callback, unless the gate is closed, one has panicked before, or memory is out; a panic ends here.
     pub fn run<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        if self.has_panicked() {
+        if self.lets_nobody_in() {
             return None;
         }
         self.noted(self.run_always(body)?)
@@ -129,14 +131,20 @@ impl<T: Send + Sync> Gate<T> {
     /// As [`Gate::run`], whether the gate is open or not: for a callback that sees to it itself that its session lasts.
     #[inline]
     pub fn run_outside<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
-        if self.has_panicked() {
+        if self.lets_nobody_in() {
             return None;
         }
         self.noted(caught(body))
     }
 
+    #[inline]
+    fn lets_nobody_in(&self) -> bool {
+        self.has_panicked() || memory::is_out()
+    }
+
+    /// What finds no memory unwinds, too, and is no fault.
     fn noted<R>(&self, answer: Result<R, Panicked>) -> Option<R> {
-        if answer.is_err() {
+        if answer.is_err() && !memory::is_out() {
             self.panicked.store(true, Ordering::Relaxed);
         }
         answer.ok()

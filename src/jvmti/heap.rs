@@ -8,6 +8,7 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object};
 use super::own_objects::OWN_TAG;
 use super::sys;
+use crate::memory;
 
 /// How many bytes lie between two allocations that the VM tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ impl Env {
         // SAFETY: both are where answers go; `Buffer` frees the array.
         unsafe { jvmti!(self, GetLoadedClasses, &mut count, &mut classes)? };
         let classes = Buffer::new(self, classes, count);
+        // The list, and what is made of it.
+        memory::need(classes.len() * 2 * size_of::<LocalRef<'a>>());
         jni.announce_locals(classes.len());
         Ok(classes
             .iter()
@@ -62,6 +65,7 @@ impl Env {
     /// Counts the objects in the heap by class: the answer has one entry for each of `classes`, in order, and a last
     /// one for all others. What the agent has made ([`super::OwnObjects`]) is left out. Stops the program while it counts.
     pub fn class_histogram(self, classes: &[Object<'_>]) -> Result<Vec<ClassCount>, JvmtiError> {
+        memory::need(classes.len() * size_of::<ClassCount>());
         let mut counts = vec![ClassCount::default(); classes.len() + 1];
         for (index, class) in classes.iter().enumerate() {
             self.set_tag(*class, index as sys::jlong + 1)?;

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::intern::table_ids;
+use super::intern::{need_to_push, table_ids};
 use super::loader::LoaderId;
 use super::object::ObjectId;
 use super::string::StringId;
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 
 table_ids! {
     /// A class.
@@ -67,6 +68,12 @@ impl Classes {
         if let Some(&id) = loaded.get(&(loader, name)) {
             return Interned::Known(id);
         }
+        memory::need_to_hash(
+            loaded.len(),
+            loaded.capacity(),
+            size_of::<(LoaderId, StringId, ClassId)>(),
+        );
+        need_to_push(&self.classes);
         let class = Class {
             name,
             object: object(),

@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher, Hash};
 
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
 
@@ -59,10 +60,26 @@ impl<V: Hash + Eq> Interner<V> {
         if let Some(&index) = shard.find(hash, |&index| key.equivalent(self.get(index))) {
             return index;
         }
+        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<u32>());
+        need_to_push(&self.values);
         let index =
             u32::try_from(self.values.push(make())).expect("4 G values do not fit in memory");
         shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
         index
+    }
+}
+
+/// Buckets of such a vector have twice the room of the one before, 32 the first; the next is made when one is seven eighths full.
+/// Several threads may push at a time, so it is asked for a few values too early rather than too late.
+pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
+    const FIRST: usize = 32;
+    const EARLY: usize = 64;
+    let place = values.count() + FIRST;
+    let bucket = 1 << place.ilog2();
+    let next_is_made = bucket + bucket / 8 * 7;
+    if (next_is_made - EARLY.min(bucket / 2)..=next_is_made).contains(&place) {
+        // A value has a flag beside it.
+        memory::need(2 * bucket * (size_of::<V>() + size_of::<usize>()));
     }
 }
 
@@ -77,6 +94,11 @@ impl<V> Interner<V> {
         self.values
             .get(index as usize)
             .expect("every number was given for a value, which stays")
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.values.count()
     }
 
     /// All values and their numbers, in order.

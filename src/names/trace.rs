@@ -96,6 +96,11 @@ impl Traces {
         TraceId(self.0.intern(&key, || Trace::new(key)))
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+
     /// The trace.
     pub fn get(&self, id: TraceId) -> &Trace {
         self.0.get(id.0)

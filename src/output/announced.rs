@@ -3,6 +3,7 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::memory;
 use crate::names::object::ObjectId;
 use crate::names::thread::ThreadSerial;
 
@@ -64,6 +65,8 @@ impl AnnouncedThreads {
             object: None,
             has_ended: false,
         };
+        let entry = size_of::<(ThreadSerial, Announcement)>();
+        memory::need_to_hash(self.ahead.len(), self.ahead.capacity(), entry);
         self.ahead.insert(serial, announcement);
     }
 

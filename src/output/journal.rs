@@ -17,6 +17,7 @@ use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::serials;
 use super::{Records, Writer};
 use crate::lock_order::{Condvar, Mutex, RwLock, rank};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
@@ -146,7 +147,11 @@ impl Journal {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
         });
         match &mut *held {
-            Some(events) => events.push(Box::new(write)),
+            Some(events) => {
+                let entry = size_of::<DeferredRecord>();
+                memory::need_to_grow(events.len(), events.capacity(), entry);
+                events.push(Box::new(write));
+            }
             None => self.entry(write),
         }
     }

@@ -1,22 +1,22 @@
 //! Records to bytes to the file or the collector, on a thread of its own.
 //!
 //! A thread that has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
-//! channel that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
+//! queue that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
 //! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It never takes the lock of `Records`
 //! while it could be held by somebody who waits for the thread: it only tries.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record, Timing};
 
 use super::Sink;
 use crate::console;
 use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
+use crate::memory::SystemThread;
 
 /// Bytes after which a buffer goes to the thread.
 const BUFFER: usize = 64 * 1024;
@@ -30,7 +30,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// The output of one run.
 pub struct Writer {
     records: Arc<Mutex<Records, rank::Records>>,
-    thread: Mutex<Option<JoinHandle<()>>, rank::WriterThread>,
+    thread: Mutex<Option<SystemThread>, rank::WriterThread>,
     is_ending: Arc<AtomicBool>,
     bytes: Arc<AtomicU64>,
 }
@@ -39,10 +39,9 @@ pub struct Writer {
 pub struct Records {
     encoder: Box<dyn Encoder>,
     buffer: Vec<u8>,
-    /// `None` once the output is closed.
-    queue: Option<Sender<Vec<u8>>>,
-    flow: Arc<Flow>,
-    spare: Receiver<Vec<u8>>,
+    /// Nothing comes any more.
+    is_closed: bool,
+    queue: Arc<Queue>,
     failed: Arc<AtomicBool>,
     start: Instant,
 }
@@ -54,18 +53,15 @@ impl Writer {
         sink: Box<dyn Sink>,
         time: Millis,
     ) -> io::Result<Self> {
-        let (queue, pieces) = unbounded();
-        let flow = Arc::new(Flow::default());
-        let (used, spare) = bounded(SPARE);
+        let queue = Arc::new(Queue::default());
         let failed = Arc::new(AtomicBool::new(false));
         let mut buffer = Vec::with_capacity(BUFFER);
         encoder.start(time, &mut buffer);
         let records = Arc::new(Mutex::new(Records {
             encoder,
             buffer,
-            queue: Some(queue),
-            flow: flow.clone(),
-            spare,
+            is_closed: false,
+            queue: queue.clone(),
             failed: failed.clone(),
             start: Instant::now(),
         }));
@@ -74,21 +70,17 @@ impl Writer {
         let for_the_sink = is_ending.clone();
         let bytes = Arc::new(AtomicU64::new(0));
         let written = bytes.clone();
-        let thread = thread::Builder::new()
-            .name("HPROF writer".to_owned())
-            .spawn(move || {
-                Drain {
-                    pieces,
-                    used,
-                    flow,
-                    sink,
-                    failed,
-                    to_flush,
-                    is_ending: for_the_sink,
-                    written,
-                }
-                .run()
-            })?;
+        let thread = SystemThread::start(c"HPROF writer", move || {
+            Drain {
+                queue,
+                sink,
+                failed,
+                to_flush,
+                is_ending: for_the_sink,
+                written,
+            }
+            .run()
+        })?;
         Ok(Self {
             records,
             thread: Mutex::new(Some(thread)),
@@ -113,22 +105,22 @@ impl Writer {
         {
             let mut records = self.records.lock();
             records.flush();
-            records.queue = None;
+            records.is_closed = true;
+            records.queue.close();
         }
         if let Some(thread) = self.thread.lock().take() {
-            // A panic of the thread has cost the profile already; there is nobody left to tell.
-            let _ = thread.join();
+            thread.join();
         }
     }
 
     /// Waits until what there is has been written, or could not be.
     pub fn drain(&self) {
-        let flow = {
+        let queue = {
             let mut records = self.records.lock();
             records.flush();
-            records.flow.clone()
+            records.queue.clone()
         };
-        flow.wait_until_empty();
+        queue.wait_until_empty();
     }
 
     /// How much has been written.
@@ -159,7 +151,7 @@ impl Records {
     }
 
     fn append(&mut self, encode: impl FnOnce(&mut dyn Encoder, Micros, &mut Vec<u8>)) {
-        if self.queue.is_none() || self.failed.load(Ordering::Relaxed) {
+        if self.is_closed || self.failed.load(Ordering::Relaxed) {
             return;
         }
         let time = Micros(self.start.elapsed().as_micros() as u64);
@@ -171,7 +163,7 @@ impl Records {
 
     /// Whether what is written still gets to the file.
     pub fn is_sound(&self) -> bool {
-        self.queue.is_some() && !self.failed.load(Ordering::Relaxed)
+        !self.is_closed && !self.failed.load(Ordering::Relaxed)
     }
 
     /// Hands the buffer to the thread; waits while the thread is behind.
@@ -179,64 +171,121 @@ impl Records {
         if self.buffer.is_empty() {
             return;
         }
-        let empty = self.spare.try_recv();
-        let empty = empty.unwrap_or_else(|_| Vec::with_capacity(BUFFER));
+        let empty = self.queue.spare();
+        let empty = empty.unwrap_or_else(|| Vec::with_capacity(BUFFER));
         let full = std::mem::replace(&mut self.buffer, empty);
-        if let Some(queue) = &self.queue {
-            self.flow.enter(full.len());
-            // The thread drops its end only after this one: the queue takes everything.
-            let _ = queue.send(full);
+        if !self.is_closed {
+            self.queue.put(full);
         }
     }
 }
 
-/// The bytes in the queue.
+/// Pieces on their way to the thread, and buffers on their way back. Channels of libraries take memory for each thread that sends,
+/// and end the process where there is none.
 #[derive(Default)]
-struct Flow {
-    level: Mutex<Level, rank::QueuedBytes>,
+struct Queue {
+    state: Mutex<QueueState, rank::QueuedBytes>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Level {
+struct QueueState {
+    pieces: VecDeque<Vec<u8>>,
+    /// That have entered and not left.
     bytes: usize,
-    /// Whether the thread has ended.
-    is_open: bool,
+    spare: Vec<Vec<u8>>,
+    /// Nothing comes any more.
+    is_closed: bool,
+    /// The thread has ended: nothing leaves any more.
+    is_dead: bool,
 }
 
-impl Flow {
+/// What the thread gets.
+enum Next {
+    Piece(Vec<u8>),
+    /// Nothing has come for a while.
+    Nothing,
+    /// Nothing comes any more.
+    End,
+}
+
+impl Queue {
+    /// A buffer that has been written.
+    fn spare(&self) -> Option<Vec<u8>> {
+        self.state.lock().spare.pop()
+    }
+
     /// Waits until there is room, which there always is for one piece.
-    fn enter(&self, length: usize) {
-        let mut level = self.level.lock();
+    fn put(&self, piece: Vec<u8>) {
+        let mut state = self.state.lock();
         self.changed
-            .wait_while(&mut level, |level| level.bytes >= QUEUED && !level.is_open);
-        level.bytes += length;
+            .wait_while(&mut state, |state| state.bytes >= QUEUED && !state.is_dead);
+        if !state.is_dead {
+            state.bytes += piece.len();
+            state.pieces.push_back(piece);
+            self.changed.notify_all();
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
     }
 
     /// Waits until all that has entered has left; what enters meanwhile is waited for too.
     fn wait_until_empty(&self) {
-        let mut level = self.level.lock();
+        let mut state = self.state.lock();
         self.changed
-            .wait_while(&mut level, |level| level.bytes > 0 && !level.is_open);
+            .wait_while(&mut state, |state| state.bytes > 0 && !state.is_dead);
     }
 
-    fn leave(&self, length: usize) {
-        self.level.lock().bytes -= length;
+    /// The next piece. It has not left before [`Queue::left`].
+    fn next(&self, patience: Duration) -> Next {
+        let mut state = self.state.lock();
+        let nothing = |state: &mut QueueState| state.pieces.is_empty() && !state.is_closed;
+        self.changed.wait_while_for(&mut state, nothing, patience);
+        match state.pieces.pop_front() {
+            Some(piece) => Next::Piece(piece),
+            None if state.is_closed => Next::End,
+            None => Next::Nothing,
+        }
+    }
+
+    /// Bytes enter by another way, if there is nothing before them.
+    fn enter_if_empty(&self, bytes: usize) -> bool {
+        let mut state = self.state.lock();
+        let is_empty = state.pieces.is_empty();
+        if is_empty {
+            state.bytes += bytes;
+        }
+        is_empty
+    }
+
+    fn left(&self, bytes: usize) {
+        self.state.lock().bytes -= bytes;
         self.changed.notify_all();
     }
 
+    /// As [`Queue::left`], and the buffer is for the next records. More than are wanted are given back to the system.
+    fn left_behind(&self, mut piece: Vec<u8>) {
+        self.left(piece.len());
+        piece.clear();
+        let mut state = self.state.lock();
+        if state.spare.len() < SPARE {
+            state.spare.push(piece);
+        }
+    }
+
     /// Wakes all who wait, and lets nobody wait any more.
-    fn open(&self) {
-        self.level.lock().is_open = true;
+    fn die(&self) {
+        self.state.lock().is_dead = true;
         self.changed.notify_all();
     }
 }
 
 /// What the thread owns.
 struct Drain {
-    pieces: Receiver<Vec<u8>>,
-    used: Sender<Vec<u8>>,
-    flow: Arc<Flow>,
+    queue: Arc<Queue>,
     sink: Box<dyn Sink>,
     failed: Arc<AtomicBool>,
     to_flush: Arc<Mutex<Records, rank::Records>>,
@@ -246,23 +295,20 @@ struct Drain {
 
 impl Drop for Drain {
     fn drop(&mut self) {
-        self.flow.open();
+        self.queue.die();
     }
 }
 
 impl Drain {
     fn run(mut self) {
         loop {
-            match self.pieces.recv_timeout(FLUSH_INTERVAL) {
-                Ok(mut piece) => {
+            match self.queue.next(FLUSH_INTERVAL) {
+                Next::Piece(piece) => {
                     self.write(&piece);
-                    self.flow.leave(piece.len());
-                    piece.clear();
-                    // More than are wanted are given back to the system.
-                    let _ = self.used.try_send(piece);
+                    self.queue.left_behind(piece);
                 }
-                Err(RecvTimeoutError::Timeout) => self.fetch(),
-                Err(RecvTimeoutError::Disconnected) => return self.finish(),
+                Next::Nothing => self.fetch(),
+                Next::End => return self.finish(),
             }
         }
     }
@@ -272,15 +318,15 @@ impl Drain {
         let Some(mut records) = self.to_flush.try_lock() else {
             return;
         };
-        if !self.pieces.is_empty() {
+        let length = records.buffer.len();
+        // There is room: the queue is empty.
+        if !self.queue.enter_if_empty(length) {
             return;
         }
         let piece = std::mem::take(&mut records.buffer);
-        // The queue is empty, so there is room.
-        self.flow.enter(piece.len());
         drop(records);
         self.write(&piece);
-        self.flow.leave(piece.len());
+        self.queue.left(length);
     }
 
     /// After a failure pieces are still taken, and dropped, so that nobody waits for room in the queue.

@@ -1,7 +1,7 @@
 //! The VM's events, let in to the session that runs.
 
 use super::lifecycle::{self, GATE, NotBegun};
-use super::{Parts, Session};
+use super::{Parts, Session, last_resort};
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
@@ -9,7 +9,9 @@ use crate::names::thread::ThreadSerial;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
 pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
-    lifecycle::begin(env, parts, &Receiver)
+    lifecycle::begin(env, parts, &Receiver)?;
+    last_resort::prepare();
+    Ok(())
 }
 
 /// Receives the VM's events, for all sessions.

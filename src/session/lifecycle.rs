@@ -1,7 +1,7 @@
 //! A session from its begin to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Parts, Session};
@@ -10,7 +10,8 @@ use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
-use crate::lock_order::{Mutex, rank};
+use crate::lock_order::{Mutex, MutexGuard, rank};
+use crate::memory;
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,8 +23,8 @@ const DUMP_PATIENCE: Duration = Duration::from_secs(60);
 /// going down, must not keep the program from ending.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the thread for dumps wakes though nobody asks for one.
-const A_LONG_TIME: Duration = Duration::from_secs(3600);
+/// How often the thread for dumps looks whether memory is out. From then on no event is let in, so a moment does not matter.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The session that runs. Every event and every request goes through it.
 pub(super) static GATE: Gate<Session> = Gate::new();
@@ -32,7 +33,10 @@ pub(super) static GATE: Gate<Session> = Gate::new();
 /// `stop`.
 static VM_HOLD: Mutex<Option<VmHold>, rank::VmHold> = Mutex::new(None);
 
-struct VmHold {
+/// VMDeath has come, and what was to be written then is.
+static VM_IS_DEAD: AtomicBool = AtomicBool::new(false);
+
+pub(super) struct VmHold {
     env: OwnEnv,
     agent_threads: Arc<AgentThreads>,
 }
@@ -131,6 +135,23 @@ pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
     Some(answer)
 }
 
+/// As [`stop`], where the agent gets no memory any more.
+fn end_without_memory(jni: Jni<'_>) {
+    // Whoever has it ends the session already.
+    let Some(mut held) = VM_HOLD.try_lock() else {
+        return;
+    };
+    memory::ends_session();
+    let Some(closed) = GATE.close(PATIENCE) else {
+        return;
+    };
+    closed.get().stop_without_memory(jni);
+    if let Some(held) = held.take() {
+        held.give_back(Some(jni), closed);
+    }
+    memory::return_free_memory();
+}
+
 /// A session that has ended while the VM goes on.
 pub struct Stopped {
     /// Whether all of the profile could be written.
@@ -144,16 +165,32 @@ pub(super) fn vm_death(jni: Jni<'_>) {
     // A `stop` closes the gate at once, and writes for a while.
     let _held = VM_HOLD.try_lock_for(STOP_PATIENCE);
     if let Some(closed) = GATE.close(PATIENCE) {
+        memory::ends_session();
         // The panic hook has reported it.
         let _ = caught(|| closed.get().vm_death(jni));
         // The process ends: the memory need not be freed.
         std::mem::forget(closed);
     }
+    VM_IS_DEAD.store(true, Ordering::Relaxed);
 }
 
-/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in.
+/// Whether VMDeath has come and gone.
+pub(super) fn vm_is_dead() -> bool {
+    VM_IS_DEAD.load(Ordering::Relaxed)
+}
+
+/// Waits for whoever ends a session, but no longer than until then; while the answer is held nobody else does.
+pub(super) fn hold_until(end: Instant) -> Option<MutexGuard<'static, Option<VmHold>, rank::VmHold>> {
+    VM_HOLD.try_lock_until(end)
+}
+
+/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in. Where memory
+/// is out, the thread ends the session: no other may be had then.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
-    while thread.sleep_until(Instant::now() + A_LONG_TIME) {
+    while thread.sleep_until(Instant::now() + LOOK) {
+        if memory::is_out() {
+            return end_without_memory(jni);
+        }
         while GATE.run(|session| session.answer_sigquit(jni)) == Some(true) {}
     }
 }
@@ -165,6 +202,7 @@ impl VmHold {
         let Self { env, agent_threads } = self;
         let have_ended = agent_threads.have_ended_within(env.env(), jni, PATIENCE);
         drop(env);
+        memory::put_reserve_away();
         if !have_ended {
             std::mem::forget(closed);
         }
@@ -181,6 +219,11 @@ impl Session {
             ));
         }
         self.begun(jni);
+    }
+
+    /// Whether it measures, or has tried to.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
     }
 
     fn status_line(&self, panicked: bool) -> String {
@@ -274,8 +317,10 @@ impl Session {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
-        if self.dump_on_exit && !GATE.has_panicked() {
-            self.dump_at_death(jni);
+        match self.dump_on_exit && !GATE.has_panicked() {
+            true if memory::is_out() => self.dump_without_memory(),
+            true => self.dump_at_death(jni),
+            false => {}
         }
         self.close();
         // One that does not end in time is HotSpot's to wait for.
@@ -290,24 +335,31 @@ impl Session {
         self.stop_clocks();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
-        if is_sound {
+        if is_sound && memory::is_out() {
+            self.dump_without_memory();
+        } else if is_sound {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, Totals::Kept);
         }
         let is_whole = self.close();
-        self.engines.iter().for_each(|engine| engine.give_back(jni));
-        self.threads.give_back();
+        self.give_back(jni);
         is_whole && is_sound
     }
 
+    /// The VM goes on, and gets back what it gave.
+    pub(super) fn give_back(&self, jni: Jni<'_>) {
+        self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.threads.give_back();
+    }
+
     /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
-    fn end(&self, jni: Jni<'_>) {
+    pub(super) fn end(&self, jni: Jni<'_>) {
         self.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
     }
 
     /// Closes the output; `false` if not all could be written.
-    fn close(&self) -> bool {
+    pub(super) fn close(&self) -> bool {
         self.journal.ended(&self.last_note());
         let is_whole = self.journal.close();
         self.outlet.lock().finish(is_whole);

@@ -2,11 +2,12 @@
 //!
 //! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
 //! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `outlet` is where they go, and `periods` has them go elsewhere after a while; `collector` obeys who takes the profile over
+//! `last_resort` is the end where the VM does not tell of it; `outlet` is where they go, and `periods` has them go elsewhere after a while; `collector` obeys who takes the profile over
 //! the network; `status` says what is going on.
 
 mod collector;
 mod events;
+mod last_resort;
 mod lifecycle;
 mod outlet;
 mod periods;

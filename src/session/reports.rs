@@ -1,13 +1,15 @@
 //! A dump of the profile: the sections of all engines.
 
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use super::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
-use crate::jvmti::Jni;
+use crate::jvmti::{Jni, Panicked, caught};
 use crate::lock_order::{MutexGuard, rank};
+use crate::memory::{self, OutOfMemory};
 
 /// How long the dump at the end of the program waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,14 +28,17 @@ impl Session {
     /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The
     /// end of the program does not wait for that.
     pub(super) fn dump_at_death(&self, jni: Jni<'_>) {
-        let Some(_dumping) = self.wait_for_dumps() else {
-            console::line(format_args!(
-                "a dump on request is still going on; this one is left out"
-            ));
-            self.engines.iter().for_each(Engine::abandon_report);
-            return;
+        let Some(_dumping) = self.wait_for_dumps(PATIENCE) else {
+            return self.leave_dump_out();
         };
         self.dump(jni, Moment::Death, Totals::Kept);
+    }
+
+    pub(super) fn leave_dump_out(&self) {
+        console::line(format_args!(
+            "a dump on request is still going on; this one is left out"
+        ));
+        self.engines.iter().for_each(Engine::abandon_report);
     }
 
     /// Called with `dumping` held: dumps stand one after the other.
@@ -42,15 +47,39 @@ impl Session {
     /// with what the program says meanwhile.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
         let report = self.report(moment, totals);
-        let sections: Vec<&str> = self.engines.iter().filter_map(Engine::section).collect();
+        self.write_sections(
+            &report,
+            |engine| engine.section(),
+            |engine| {
+                engine.report(jni, &report);
+            },
+        );
+    }
+
+    /// Writes what `section` says that engines have, by `write`.
+    pub(super) fn write_sections(
+        &self,
+        report: &Report<'_>,
+        section: impl Fn(&dyn Engine) -> Option<&'static str>,
+        write: impl Fn(&dyn Engine),
+    ) {
+        let sections: Vec<&str> = self.engines.iter().filter_map(&section).collect();
         if sections.is_empty() {
             return;
         }
         let dumping = format!("Dumping {} ...", sections.join(" ... "));
         report.say(&dumping);
         let engines = self.engines.iter();
-        for engine in engines.filter(|engine| engine.section().is_some()) {
-            engine.report(jni, &report);
+        for engine in engines.filter(|&engine| section(engine).is_some()) {
+            if caught(|| write(engine)).is_err() {
+                report.failed.set(true);
+                if !memory::is_out() {
+                    // As it was, without being told again.
+                    resume_unwind(Box::new(Panicked));
+                }
+                let section = section(engine).unwrap_or_default();
+                console::line(format_args!("{OutOfMemory}: {section} is left out"));
+            }
         }
         if report.verbose {
             let is_sound = self.journal.drain() && !report.failed.get();
@@ -71,10 +100,13 @@ impl Session {
     }
 
     /// The end of the program waits for another dump only while that one makes progress.
-    fn wait_for_dumps(&self) -> Option<MutexGuard<'_, (), rank::Dumping>> {
+    pub(super) fn wait_for_dumps(
+        &self,
+        patience: Duration,
+    ) -> Option<MutexGuard<'_, (), rank::Dumping>> {
         let mut segments = self.journal.segments();
         loop {
-            let dumping = self.dumping.try_lock_for(PATIENCE);
+            let dumping = self.dumping.try_lock_for(patience);
             let before = std::mem::replace(&mut segments, self.journal.segments());
             if dumping.is_some() || segments == before {
                 return dumping;

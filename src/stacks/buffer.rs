@@ -1,6 +1,7 @@
 //! Room for the frames of a stack, as much as the stacks need that were seen.
 
 use crate::jvmti::FrameInfo;
+use crate::memory;
 
 /// Room at first. A stack that fills it is looked at again with more.
 const FIRST: usize = 64;
@@ -29,6 +30,7 @@ impl StackBuffer {
                 return;
             }
             let more = depth.min(room * GROWTH);
+            memory::need(more * size_of::<FrameInfo>());
             self.room.resize(more, FrameInfo::default());
         }
     }

@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 
 use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
@@ -150,6 +151,16 @@ impl Stacks {
         self.intern(thread, &ids)
     }
 
+    /// As [`Stacks::trace`], without the VM; `None` unless all frames have been seen before.
+    pub fn known_trace(&self, thread: ThreadSerial, frames: &[FrameInfo]) -> Option<TraceId> {
+        let ids: Option<Vec<FrameId>> = {
+            let names = self.names.lock();
+            let ids = frames.iter().map(|frame| names.frames.get(frame).copied());
+            ids.collect()
+        };
+        Some(self.intern(thread, &ids?))
+    }
+
     /// The methods of frames that the current thread has.
     pub fn methods(
         &self,
@@ -284,6 +295,11 @@ impl Stacks {
             return self.unsampled;
         };
         let id = self.tables.frames.intern(frame::Frame { method, line });
+        memory::need_to_hash(
+            names.frames.len(),
+            names.frames.capacity(),
+            size_of::<(FrameInfo, FrameId)>(),
+        );
         names.frames.insert(frame, id);
         id
     }
@@ -321,6 +337,11 @@ impl Stacks {
             return Ok(named);
         }
         let named = self.name_method(jni, names, method)?;
+        memory::need_to_hash(
+            names.methods.len(),
+            names.methods.capacity(),
+            size_of::<(MethodId, frame::Method)>(),
+        );
         names.methods.insert(method, named);
         Ok(named)
     }
@@ -363,6 +384,11 @@ impl Stacks {
         // A class that was named by its file is known, and not watched yet.
         let id = interned.id();
         if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
+            memory::need_to_hash(
+                names.classes.len(),
+                names.classes.capacity(),
+                size_of::<(ClassId, Arc<WeakRef>)>(),
+            );
             names
                 .classes
                 .extend(WeakRef::new(jni, class).map(|class| (id, Arc::new(class))));

@@ -1,6 +1,6 @@
 //! The profile is whole however the program ends, and a dump on request changes nothing.
 
-use crate::harness::{Jvm, Program, Running, any_jvm};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm};
 use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,file=x.txt";
@@ -43,6 +43,107 @@ fn no_thread_of_the_agent_is_left_for_the_vm_to_wait_for(jvm: &Jvm) {
         let end = format!("JavaThread exiting (name: \"{thread}\"");
         assert!(run.stdout.contains(&end), "{thread}: {}", run.stdout);
     }
+}
+
+const WITHOUT_VM: &str = "hprof: the process ends without VMDeath, and the VM could not be asked";
+
+/// A program whose main thread dies of a full heap, in a heap of 64 MB.
+fn full_heap(jvm: &Jvm, options: &str, vm_options: &[&str]) -> Finished {
+    let vm_options = [vm_options, &["-Xmx64m", "-XX:+UseSerialGC"]].concat();
+    Program::java(jvm, options, &vm_options)
+        .program("exits", "FullHeap")
+        .run()
+}
+
+on_every_jvm!(a_program_that_dies_of_a_full_heap_keeps_its_profile);
+
+fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
+    for (options, missing) in [
+        ("heap=sites,cpu=samples", "live objects"),
+        ("heap=all", "there is no heap dump; live objects"),
+        ("cpu=times,monitor=y", "there is no dump of monitors"),
+    ] {
+        let is_text = options == "cpu=times,monitor=y";
+        let file = if is_text { "x.txt" } else { "x.hprof" };
+        let format = if is_text { "" } else { ",format=b" };
+        let run = full_heap(jvm, &format!("{options}{format},file={file}"), &[]);
+        let context = format!("{} {options}: {}", jvm.feature, run.stderr);
+        assert_eq!(run.status.code(), Some(1), "{context}");
+        assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
+        let text = if is_text {
+            run.read(file)
+        } else {
+            run.checked_text(file)
+        };
+        let profile = Profile::parse(&text);
+        assert!(profile.length.is_some(), "{context}");
+        let without_vm = profile.without_vm.as_deref();
+        assert!(
+            without_vm.is_some_and(|words| words.trim_start_matches("; ").starts_with(missing)),
+            "{context}: {without_vm:?}"
+        );
+
+        for sites in &profile.sites {
+            let [blocks, arrays] = ["FullHeap$Block", "byte[]"].map(|class| {
+                let rows = sites.rows.iter().filter(|row| row.class == class);
+                rows.max_by_key(|row| row.live).expect(class)
+            });
+            // What died between the last collection and the end is the VM's farewell, not the program's.
+            assert!(
+                blocks.live + 1 >= blocks.allocated && blocks.live > 10_000,
+                "{context}: {blocks:?}"
+            );
+            assert!(
+                arrays.live.abs_diff(blocks.live) <= 1,
+                "{context}: {arrays:?}"
+            );
+            assert!(sites.notes.as_of_last_gc, "{context}");
+        }
+        for samples in &profile.dumps {
+            assert!(
+                samples.total > 0 && profile.count("FullHeap.work") > 0,
+                "{context}: {samples:?}"
+            );
+        }
+        for times in &profile.times {
+            let work = times.rows.iter().find(|row| row.method == "FullHeap.work");
+            assert_eq!(work.expect("the row").calls, 300, "{context}");
+        }
+        for times in &profile.monitors.times {
+            assert!(
+                times.rows.iter().any(|row| row.class == "java.lang.Class"),
+                "{context}: {times:?}"
+            );
+        }
+        let sections = profile.sites.len()
+            + profile.dumps.len()
+            + profile.times.len()
+            + profile.monitors.times.len();
+        assert_eq!(
+            sections,
+            if options == "heap=all" { 1 } else { 2 },
+            "{context}"
+        );
+    }
+}
+
+on_every_jvm!(a_process_that_exits_without_vmdeath_keeps_its_profile);
+
+/// HotSpot 11 and 17 call `exit` here; later ones `_exit`, at which nothing of the process is run.
+fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
+    let options = "heap=sites,file=x.txt";
+    let run = full_heap(jvm, options, &["-XX:+ExitOnOutOfMemoryError"]);
+    let context = format!("{}: {}", jvm.feature, run.stderr);
+    assert_eq!(run.status.code(), Some(3), "{context}");
+    let profile = Profile::parse(&run.read("x.txt"));
+    let is_told = run.stderr.contains(WITHOUT_VM);
+    assert_eq!(is_told, jvm.feature < 21, "{context}");
+    assert_eq!(
+        is_told,
+        profile.without_vm.is_some() && profile.length.is_some(),
+        "{context}"
+    );
+    assert_eq!(profile.sites.len(), usize::from(is_told), "{context}");
 }
 
 on_every_jvm!(sigterm_writes_the_profile);

@@ -23,6 +23,10 @@ pub struct Profile {
     pub head: BTreeMap<String, String>,
     /// How long the profile took, in seconds; `None` where it has no end.
     pub length: Option<f64>,
+    /// What is missing where the VM could not be asked at the end; `None` where it was asked.
+    pub without_vm: Option<String>,
+    /// It ends because the agent got no memory any more.
+    pub no_memory: bool,
 }
 
 #[derive(Debug)]
@@ -140,6 +144,15 @@ impl Profile {
             {
                 let seconds = rest.strip_suffix(" s)").expect("seconds");
                 profile.length = Some(seconds.parse().expect("a number"));
+            } else if let Some(rest) = line
+                .strip_prefix("(the process ends without VMDeath, and the VM could not be asked")
+            {
+                let rest = rest.strip_suffix(')').expect("one line");
+                profile.without_vm = Some(rest.to_owned());
+            } else if line
+                .starts_with("(the system gives the agent no memory; the profile ends here")
+            {
+                profile.no_memory = true;
             } else if line.starts_with('(') {
                 notes.take(line);
                 let is_of_sites = |next: &&str| next.starts_with(['(', 'S']);

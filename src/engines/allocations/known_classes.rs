@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
+use crate::memory;
 use crate::names::class::ClassId;
 
 /// Slots of a table that is not empty, at least; a power of two.
@@ -73,6 +74,16 @@ impl KnownClasses {
             return Some(index);
         }
         let index = ClassIndex::new(self.classes.len())?;
+        memory::need_to_grow(
+            self.classes.len(),
+            self.classes.capacity(),
+            size_of::<KnownClass>(),
+        );
+        memory::need_to_hash(
+            self.indices.len(),
+            self.indices.capacity(),
+            size_of::<(ClassId, ClassIndex)>(),
+        );
         self.classes.push(new.clone());
         self.indices.insert(new.id, index);
         let now = slots.and_then(|slots| slots.address_of(&new.reference));
@@ -146,6 +157,7 @@ impl AddressTable {
         }
         if self.len >= self.slots.len() / 2 {
             let length = (2 * self.slots.len()).max(FIRST);
+            memory::need(length * size_of::<(usize, Option<ClassIndex>)>());
             for (address, class) in std::mem::replace(&mut self.slots, vec![(0, None); length]) {
                 if let Some(class) = class {
                     self.put(address, class);

@@ -14,6 +14,7 @@ use super::sweep::{Counted, Sweep, Tracked};
 use crate::engines::worker::Worker;
 use crate::jvmti::{Jni, Object};
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;
@@ -89,12 +90,22 @@ impl LiveObjects {
     pub(super) fn add(&self, chunks: Vec<Chunk>) {
         let objects = chunks.iter().map(Vec::len).sum();
         self.piled.fetch_add(objects, Ordering::Relaxed);
-        self.full.lock().extend(chunks);
+        let mut full = self.full.lock();
+        memory::need_to_grow(
+            full.len() + chunks.len(),
+            full.capacity(),
+            size_of::<Chunk>(),
+        );
+        full.extend(chunks);
     }
 
     /// As [`LiveObjects::add`], on the thread that made the objects, which may have to wait.
     pub(super) fn pile_up(&self, full: Chunk) {
-        self.full.lock().push(full);
+        {
+            let mut all = self.full.lock();
+            memory::need_to_grow(all.len(), all.capacity(), size_of::<Chunk>());
+            all.push(full);
+        }
         let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
         let limit = self.limit.load(Ordering::Relaxed);
         if piled >= limit && piled - limit < CHUNK {
@@ -150,6 +161,23 @@ impl LiveObjects {
         sweep.finish();
     }
 
+    /// As [`LiveObjects::sweep_all`]; where others keep the old generation for longer than `patience`, only what was made last
+    /// is counted.
+    pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, patience: Duration) {
+        match self.old.try_lock_for(patience) {
+            Some(mut old) => {
+                old.sweep(&mut sweep);
+                self.sweep_young(&mut old, &mut sweep);
+            }
+            None => {
+                for tracked in self.full.lock().iter().flatten() {
+                    sweep.count(tracked);
+                }
+            }
+        }
+        sweep.finish();
+    }
+
     /// Tells the sites of all objects that were made so far.
     pub(super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
@@ -157,6 +185,11 @@ impl LiveObjects {
         for tracked in new.iter().flatten() {
             sweep.count(tracked);
         }
+        memory::need_to_grow(
+            old.counted.len() + new.len(),
+            old.counted.capacity(),
+            size_of::<Chunk>(),
+        );
         old.counted.extend(new);
         sweep.finish();
     }
@@ -251,6 +284,8 @@ impl Blocks {
         match self.0.last_mut() {
             Some(block) if block.len() < BLOCK => block.push(tracked),
             _ => {
+                memory::need_to_grow(self.0.len(), self.0.capacity(), size_of::<Vec<Tracked>>());
+                memory::need(BLOCK * size_of::<Tracked>());
                 let mut block = Vec::with_capacity(BLOCK);
                 block.push(tracked);
                 self.0.push(block);

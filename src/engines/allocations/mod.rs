@@ -57,6 +57,9 @@ pub use report::SitesRequest;
 /// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long a report that cannot ask the VM waits for threads that are in an allocation event, and for the sweeper.
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+
 /// The interval of a VM that nobody has told another.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
 
@@ -86,6 +89,17 @@ struct ReportPlan {
     collect: bool,
     /// `sample=`: the bytes between two allocations that are seen, where not all are.
     sampled: Option<u32>,
+}
+
+impl ReportPlan {
+    fn request(&self, totals: Totals) -> SitesRequest {
+        SitesRequest {
+            cutoff: self.cutoff,
+            by_allocation: self.by_allocation,
+            incremental: false,
+            is_last: totals == Totals::Ended,
+        }
+    }
 }
 
 /// What the events and the sweeper share.
@@ -305,6 +319,17 @@ impl AllocationTracker {
     ) {
         let before_dump = self.unseen_before_dump.lock().take();
         let unseen = before_dump.unwrap_or_else(|| self.look_for_unseen(jni));
+        self.report_sites_and(unseen, journal, request, collected);
+    }
+
+    /// Reports the sites, and as much of each class that was made before the agent could see it.
+    fn report_sites_and(
+        &self,
+        unseen: Vec<(ClassId, Amount)>,
+        journal: &Journal,
+        request: SitesRequest,
+        collected: bool,
+    ) {
         let unseen = self.told.lock().new_of(unseen, request.is_last);
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
@@ -426,13 +451,26 @@ impl Engine for AllocationTracker {
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         // A heap dump before it takes its time: the program has gone on meanwhile, unless it has ended.
         let collected = self.settle(jni, report.moment);
-        let request = SitesRequest {
-            cutoff: self.plan.cutoff,
-            by_allocation: self.plan.by_allocation,
-            incremental: false,
-            is_last: report.totals == Totals::Ended,
-        };
+        let request = self.plan.request(report.totals);
         self.report_sites(jni, report.journal, request, collected);
+    }
+
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        self.plan.sites.then_some(
+            "live objects are those of the last garbage collection, without what was made before the profile began",
+        )
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        let shared = &self.shared;
+        shared.live.add(shared.threads.end_within(SHORT_PATIENCE));
+        shared.has_ended.store(true, Ordering::Relaxed);
+        let sweep = Sweep::new(None, shared.slots(), &shared.sites, shared.sample_weight);
+        shared.live.sweep_all_within(sweep, SHORT_PATIENCE);
+        let before_dump = self.unseen_before_dump.lock().take();
+        let unseen = before_dump.unwrap_or_default();
+        let request = self.plan.request(report.totals);
+        self.report_sites_and(unseen, report.journal, request, false);
     }
 
     /// The references to the program's objects; nothing is tracked from here on.
@@ -476,6 +514,6 @@ impl TrackerState {
     }
 
     fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
-        Sweep::new(jni, self.slots(), &self.sites, self.sample_weight)
+        Sweep::new(Some(jni), self.slots(), &self.sites, self.sample_weight)
     }
 }

@@ -8,6 +8,7 @@ use hprof_format::{
 };
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
+use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
 use crate::output::serials;
@@ -152,6 +153,9 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
 
 fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey, SiteRow)> {
     let incremental = request.incremental;
+    // The table and the list, what is cut off, and the record with its encoding.
+    const ROW: usize = 8 * size_of::<(SiteKey, SiteRow)>();
+    memory::need((sites.count() + unseen.len()) * ROW);
     let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();

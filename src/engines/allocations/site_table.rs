@@ -4,6 +4,7 @@
 use super::known_classes::ClassIndex;
 use super::sites::SiteId;
 use crate::jvmti::prefetch;
+use crate::memory;
 use crate::stacks::FramesMark;
 
 /// Slots of a table that is not empty, at least; a power of two.
@@ -107,6 +108,7 @@ impl SiteTable {
 
     fn grow(&mut self) {
         let length = (2 * self.slots.len()).max(FIRST);
+        memory::need(length * (size_of::<Option<CachedSite>>() + size_of::<FramesMark>()));
         let slots = std::mem::replace(&mut self.slots, vec![None; length]);
         let frames = std::mem::replace(&mut self.frames, vec![FramesMark::default(); length]);
         for (entry, frames) in slots.into_iter().zip(frames) {

@@ -248,6 +248,11 @@ impl Sites {
         self.0.get(id.0).key
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+
     /// All sites.
     pub fn iter(&self) -> impl Iterator<Item = (SiteKey, &Site)> {
         self.0.iter().map(|(_, entry)| (entry.key, &entry.site))

@@ -39,7 +39,8 @@ pub(super) enum Counted {
 
 /// Looks at objects, and adds up by site what was made and what has died: the sites themselves are told at the end.
 pub(super) struct Sweep<'a> {
-    jni: Jni<'a>,
+    /// `None` where the VM cannot be asked: references are not given back, and without `slots` nothing is found dead.
+    jni: Option<Jni<'a>>,
     slots: Option<WeakSlots>,
     sites: &'a Sites,
     sample_weight: SampleWeight,
@@ -56,7 +57,7 @@ struct SiteSum {
 
 impl<'a> Sweep<'a> {
     pub(super) fn new(
-        jni: Jni<'a>,
+        jni: Option<Jni<'a>>,
         slots: Option<WeakSlots>,
         sites: &'a Sites,
         sample_weight: SampleWeight,
@@ -102,7 +103,7 @@ impl<'a> Sweep<'a> {
     fn look_at(&mut self, tracked: Tracked, counted: Counted) -> Option<Tracked> {
         let is_dead = match self.slots {
             Some(slots) => slots.is_dead(&tracked.object),
-            None => tracked.object.is_dead(self.jni),
+            None => self.jni.is_some_and(|jni| tracked.object.is_dead(jni)),
         };
         if counted == Counted::Yes && !is_dead {
             return Some(tracked);
@@ -116,7 +117,7 @@ impl<'a> Sweep<'a> {
             return Some(tracked);
         }
         sum.dead += weight;
-        tracked.object.delete(self.jni);
+        self.give_back(tracked);
         None
     }
 
@@ -124,7 +125,14 @@ impl<'a> Sweep<'a> {
     pub(super) fn forget(&mut self, tracked: Tracked) {
         let weight = self.weight(&tracked);
         self.sum(tracked.site).dead += weight;
-        tracked.object.delete(self.jni);
+        self.give_back(tracked);
+    }
+
+    #[inline]
+    fn give_back(&self, tracked: Tracked) {
+        if let Some(jni) = self.jni {
+            tracked.object.delete(jni);
+        }
     }
 
     fn weight(&self, tracked: &Tracked) -> Weight {

@@ -78,7 +78,7 @@ impl TrackedThreads {
         // The other owner is the thread.
         let has_ended = |sites: &mut Arc<_>| Arc::strong_count(sites) == 1;
         let ended: Vec<_> = self.0.lock().extract_if(.., has_ended).collect();
-        end_all(&ended)
+        end_all(&ended, PATIENCE)
     }
 
     /// The objects that all threads made last.
@@ -91,14 +91,19 @@ impl TrackedThreads {
 
     /// Has the threads keep nothing any more; answers the objects that they made last.
     pub(super) fn end(&self) -> Vec<Chunk> {
+        self.end_within(PATIENCE)
+    }
+
+    /// As [`TrackedThreads::end`], but for threads that take longer.
+    pub(super) fn end_within(&self, patience: Duration) -> Vec<Chunk> {
         let threads = std::mem::take(&mut *self.0.lock());
-        end_all(&threads)
+        end_all(&threads, patience)
     }
 }
 
-fn end_all(threads: &[Arc<OwnLock<Option<SessionSites>>>]) -> Vec<Chunk> {
+fn end_all(threads: &[Arc<OwnLock<Option<SessionSites>>>], patience: Duration) -> Vec<Chunk> {
     // What they keep is freed without a lock: the VM is called for that.
-    let kept = with_each(threads, PATIENCE, Option::take);
+    let kept = with_each(threads, patience, Option::take);
     let chunks = kept.into_iter().map(|mut sites| sites.take_objects());
     chunks.collect()
 }

@@ -7,6 +7,7 @@ use super::TrackerState;
 use super::report::Unseen;
 use super::sites::Amount;
 use crate::jvmti::{Jni, JvmtiError, Object};
+use crate::memory;
 use crate::names::class::ClassId;
 
 /// What outputs that have ended tell of such objects, as of things that were allocated.
@@ -77,6 +78,7 @@ impl TrackerState {
     /// What is tracked and not known to be dead, by class.
     fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
         let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
         self.live.count(self.look_at_all(jni));
         for (key, site) in self.sites.iter() {
             let sum = tracked.entry(key.class).or_default();

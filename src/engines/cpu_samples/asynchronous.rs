@@ -85,6 +85,8 @@ struct SampleTally {
     /// By the number of AsyncGetCallTrace's answer.
     unwalkable: [AtomicU64; ANSWERS],
     lost: AtomicU64,
+    /// Of stacks that were fetched when the VM could not name them.
+    unnamed: AtomicU64,
 }
 
 /// AsyncGetCallTrace's reasons are numbers from -1 down to -10.
@@ -200,7 +202,7 @@ impl Sampler for AsyncSampler {
         }
     }
 
-    fn fetch(&self, jni: Jni<'_>) {
+    fn fetch(&self, jni: Option<Jni<'_>>) {
         self.shared.fetch(jni);
         if self.shared.threads.lock().running {
             self.shared.look_at_vm_threads();
@@ -290,7 +292,7 @@ impl Shared {
             // A VM that refuses calls what does nothing.
             let _ = virtual_threads.be_silent_of_mounts();
         }
-        self.fetch(jni);
+        self.fetch(Some(jni));
         self.look_at_vm_threads();
     }
 
@@ -298,7 +300,7 @@ impl Shared {
         let mut next_look = Instant::now();
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
-            self.fetch(jni);
+            self.fetch(Some(jni));
             let now = Instant::now();
             if now >= next_look {
                 self.look_at_vm_threads();
@@ -333,28 +335,36 @@ impl Shared {
         }
     }
 
-    /// Fetches the samples that have been taken, and counts them.
-    fn fetch(&self, jni: Jni<'_>) {
+    /// Fetches the samples that have been taken, and counts them. Without the VM those have a trace whose frames are known.
+    fn fetch(&self, jni: Option<Jni<'_>>) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
         let depth = self.stacks.depth();
         timers.set_depth(depth);
-        let mut samples = Vec::new();
-        timers.read(&mut samples);
+        // What comes meanwhile waits for the next time.
+        for _ in 0..CpuTimers::MOST_READS {
+            let mut samples = Vec::new();
+            timers.read(&mut samples);
+            if samples.is_empty() {
+                break;
+            }
+            // Without frames there is nothing to charge.
+            if depth > 0 {
+                for sample in samples {
+                    self.count(jni, sample, depth);
+                }
+            }
+        }
         let lost = timers.take_lost();
-        // Without frames there is nothing to charge.
         if depth == 0 {
             return;
-        }
-        for sample in samples {
-            self.count(jni, sample, depth);
         }
         self.tally.lost.fetch_add(lost, Ordering::Relaxed);
         self.charge_unsampled(ThreadSerial::UNKNOWN, lost);
     }
 
-    fn count(&self, jni: Jni<'_>, sample: StackSample, depth: usize) {
+    fn count(&self, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
         let weight = u64::from(sample.weight);
         let thread = match sample.virtual_thread {
             0 => ThreadSerial(sample.thread),
@@ -363,9 +373,11 @@ impl Shared {
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
             SampledStack::Frames { frames, leaf } => {
-                let trace = self.trace(jni, thread, frames, leaf, depth);
-                self.counts.add(trace, weight);
-                return;
+                if let Some(trace) = self.trace(jni, thread, frames, leaf, depth) {
+                    self.counts.add(trace, weight);
+                    return;
+                }
+                &self.tally.unnamed
             }
             SampledStack::NoJava => &self.tally.no_java,
             SampledStack::Unwalkable(answer) => {
@@ -378,21 +390,25 @@ impl Shared {
         self.counts.add(trace, weight);
     }
 
+    /// `None` where there is no VM to tell what the frames are.
     fn trace(
         &self,
-        jni: Jni<'_>,
+        jni: Option<Jni<'_>>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
         leaf: Option<MethodId>,
         depth: usize,
-    ) -> TraceId {
+    ) -> Option<TraceId> {
         if let Some(method) = leaf {
             // It has just been entered, or is about to be left.
             let location = 0;
             frames.insert(0, FrameInfo { method, location });
         }
         frames.truncate(depth);
-        self.stacks.trace(jni, thread, &frames)
+        match jni {
+            Some(jni) => Some(self.stacks.trace(jni, thread, &frames)),
+            None => self.stacks.known_trace(thread, &frames),
+        }
     }
 
     fn charge_unsampled(&self, thread: ThreadSerial, samples: u64) {
@@ -495,6 +511,10 @@ impl std::fmt::Display for SampleTally {
             write!(out, " [-{number}: {}]", count(answer))?;
         }
         let (no_java, lost) = (count(&self.no_java), count(&self.lost));
-        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")
+        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")?;
+        match count(&self.unnamed) {
+            0 => Ok(()),
+            unnamed => write!(out, ", {unnamed} without names"),
+        }
     }
 }

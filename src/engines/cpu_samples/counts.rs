@@ -4,6 +4,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::trace::TraceId;
 
 /// Samples by trace.
@@ -16,12 +17,17 @@ pub(super) type Samples = HashMap<TraceId, u64, FixedState>;
 impl SampleCounts {
     /// Charges samples to a trace.
     pub(super) fn add(&self, trace: TraceId, samples: u64) {
-        *self.0.lock().entry(trace).or_default() += samples;
+        let mut counts = self.0.lock();
+        memory::need_to_hash(counts.len(), counts.capacity(), size_of::<(TraceId, u64)>());
+        *counts.entry(trace).or_default() += samples;
     }
 
     /// What has been counted since it was taken last.
     pub(super) fn get(&self) -> Samples {
-        self.0.lock().clone()
+        let counts = self.0.lock();
+        // The copy, and the rows that are made of it.
+        memory::need(counts.capacity() * 4 * size_of::<(TraceId, u64)>());
+        counts.clone()
     }
 
     /// As [`SampleCounts::get`], and counts from nothing.

@@ -54,8 +54,8 @@ trait Sampler: Send + Sync {
     /// The current thread carries that virtual thread from now on, or none.
     fn current_thread_carries(&self, _virtual_thread: Option<ThreadSerial>) {}
 
-    /// Counts the samples that have been taken up to now.
-    fn fetch(&self, _jni: Jni<'_>) {}
+    /// Counts the samples that have been taken up to now. Without the VM, frames that are new have no names.
+    fn fetch(&self, _jni: Option<Jni<'_>>) {}
 
     /// What became of the samples, for people.
     fn outcome(&self) -> String;
@@ -163,7 +163,19 @@ impl Engine for CpuSamples {
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        self.sampler.fetch(jni);
+        self.sampler.fetch(Some(jni));
+        self.report_counts(report);
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        self.sampler.fetch(None);
+        self.report_counts(report);
+    }
+}
+
+impl CpuSamples {
+    /// Writes the samples that have been counted.
+    fn report_counts(&self, report: &Report<'_>) {
         if self.tells_outcome {
             report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
         }

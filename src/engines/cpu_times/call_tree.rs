@@ -10,6 +10,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
@@ -235,6 +236,11 @@ impl Tree {
             thread: self.thread,
             frames: &frames,
         });
+        memory::need_to_hash(
+            self.more_callees.len(),
+            self.more_callees.capacity(),
+            size_of::<((u32, u32), u32)>(),
+        );
         let found = match self.by_trace.get(&trace) {
             Some(&found) => found,
             None => self.push(trace),
@@ -250,8 +256,15 @@ impl Tree {
 
     fn push(&mut self, trace: TraceId) -> u32 {
         let index = self.nodes.len();
+        memory::need_to_grow(index, self.nodes.capacity(), size_of::<Node>());
+        memory::need_to_hash(
+            self.by_trace.len(),
+            self.by_trace.capacity(),
+            size_of::<(TraceId, u32)>(),
+        );
         let block = {
             let mut contexts = self.published.0.lock();
+            memory::need_to_grow(index, contexts.traces.capacity(), size_of::<TraceId>());
             if index.is_multiple_of(BLOCK) {
                 contexts
                     .blocks

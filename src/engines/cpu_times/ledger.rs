@@ -10,6 +10,7 @@ use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::frame;
 use crate::names::string::StringId;
@@ -67,6 +68,7 @@ impl Costs {
     fn add(&mut self, trace: TraceId, sums: Sums) {
         let index = trace.index() as usize;
         if index >= self.0.len() {
+            memory::need((2 * index + 1) * size_of::<Sums>());
             self.0.resize(index + 1, Sums::default());
         }
         self.0[index] += sums;
@@ -178,6 +180,9 @@ impl Ledger {
     /// What has been measured since it was reset, by trace, without traces that have no cost.
     pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let mut books = self.books.lock();
+        // What has been measured, what of it is new, and the rows of a report.
+        let traces = self.tables.traces.count();
+        memory::need(traces * (size_of::<Sums>() + 4 * size_of::<TraceCost>()));
         let mut now = books.ended.clone();
         for record in &books.threads {
             record.contexts.each(|trace, sums| now.add(trace, sums));

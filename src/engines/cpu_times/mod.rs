@@ -300,20 +300,19 @@ impl Engine for MethodTimer {
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        let costs = self.costs(report.totals);
         let notes = match report.verbose {
             true => self.left_out(jni),
             false => Vec::new(),
         };
-        if !self.old_prof {
-            report::cpu_times(report.journal, costs, self.cutoff, &notes);
-            return;
-        }
-        report::old_prof(report.journal, &costs);
-        // That format has no place for them.
-        for note in notes {
-            report.say(&format!("({note})"));
-        }
+        self.report_costs(report, notes);
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        let notes = match report.verbose {
+            true => self.rewriter.left_out(),
+            false => Vec::new(),
+        };
+        self.report_costs(report, notes);
     }
 
     /// All classes get their own methods back.
@@ -322,6 +321,22 @@ impl Engine for MethodTimer {
             self.rewriter.has_rewritten_signature(signature)
         }) {
             console::line(format_args!("{error}; some methods go on counting"));
+        }
+    }
+}
+
+impl MethodTimer {
+    /// Writes what calls have cost. Each of `notes` is a line before it.
+    fn report_costs(&self, report: &Report<'_>, notes: Vec<String>) {
+        let costs = self.costs(report.totals);
+        if !self.old_prof {
+            report::cpu_times(report.journal, costs, self.cutoff, &notes);
+            return;
+        }
+        report::old_prof(report.journal, &costs);
+        // That format has no place for them.
+        for note in notes {
+            report.say(&format!("({note})"));
         }
     }
 }

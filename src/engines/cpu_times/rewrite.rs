@@ -12,12 +12,16 @@ use crate::jvmti::{
     ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
 };
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
 use crate::names::frame::{self, Frame, Line};
 use crate::names::loader::LoaderId;
 use crate::names::string::StringId;
 use crate::stacks::Stacks;
+
+/// A class with hooks, and what is needed to make it, is no larger than so many times the class.
+const REWRITTEN: usize = 4;
 
 /// The class of the hooks.
 const TRACKER: Hooks<'static> = Hooks {
@@ -119,6 +123,7 @@ impl ClassRewriter {
         };
         let mut number =
             |_: &hprof_instrument::ClassInfo<'_>, method: &Method<'_>| naming.frame(method);
+        memory::need(REWRITTEN * file.bytes.len());
         match instrument(file.bytes, &TRACKER, &mut number) {
             Ok(Instrumented { class, left_out }) => {
                 if !left_out.is_empty()

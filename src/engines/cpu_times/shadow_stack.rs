@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 
 /// Frames a new stack has room for.
 const ROOM: usize = 256;
@@ -159,7 +160,9 @@ impl CallStack {
 
     #[cold]
     fn grow(&mut self) {
-        let larger = room(self.frames.len() * 2);
+        let frames = self.frames.len() * 2;
+        memory::need(frames * size_of::<SharedCall>());
+        let larger = room(frames);
         for (frame, call) in larger.iter().zip(self.calls()) {
             frame.set(call);
         }

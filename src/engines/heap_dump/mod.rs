@@ -26,6 +26,7 @@ use crate::options::{Format, Heap, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
 
+use crate::memory::OutOfMemory;
 use choice::{Done, Dumpers};
 use hotspot::VmEngine;
 use references::WalkEngine;
@@ -148,6 +149,16 @@ impl Engine for HeapDumps {
         }
         self.dump(jni, report);
     }
+
+    fn section_without_vm(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        self.in_reports.then_some("there is no heap dump")
+    }
+
+    fn report_without_vm(&self, _report: &Report<'_>) {}
 
     fn abandon_report(&self) {
         self.dumpers.abandon();
@@ -291,6 +302,9 @@ pub enum DumpError {
     /// There is no memory in the heap to find the tracked objects again.
     #[error("the Java heap has no room for a list of the tracked objects")]
     NoRoom,
+    /// What is known of the objects finds no room.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The temporary file cannot be made or read.
     #[error("{0}")]
     File(#[from] io::Error),

@@ -10,11 +10,14 @@ use hprof_format::{ObjectId, Record, StringId, TraceSerial};
 
 use super::choice::Done;
 use super::{DumpError, DumpOutput};
+use crate::jvmti::caught;
+use crate::memory::{self, OutOfMemory};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::output::{Journal, ThreadNames};
+use std::panic::resume_unwind;
 
 /// Bytes after which a segment is written. A larger record has a segment to itself.
 const SEGMENT: usize = 1024 * 1024;
@@ -46,7 +49,12 @@ pub fn heap_dump(
         naming: true,
         segment: Vec::new(),
     };
-    let answer = dump(&mut output).and_then(|done| output.finish(done));
+    let answer = match caught(|| dump(&mut output).and_then(|done| output.finish(done))) {
+        Ok(answer) => answer,
+        Err(_) if memory::is_out() => Err(DumpError::Memory(OutOfMemory)),
+        // As it was, without being told again.
+        Err(panicked) => resume_unwind(Box::new(panicked)),
+    };
     // A dumper knows no more than that the output has failed.
     let answer = match output.error.take() {
         Some(error) => Err(error.into()),
@@ -112,6 +120,7 @@ impl DumpOutput for SegmentWriter<'_> {
 
     fn records(&mut self, content: &[u8]) -> bool {
         if self.naming {
+            self.need_room(content);
             self.segment.extend_from_slice(content);
             return true;
         }
@@ -129,6 +138,7 @@ impl DumpOutput for SegmentWriter<'_> {
         if is_direct {
             return self.put(content);
         }
+        self.need_room(content);
         self.segment.extend_from_slice(content);
         true
     }
@@ -167,6 +177,13 @@ impl SegmentWriter<'_> {
         });
     }
 
+    fn need_room(&self, content: &[u8]) {
+        let length = self.segment.len() + content.len();
+        if length > self.segment.capacity() {
+            memory::need(2 * length);
+        }
+    }
+
     /// Writes a segment, or puts it aside until the totals are known.
     fn put(&mut self, content: &[u8]) -> bool {
         if let Some(folder) = self.spool {
@@ -178,6 +195,8 @@ impl SegmentWriter<'_> {
             self.error = answer.err();
             return self.error.is_none();
         }
+        // The output copies it.
+        memory::need(2 * content.len());
         self.journal.count_segment();
         self.journal.entry(|entry| {
             entry.records.write(&Record::HeapDumpSegment {
@@ -229,6 +248,7 @@ impl Spool {
         let mut file = BufReader::new(file);
         let mut segment = Vec::new();
         for length in self.lengths {
+            memory::need(length);
             segment.resize(length, 0);
             file.read_exact(&mut segment)?;
             if !look(&segment) {

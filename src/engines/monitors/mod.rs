@@ -192,6 +192,14 @@ impl Engine for MonitorWatch {
             Ok(states) => report::monitor_dump(report.journal, &states),
             Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
         }
+        self.report_without_vm(report);
+    }
+
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        Some("there is no dump of monitors")
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
         report::monitor_time(report.journal, costs, self.cutoff);
     }

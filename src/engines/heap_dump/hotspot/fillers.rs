@@ -17,6 +17,7 @@ use hprof_format::{
 use super::index::DumpIndex;
 use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
+use crate::memory;
 use hprof_format::bytes::read_u64_be;
 
 /// More than so many arrays that nobody saw being made are not looked at: 8 MB.
@@ -85,6 +86,7 @@ struct Suspects {
 
 impl Suspects {
     fn new(ids: Vec<u64>) -> Self {
+        memory::need(ids.len() * 3 * size_of::<u64>() + FILTER_WORDS * size_of::<u64>());
         let mut filter = Box::new([0; FILTER_WORDS]);
         for &id in &ids {
             let (word, bit) = filter_bit(id);

@@ -11,6 +11,7 @@ use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::class_dump;
 use super::source::{Progress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
+use crate::memory;
 use hprof_format::bytes::{read_u32_be, read_u64_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
@@ -103,6 +104,10 @@ impl StringTexts {
         if let (Ok(start), Ok(length)) =
             (u32::try_from(self.texts.len()), u32::try_from(text.len()))
         {
+            let place = size_of::<(u64, (u32, u32))>();
+            memory::need_to_hash(self.places.len(), self.places.capacity(), place);
+            let end = self.texts.len() + text.len();
+            memory::need_to_grow(end, self.texts.capacity(), 1);
             self.places.insert(id, (start, length));
             self.texts.extend_from_slice(text);
         }
@@ -179,6 +184,7 @@ impl DumpIndex {
             length,
         });
         if kind == HeapKind::PrimitiveArray && record[17] == BasicType::Int as u8 {
+            memory::need_to_grow(self.ints.len(), self.ints.capacity(), size_of::<u64>());
             self.ints.push(id);
         }
         if kind != HeapKind::ObjectArray {
@@ -190,6 +196,8 @@ impl DumpIndex {
                 offset: offset + ARRAY_HEAD,
                 length: count,
             };
+            let entry = size_of::<(u64, Array)>();
+            memory::need_to_hash(self.arrays.len(), self.arrays.capacity(), entry);
             self.arrays.insert(id, array);
         }
     }

@@ -31,6 +31,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
+use crate::memory;
 use dangling::Dangling;
 use hprof_format::bytes::read_u64_be;
 use index::{Array, DumpIndex, ListReference};
@@ -96,6 +97,8 @@ impl VmEngine {
             if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
                 return Err(DumpError::NoRoom);
             }
+            // What the objects are, and later their ids beside that.
+            memory::need(tracked * (size_of::<TraceId>() + 2 * size_of::<(u64, TraceId)>()));
             let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
             list.for_each_array(|array| self.own.add(jni, array));
             let mut meaning = Meaning {

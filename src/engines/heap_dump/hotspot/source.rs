@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::engines::heap_dump::DumpError;
+use crate::memory;
 
 /// Bytes that are asked for at once: they are to stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;
@@ -85,6 +86,7 @@ impl Source {
 
     /// The bytes at a place of the file.
     pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, DumpError> {
+        memory::need(length);
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, offset)?;
         Ok(bytes)
@@ -92,6 +94,7 @@ impl Source {
 
     fn visit_heap(&mut self, mut rest: u64, visitor: &mut impl Visitor) -> Result<(), DumpError> {
         while rest > 0 {
+            memory::stop_if_out();
             self.fill(1)?;
             let length = ((self.end - self.start) as u64).min(rest) as usize;
             let block = &mut self.buffer[self.start..self.start + length];
@@ -144,6 +147,7 @@ impl Source {
         self.start = 0;
         let wanted = length.max(READ);
         if self.buffer.len() < wanted {
+            memory::need(wanted);
             self.buffer.resize(wanted, 0);
         }
         while self.end < length {

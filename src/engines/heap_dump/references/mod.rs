@@ -35,6 +35,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
+use crate::memory;
 use chunk_writer::ChunkWriter;
 use class_prewalk::{Found, PreWalk};
 use classes::{Candidate, DumpClasses, Kind};
@@ -95,6 +96,8 @@ impl HeapDumper for WalkEngine {
 
 /// Tags the tracked objects, with the numbers from 1 on in the order of the answer.
 fn track(jni: Jni<'_>, tags: &Tags, tracked: &dyn TrackedObjects) -> Vec<TraceId> {
+    // The traces, and then their numbers.
+    memory::need(tracked.len() * (size_of::<TraceId>() + size_of::<TraceSerial>()));
     let mut traces = Vec::with_capacity(tracked.len());
     tracked.for_each(jni, &mut |object, trace| {
         let tag = Tag::new(traces.len() as u64 + 1, 0);

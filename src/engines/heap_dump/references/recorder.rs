@@ -13,6 +13,7 @@ use super::roots::Roots;
 use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
+use crate::memory;
 
 /// Bytes of an array's elements for which a segment's length, which has four bytes, leaves room.
 const MOST_BYTES: usize = u32::MAX as usize - 64;
@@ -112,12 +113,19 @@ impl<'r, 'o> Recorder<'r, 'o> {
             return;
         }
         self.end();
+        memory::stop_if_out();
         let shape = self.shape(tag, Tag(object.class));
         self.content.clear();
         match shape {
-            Shape::Instance { layout, .. } => self.content.resize(layout.size as usize, 0),
+            Shape::Instance { layout, .. } => {
+                memory::need(layout.size as usize);
+                self.content.resize(layout.size as usize, 0);
+            }
             Shape::ObjectArray { .. } => {
                 let bytes = (tag.length() as usize * 8).min(MOST_BYTES / 8 * 8);
+                if bytes > self.content.capacity() {
+                    memory::need(2 * bytes);
+                }
                 self.content.resize(bytes, 0);
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! What the handler finds about the thread that it interrupts. Records are used again and never freed: a signal may be on its
 //! way when its timer is deleted.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -35,6 +35,8 @@ pub(super) struct InterruptedThreads {
     free: Mutex<Free, rank::InterruptedThreads>,
 }
 
+static RECORDS: OnceLock<InterruptedThreads> = OnceLock::new();
+
 #[derive(Default)]
 struct Free {
     given_back: Vec<u32>,
@@ -42,13 +44,21 @@ struct Free {
 }
 
 impl InterruptedThreads {
-    /// The records of this process.
-    pub(super) fn shared() -> &'static Self {
-        static RECORDS: OnceLock<InterruptedThreads> = OnceLock::new();
-        RECORDS.get_or_init(|| Self {
-            records: zeroed(),
-            free: Mutex::default(),
-        })
+    /// Makes the records of this process, unless they are there; `false` where the system has no memory for them.
+    pub(super) fn prepare() -> bool {
+        Self::shared().is_some()
+            || zeroed().is_some_and(|records| {
+                let _ = RECORDS.set(Self {
+                    records,
+                    free: Mutex::default(),
+                });
+                true
+            })
+    }
+
+    /// The records of this process, if they have been made.
+    pub(super) fn shared() -> Option<&'static Self> {
+        RECORDS.get()
     }
 
     /// The record of a number; `None` for a number that is none. For the handler.
@@ -94,14 +104,14 @@ impl InterruptedThreads {
     }
 }
 
-fn zeroed() -> Box<[InterruptedThread]> {
+/// The agent's allocator, which never fails, is passed by.
+fn zeroed() -> Option<Box<[InterruptedThread]>> {
     let layout = Layout::array::<InterruptedThread>(COUNT).expect("a few megabytes");
-    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout.
+    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout, and the
+    // agent's allocator hands that on to the system's.
     unsafe {
-        let records = alloc_zeroed(layout);
-        if records.is_null() {
-            handle_alloc_error(layout);
-        }
-        Box::from_raw(std::ptr::slice_from_raw_parts_mut(records.cast(), COUNT))
+        let records = System.alloc_zeroed(layout);
+        (!records.is_null())
+            .then(|| Box::from_raw(std::ptr::slice_from_raw_parts_mut(records.cast(), COUNT)))
     }
 }

@@ -27,6 +27,7 @@ use super::super::jni::{Jni, Object, Vm};
 use super::vm_structs::VmStructs;
 use crate::lock_order::{Mutex, rank};
 
+use crate::memory::OutOfMemory;
 use compiled_methods::CompiledMethods;
 use handler::STATE;
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
@@ -41,6 +42,8 @@ const RING_FRAMES: usize = 1 << 21;
 /// Samples in the ring: with 256 cores at the kernel's 250 ticks a second it fills in 60 ms, three times as long as the reader
 /// sleeps.
 const RING_SAMPLES: usize = 4_096;
+/// What is read of it is copied, so that it can be named without holding the ring up; not all of it at once.
+const READ_AT_ONCE: usize = 256;
 /// How long an end waits for handlers that run. One that a debugger stopped never ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -70,6 +73,9 @@ pub enum NoCpuTimers {
     /// The program has the signal.
     #[error("the program has taken over SIGVTALRM, the signal of the timers")]
     Signal,
+    /// What waits for the signal handler is large.
+    #[error("{0} for samples")]
+    Memory(OutOfMemory),
     /// Somebody takes samples already.
     #[error("a session before has not ended")]
     InUse,
@@ -139,6 +145,9 @@ impl CpuTimerSupport {
 }
 
 impl CpuTimers {
+    /// So many calls of [`CpuTimers::read`] read all that there was at the first.
+    pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
+
     /// Begins; the VM is up. `depth` is the most frames that will be asked for. Called on a platform thread.
     pub fn new(
         support: CpuTimerSupport,
@@ -157,7 +166,11 @@ impl CpuTimers {
         }
         let depth = depth.clamp(1, MOST_FRAMES);
         let slots = RING_SAMPLES.min((RING_FRAMES / depth).next_power_of_two());
-        let ring = Box::new(Ring::new(slots, depth));
+        let ring = Ring::new(slots, depth).filter(|_| InterruptedThreads::prepare());
+        let Some(ring) = ring.map(Box::new) else {
+            IN_USE.store(false, Ordering::Relaxed);
+            return Err(NoCpuTimers::Memory(OutOfMemory));
+        };
         METHODS.get_or_init(|| {
             env.vm_kind().tested()?;
             CompiledMethods::find(VmStructs::find(support.vm)?)
@@ -176,7 +189,8 @@ impl CpuTimers {
         let relaxed = Ordering::Relaxed;
         let Some(ring) = &self.ring else { return };
         STATE.records.store(
-            ptr::from_ref(InterruptedThreads::shared()).cast_mut(),
+            InterruptedThreads::shared()
+                .map_or(ptr::null_mut(), |records| ptr::from_ref(records).cast_mut()),
             relaxed,
         );
         STATE
@@ -217,9 +231,8 @@ impl CpuTimers {
         let Some(found) = self.layout.thread(jni, thread) else {
             return Ok(None);
         };
-        let records = InterruptedThreads::shared();
-        let record = records
-            .take(serial, found)
+        let record = InterruptedThreads::shared()
+            .and_then(|records| records.take(serial, found))
             .map(HeldRecord)
             .ok_or(NoCpuTimers::Vm("there are too many threads"))?;
         let (timer, refused) = match Timer::new(found.tid, record.0) {
@@ -237,13 +250,14 @@ impl CpuTimers {
         Ok(is_alive.then_some((timed, refused)))
     }
 
-    /// Takes out the samples that are there. Meanwhile no other thread may call this, or it waits.
+    /// Takes out samples that are there, some of them where there are many; none when there are no more. Meanwhile no other
+    /// thread may call this, or it waits.
     pub fn read(&self, samples: &mut Vec<StackSample>) {
         let _reading = self.reading.lock();
         let Some(ring) = &self.ring else { return };
         // SAFETY: `reading` is held: there is one reader.
         unsafe {
-            ring.read(|sample| {
+            ring.read(READ_AT_ONCE, |sample| {
                 samples.push(StackSample {
                     thread: sample.head.thread,
                     virtual_thread: sample.head.virtual_thread,
@@ -340,13 +354,15 @@ impl TimedThread {
 
 impl HeldRecord {
     fn get(&self) -> Option<&'static InterruptedThread> {
-        InterruptedThreads::shared().get(self.0 as usize)
+        InterruptedThreads::shared()?.get(self.0 as usize)
     }
 }
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
-        InterruptedThreads::shared().give_back(self.0);
+        if let Some(records) = InterruptedThreads::shared() {
+            records.give_back(self.0);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where the handler puts samples, and an agent thread takes them from: a queue of fixed size for many writers and one
 //! reader, by the sequence numbers of Dmitry Vyukov's bounded queue. A writer never waits; a full queue refuses.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -58,26 +58,27 @@ pub(super) struct Claimed {
 }
 
 impl Ring {
-    /// A queue of `slots` samples, a power of two, each with room for `depth` frames, at least one.
-    pub(super) fn new(slots: usize, depth: usize) -> Self {
+    /// A queue of `slots` samples, a power of two, each with room for `depth` frames, at least one; `None` where the system has
+    /// no memory for it. The agent's allocator is passed by, which never fails.
+    pub(super) fn new(slots: usize, depth: usize) -> Option<Self> {
         debug_assert!(slots.is_power_of_two() && depth > 0);
         let layout = frames_layout(slots, depth);
         // SAFETY: the layout has a size: there is a slot and a frame.
-        let frames = unsafe { alloc_zeroed(layout) };
+        let frames = unsafe { System.alloc_zeroed(layout) };
         if frames.is_null() {
-            handle_alloc_error(layout);
+            return None;
         }
         let slot = |position| Slot {
             sequence: AtomicUsize::new(position),
             head: UnsafeCell::default(),
         };
-        Self {
+        Some(Self {
             slots: (0..slots).map(slot).collect(),
             frames: frames.cast(),
             depth,
             next_write: AtomicUsize::new(0),
             next_read: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// How many frames fit. For the handler.
@@ -146,12 +147,12 @@ impl Ring {
             .store(claimed.position.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes out what is there, oldest first, up to a slot that is still being written.
+    /// Takes out what is there, oldest first, up to a slot that is still being written, and `most` samples.
     ///
     /// # Safety
     /// No other call may be running: there is one reader.
-    pub(super) unsafe fn read(&self, mut each: impl FnMut(Sample<'_>)) {
-        loop {
+    pub(super) unsafe fn read(&self, most: usize, mut each: impl FnMut(Sample<'_>)) {
+        for _ in 0..most {
             let position = self.next_read.load(Ordering::Relaxed);
             let slot = self.slot(position);
             if slot.sequence.load(Ordering::Acquire) != position.wrapping_add(1) {
@@ -186,7 +187,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: `new` allocated it by this layout.
         unsafe {
-            dealloc(
+            System.dealloc(
                 self.frames.cast(),
                 frames_layout(self.slots.len(), self.depth),
             );
@@ -216,13 +217,13 @@ mod tests {
     fn read(ring: &Ring) -> Vec<u32> {
         let mut threads = Vec::new();
         // SAFETY: the test reads on one thread.
-        unsafe { ring.read(|sample| threads.push(sample.head.thread)) };
+        unsafe { ring.read(usize::MAX, |sample| threads.push(sample.head.thread)) };
         threads
     }
 
     #[test]
     fn samples_come_out_in_order_and_a_full_ring_refuses() {
-        let ring = Ring::new(4, 1);
+        let ring = Ring::new(4, 1).expect("memory");
         for round in 0..3 {
             for sample in 0..4 {
                 let claimed = ring.claim().expect("room");
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_slot_that_is_being_written_keeps_those_behind_it() {
-        let ring = Ring::new(4, 1);
+        let ring = Ring::new(4, 1).expect("memory");
         let first = ring.claim().expect("room");
         let second = ring.claim().expect("room");
         ring.publish(second, head(2));
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn writers_and_the_reader_lose_nothing_but_what_was_refused() {
-        let ring = Ring::new(64, 1);
+        let ring = Ring::new(64, 1).expect("memory");
         let refused = AtomicU64::new(0);
         let mut sum = 0;
         thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use super::super::code_heap::CodeBlob;
 use super::compiled::{CodePlace, PlaceKind};
+use crate::memory;
 
 /// Places at first and at the most, 32 bytes each.
 const FIRST: usize = 64;
@@ -74,6 +75,7 @@ impl<T: Copy + Empty> Slots<T> {
     }
 
     fn grow(&mut self) {
+        memory::need(self.slots.len() * 4 * size_of::<(usize, T)>());
         let more = vec![(0, T::EMPTY); self.slots.len() * 4];
         self.displaced = 0;
         for (key, value) in std::mem::replace(&mut self.slots, more) {

@@ -1,0 +1,100 @@
+/*
+ * Fails allocations of the agent, and of nobody else: preloaded into a JVM, it answers null to calls that come from the code of
+ * libhprof.so. For tests alone.
+ *
+ *   HPROF_MALLOC_ONE_IN=N   fails one call in N, at random, by HPROF_MALLOC_SEED
+ *   HPROF_MALLOC_FROM=N     fails from the Nth call on, HPROF_MALLOC_TIMES calls in a row (for ever by default)
+ *   HPROF_MALLOC_LEAST=N    fails only calls for N bytes or more
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+static _Atomic uintptr_t begin, end;
+static _Atomic uint64_t calls, state;
+static uint64_t one_in, from, times, least;
+
+static uint64_t number(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "libhprof.so"))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+            uintptr_t first = info->dlpi_addr + part->p_vaddr;
+            atomic_store(&end, first + part->p_memsz);
+            atomic_store(&begin, first);
+        }
+    }
+    return 1;
+}
+
+void *dlopen(const char *name, int flags) {
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    void *library = next(name, flags);
+    if (library && name && strstr(name, "libhprof.so") && !atomic_load(&begin)) {
+        one_in = number("HPROF_MALLOC_ONE_IN", 0);
+        from = number("HPROF_MALLOC_FROM", UINT64_MAX);
+        times = number("HPROF_MALLOC_TIMES", UINT64_MAX);
+        least = number("HPROF_MALLOC_LEAST", 0);
+        atomic_store(&state, number("HPROF_MALLOC_SEED", 1) * 0x9e3779b97f4a7c15u);
+        dl_iterate_phdr(look, NULL);
+    }
+    return library;
+}
+
+static int fails(void *caller, size_t size) {
+    uintptr_t at = (uintptr_t)caller;
+    uintptr_t first = atomic_load_explicit(&begin, memory_order_relaxed);
+    if (!first || at < first || at >= atomic_load_explicit(&end, memory_order_relaxed) || size < least)
+        return 0;
+    uint64_t call = atomic_fetch_add(&calls, 1);
+    if (call >= from)
+        return call - from < times;
+    if (!one_in)
+        return 0;
+    uint64_t random = atomic_fetch_add(&state, 0x9e3779b97f4a7c15u);
+    random = (random ^ random >> 30) * 0xbf58476d1ce4e5b9u;
+    random = (random ^ random >> 27) * 0x94d049bb133111ebu;
+    return (random ^ random >> 31) % one_in == 0;
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t size) {
+    return fails(CALLER, size) ? (errno = ENOMEM, NULL) : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    return fails(CALLER, count * size) ? (errno = ENOMEM, NULL) : __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size) {
+    return fails(CALLER, size) ? (errno = ENOMEM, NULL) : __libc_realloc(block, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    return fails(CALLER, size) ? (errno = ENOMEM, NULL) : __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size) {
+    if (fails(CALLER, size))
+        return ENOMEM;
+    *block = __libc_memalign(alignment, size);
+    return *block ? 0 : ENOMEM;
+}

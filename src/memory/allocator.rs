@@ -1,0 +1,230 @@
+//! The agent's allocator: what it holds is counted, since the VM and the libraries of the program share the process with it,
+//! and it never fails.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use super::OutOfMemory;
+use super::reserve::Reserve;
+
+/// What small needs are met from once the system gives nothing: threads that are in an event then, and the end of the session.
+const RESERVE: usize = 8 << 20;
+/// The part of it that is left to the thread which ends the session.
+const FOR_THE_END: usize = 4 << 20;
+/// What the system gets back at the first failure: the VM ends the process when it gets no memory itself.
+const HEADROOM: usize = 8 << 20;
+/// Between two questions whether the system has memory again.
+const PAUSE: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
+
+/// Bytes that have been allocated here and not been freed.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+/// The system has refused memory since the session began.
+static OUT: AtomicBool = AtomicBool::new(false);
+/// The thread that ends the session, as `pthread_self` says.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+/// Mapped, and never touched; null outside a session.
+static HEADROOM_AT: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
+/// Part of the library's own data: there is memory for it, or the library is not loaded.
+static IN_RESERVE: Reserve<RESERVE> = Reserve::new();
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+/// The system's allocator. The agent allocates for what it meets anew, not for every event, so one counter does.
+struct Counted;
+
+/// How many bytes of memory the agent holds.
+pub fn own_memory() -> usize {
+    HELD.load(Ordering::Relaxed)
+}
+
+/// Whether the system has refused memory since [`prepare`].
+#[inline]
+pub fn is_out() -> bool {
+    OUT.load(Ordering::Relaxed)
+}
+
+/// A session is about to begin: memory is no longer out, and something is put by for when it will be.
+pub fn prepare() -> Result<(), OutOfMemory> {
+    // SAFETY: a new private mapping, wherever the system likes.
+    let headroom = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            HEADROOM,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if headroom == libc::MAP_FAILED {
+        return Err(OutOfMemory);
+    }
+    unmap(HEADROOM_AT.swap(headroom, Ordering::Relaxed));
+    ENDING.store(0, Ordering::Relaxed);
+    OUT.store(false, Ordering::Relaxed);
+    Ok(())
+}
+
+/// There is no session any more.
+pub fn put_reserve_away() {
+    unmap(HEADROOM_AT.swap(ptr::null_mut(), Ordering::Relaxed));
+}
+
+/// The current thread ends the session: it may have the last of the reserve.
+pub fn ends_session() {
+    ENDING.store(current_thread(), Ordering::Relaxed);
+}
+
+/// Has the allocator give the system what has been freed. It keeps that otherwise, in the arenas of threads that will never
+/// need so much again: the VM's references to objects lie between ours.
+pub fn return_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: glibc: any thread may call this at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Whether the system has so many bytes.
+pub(super) fn system_has(bytes: usize) -> bool {
+    let Ok(layout) = Layout::from_size_align(bytes.max(1), 1) else {
+        return false;
+    };
+    // SAFETY: the layout has a size, and the block is freed by it. The optimizer must not see that nobody uses it.
+    unsafe {
+        let block = std::hint::black_box(System.alloc(layout));
+        if block.is_null() {
+            return false;
+        }
+        System.dealloc(block, layout);
+    }
+    true
+}
+
+/// Whether the current thread ends the session, and the reserve has so much for it, and as much again for what else it needs.
+pub(super) fn end_has(bytes: usize) -> bool {
+    ENDING.load(Ordering::Relaxed) == current_thread() && IN_RESERVE.room() / 2 >= bytes
+}
+
+/// Memory is out from now on. Allocates nothing and takes no lock.
+pub(super) fn system_refused() {
+    OUT.store(true, Ordering::Relaxed);
+    put_reserve_away();
+}
+
+fn unmap(headroom: *mut libc::c_void) {
+    if !headroom.is_null() {
+        // SAFETY: `prepare` mapped it, nothing refers into it, and whoever swapped it out has it alone.
+        unsafe { libc::munmap(headroom, HEADROOM) };
+    }
+}
+
+fn current_thread() -> usize {
+    // SAFETY: takes nothing, cannot fail.
+    (unsafe { libc::pthread_self() }) as usize
+}
+
+/// A block all the same. Where even the reserve is used up, the thread waits: the session is being ended, which frees memory.
+#[cold]
+fn without_the_system(layout: Layout) -> *mut u8 {
+    system_refused();
+    loop {
+        let ending = ENDING.load(Ordering::Relaxed);
+        let spare = match ending == 0 || ending == current_thread() {
+            true => 0,
+            false => FOR_THE_END,
+        };
+        let block = IN_RESERVE.take(layout, spare);
+        if !block.is_null() {
+            return block;
+        }
+        // SAFETY: the caller of the allocator has promised that the layout has a size.
+        let block = unsafe { System.alloc(layout) };
+        if !block.is_null() {
+            return block;
+        }
+        // SAFETY: a pointer to a time, and null for what nobody wants to know.
+        unsafe { libc::nanosleep(&PAUSE, ptr::null_mut()) };
+    }
+}
+
+// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as aligned
+// as the layout says; they go back to where they came from. Nothing here panics, and counting does not allocate.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promises are those of the system's allocator.
+        let block = unsafe { System.alloc(layout) };
+        if block.is_null() {
+            return without_the_system(layout);
+        }
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        let block = unsafe { System.alloc_zeroed(layout) };
+        if block.is_null() {
+            let block = without_the_system(layout);
+            // SAFETY: the block is so large and nobody else's.
+            unsafe { block.write_bytes(0, layout.size()) };
+            return block;
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        if IN_RESERVE.contains(start) {
+            return IN_RESERVE.give_back();
+        }
+        // SAFETY: as above, and the block is the system's.
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !IN_RESERVE.contains(start) {
+            // SAFETY: as above.
+            let moved = unsafe { System.realloc(start, layout, size) };
+            if !moved.is_null() {
+                HELD.fetch_add(size, Ordering::Relaxed);
+                HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+                return moved;
+            }
+        }
+        // SAFETY: the caller promises that the new size does not overflow with this alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the new one is
+        // nobody else's.
+        unsafe {
+            let moved = self.alloc(new);
+            ptr::copy_nonoverlapping(start, moved, layout.size().min(size));
+            self.dealloc(start, layout);
+            moved
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allocated_counts_until_it_is_freed() {
+        const SIZE: usize = 1 << 30;
+        let before = own_memory();
+        // Other tests allocate meanwhile, but not that much.
+        let mut block = Vec::<u8>::with_capacity(SIZE);
+        assert!(own_memory().abs_diff(before + SIZE) < SIZE / 4);
+        block.reserve_exact(2 * SIZE);
+        assert!(own_memory().abs_diff(before + 2 * SIZE) < SIZE / 4);
+        drop(block);
+        assert!(own_memory().abs_diff(before) < SIZE / 4);
+    }
+}

@@ -1,0 +1,91 @@
+//! A thread of the system. The standard library's end the process where there is no memory for what it notes of them.
+
+use std::ffi::{CStr, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// Of its stack. Some systems give little more than nothing where nobody says how much.
+const STACK: usize = 1 << 20;
+
+type Body = Box<dyn FnOnce() + Send>;
+
+/// A thread that may be waited for. Where nobody does, it goes on by itself.
+pub struct SystemThread(libc::pthread_t);
+
+impl SystemThread {
+    /// Runs `body` on a new thread, under a name of 15 bytes at the most. A panic ends the thread, quietly.
+    pub fn start(name: &'static CStr, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let body: Box<Body> = Box::new(Box::new(body));
+        let body = Box::into_raw(body);
+        let mut thread = 0;
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: the attributes are initialized by the first call, which cannot fail, used by the next two, and destroyed by
+        // the last; the stack has more than the least size. `run` takes the box back, once, exactly when the system answers 0.
+        let refused = unsafe {
+            libc::pthread_attr_init(attributes.as_mut_ptr());
+            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
+            let body = body.cast::<c_void>();
+            let refused = libc::pthread_create(&mut thread, attributes.as_ptr(), run, body);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+            refused
+        };
+        if refused != 0 {
+            // SAFETY: the system refused, so `run` never gets it.
+            drop(unsafe { Box::from_raw(body) });
+            return Err(io::Error::from_raw_os_error(refused));
+        }
+        // SAFETY: the thread has neither been joined nor detached, so this is its number, and the name ends in NUL.
+        unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
+        Ok(Self(thread))
+    }
+
+    /// Waits for its end.
+    pub fn join(self) {
+        // SAFETY: it is joined once, here, since `self` ends, and not detached. The answer of the thread is not wanted.
+        unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for SystemThread {
+    fn drop(&mut self) {
+        // SAFETY: it is neither joined, which forgets `self`, nor detached before.
+        unsafe { libc::pthread_detach(self.0) };
+    }
+}
+
+extern "C" fn run(body: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` made this pointer from a box and hands it to this function alone.
+    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+    // The panic hook has reported it.
+    let _ = catch_unwind(AssertUnwindSafe(body));
+    ptr::null_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_waited_for_and_a_panic_stays_in_it() {
+        let count = Arc::new(AtomicU32::new(0));
+        let threads: Vec<SystemThread> = (0..4)
+            .map(|number| {
+                let count = count.clone();
+                let body = move || {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    assert!(number != 3, "quietly");
+                };
+                SystemThread::start(c"test", body).expect("a thread")
+            })
+            .collect();
+        threads.into_iter().for_each(SystemThread::join);
+        assert_eq!(count.load(Ordering::Relaxed), 4);
+        assert_eq!(Arc::strong_count(&count), 1);
+    }
+}

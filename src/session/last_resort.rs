@@ -1,0 +1,155 @@
+//! Ends for which there is no other way: that of a process whose VM does not tell of it, and that of a session which gets no
+//! memory any more.
+//!
+//! There is no VMDeath after an OutOfMemoryError that nothing caught, where the thread that is to end the VM finds no room for
+//! itself in the heap, nor when native code calls `exit`.
+//!
+//! In both the agent writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
+//! VM's own locks.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Session;
+use super::lifecycle::{self, GATE};
+use crate::console;
+use crate::engines::{Engine, Moment, Totals};
+use crate::jvmti::{Jni, at_process_exit, caught};
+use crate::lock_order::{Condvar, Mutex, rank};
+use crate::memory::{self, OutOfMemory, SystemThread};
+
+/// How long the process waits for its profile, all in all.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long events that are running are waited for: one may itself wait for a VM that has stopped.
+const EVENT_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a dump that is being written is waited for while it gets no further.
+const DUMP_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a collector may take to read the end of the profile.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Has what the agent knows written if the process ends without VMDeath.
+pub(super) fn prepare() {
+    at_process_exit(process_exits);
+}
+
+/// The work is done on a thread of its own, because any lock may be held by a thread that waits for the VM, and the output may
+/// take nothing: the process waits so long and no longer.
+fn process_exits() {
+    let end = Instant::now() + PATIENCE;
+    if lifecycle::vm_is_dead() {
+        return;
+    }
+    // VMDeath or a `stop` on another thread may be writing.
+    let Some(_held) = lifecycle::hold_until(end) else {
+        return;
+    };
+    if !GATE
+        .run_always(Session::has_begun)
+        .is_some_and(|begun| begun == Ok(true))
+    {
+        return;
+    }
+    let done = Arc::new((
+        Mutex::<_, rank::LastResort>::new(false),
+        Condvar::new(),
+    ));
+    let on_thread = done.clone();
+    let thread = SystemThread::start(c"HPROF last", move || {
+        let _ = caught(write);
+        *on_thread.0.lock() = true;
+        on_thread.1.notify_all();
+    });
+    let mut is_done = done.0.lock();
+    if thread.is_ok() {
+        let is_writing = |is_done: &mut bool| !*is_done;
+        done.1.wait_while_until(&mut is_done, is_writing, end);
+    }
+    if !*is_done {
+        console::line(format_args!(
+            "the process ends without VMDeath, and the profile could not be finished; what was written so far stays"
+        ));
+    }
+}
+
+fn write() {
+    if let Some(closed) = GATE.close(EVENT_PATIENCE) {
+        memory::ends_session();
+        closed.get().last_resort();
+        // The process ends: the memory need not be freed.
+        std::mem::forget(closed);
+    }
+}
+
+impl Session {
+    /// Writes what is known, without the VM, and closes the output.
+    fn last_resort(&self) {
+        self.journal.hurry();
+        self.dump_thread.ask_to_stop();
+        self.ask_clocks_to_stop();
+        let words = format!(
+            "the process ends without VMDeath, and the VM could not be asked{}",
+            self.unknown_without_vm()
+        );
+        console::line(format_args!("{words}"));
+        if self.dump_on_exit && !GATE.has_panicked() {
+            self.dump_without_vm(&words);
+        }
+        self.close();
+        if self.outlet.lock().listener.is_some() {
+            thread::sleep(LINGER);
+        }
+    }
+
+    /// Writes what is known, as far as the reserve lasts: the VM would need memory, too.
+    pub(super) fn dump_without_memory(&self) {
+        console::line(format_args!(
+            "{OutOfMemory}; the profile ends here, the program goes on"
+        ));
+        let unknown = self.unknown_without_vm();
+        self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
+    }
+
+    fn dump_without_vm(&self, words: &str) {
+        let Some(_dumping) = self.wait_for_dumps(DUMP_PATIENCE) else {
+            return self.leave_dump_out();
+        };
+        self.journal.entry(|entry| entry.note(words));
+        let report = self.report(Moment::Death, Totals::Kept);
+        self.write_sections(
+            &report,
+            |engine| engine.section_without_vm(),
+            |engine| {
+                engine.report_without_vm(&report);
+            },
+        );
+    }
+
+    fn unknown_without_vm(&self) -> String {
+        let unknown = self.engines.iter().filter_map(Engine::unknown_without_vm);
+        unknown.map(|words| format!("; {words}")).collect()
+    }
+
+    /// The agent gets no memory any more: writes what it knows, as far as the reserve lasts, closes the output, and gives back
+    /// what it had of the VM. Each step may fail and the next does not depend on it. Called on the thread for dumps.
+    pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
+        self.dump_thread.ask_to_stop();
+        let steps: [&dyn Fn(); 5] = [
+            &|| self.stop_clocks(),
+            &|| self.end(jni),
+            &|| {
+                if !GATE.has_panicked() {
+                    self.dump_without_memory();
+                }
+            },
+            &|| {
+                self.close();
+            },
+            &|| self.give_back(jni),
+        ];
+        for step in steps {
+            // The panic hook has reported it.
+            let _ = caught(step);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The agent gets no memory: the program does not notice, and the profile ends with one line.
+//!
+//! A malloc that fails for the agent alone is preloaded (`scripts/lib/failing_malloc.c`). `scripts/stress --memory` is the long
+//! form of this, with `ulimit -v` beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::harness::{Finished, Jvm, Program, skip};
+use crate::profile::Profile;
+
+const NO_MEMORY: &str = "hprof: the system gives the agent no memory";
+const ENDS: &str =
+    "hprof: the system gives the agent no memory; the profile ends here, the program goes on\n";
+
+/// The library to be preloaded; `None` where there is no C compiler.
+fn failing_malloc() -> Option<&'static Path> {
+    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("failing_malloc.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lib/failing_malloc.c");
+        let mut compiler = Command::new("cc");
+        let compiler = compiler.args(["-O2", "-shared", "-fPIC", "-o"]);
+        let status = compiler.arg(&library).arg(source).arg("-ldl").status();
+        status
+            .is_ok_and(|status| status.success())
+            .then_some(library)
+    });
+    if library.is_none() {
+        skip("an agent without memory: there is no C compiler for glibc");
+    }
+    library.as_deref()
+}
+
+/// A program whose agent gets no memory any more from its call of that number on.
+fn run_without_memory(jvm: &Jvm, options: &str, from: u32) -> Option<Finished> {
+    let library = failing_malloc()?.to_str().expect("UTF-8").to_owned();
+    let run = Program::java(jvm, options, &["-Xmx128m"])
+        .program("exits", "Shortage")
+        .arg("1000")
+        .env("LD_PRELOAD", &library)
+        .env("HPROF_MALLOC_FROM", &from.to_string())
+        .run();
+    Some(run)
+}
+
+on_every_jvm!(a_program_goes_on_when_its_agent_gets_no_memory);
+
+fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
+    for (options, from) in [
+        ("heap=sites,format=b,file=x.hprof", 1_500),
+        (
+            "heap=all,dumper=jvmti,cpu=samples,format=b,file=x.hprof",
+            4_000,
+        ),
+        ("cpu=times,file=x.txt", 8_000),
+        ("monitor=y,cpu=samples,file=x.txt", 2_500),
+    ] {
+        let Some(run) = run_without_memory(jvm, options, from) else {
+            return;
+        };
+        let context = format!("{} {options}: {} {}", jvm.feature, run.status, run.stderr);
+        assert!(
+            run.status.success() && run.stdout.ends_with("done\n"),
+            "{context}"
+        );
+        assert_eq!(run.stderr.matches(ENDS).count(), 1, "{context}");
+        let text = match options.contains("format=b") {
+            true => run.checked_text("x.hprof"),
+            false => run.read("x.txt"),
+        };
+        let profile = Profile::parse(&text);
+        assert!(profile.length.is_some(), "{context}");
+        assert!(profile.no_memory, "{context}");
+    }
+}
+
+on_every_jvm!(an_agent_that_gets_no_memory_at_the_start_refuses_to_start);
+
+fn an_agent_that_gets_no_memory_at_the_start_refuses_to_start(jvm: &Jvm) {
+    let Some(run) = run_without_memory(jvm, "cpu=samples,file=x.txt", 5) else {
+        return;
+    };
+    assert_eq!(
+        run.status.code(),
+        Some(1),
+        "{}: {}",
+        jvm.feature,
+        run.stderr
+    );
+    assert_eq!(run.stderr.trim_end(), NO_MEMORY, "{}", jvm.feature);
+}
