@@ -29,6 +29,15 @@ public class Known {
         }
     }
 
+    /** Calls {@link #hold} from a class that names no source file. */
+    static Runnable proxied() {
+        return (Runnable) java.lang.reflect.Proxy.newProxyInstance(Known.class.getClassLoader(),
+                new Class<?>[] {Runnable.class}, (proxy, method, arguments) -> {
+                    hold();
+                    return null;
+                });
+    }
+
     static final java.util.concurrent.CountDownLatch started = new java.util.concurrent.CountDownLatch(1);
 
     static final Known KNOWN = new Known();
@@ -50,7 +59,7 @@ public class Known {
     }
 
     public static void main(String[] args) throws InterruptedException {
-        Thread holder = new Thread(Known::hold, "holder");
+        Thread holder = new Thread(proxied(), "holder");
         holder.setDaemon(true);
         holder.start();
         started.await();

@@ -13,6 +13,8 @@ use crate::harness::{Finished, Jvm, Program, compiler, reader};
 
 /// What `Known.java` keeps in its static field.
 const KNOWN: &str = "known number=4711 wide=1099511627776 half=0.5 yes=true text=the known text values=[1, 2, 3] items=1000";
+/// It prints the frames of all threads.
+const HEAP_LIBRARY: &str = "ReadHeapLibrary.java";
 const DUMPERS: [&str; 2] = ["vm", "jvmti"];
 
 type Counts = BTreeMap<String, u64>;
@@ -77,15 +79,13 @@ fn class_names_in_binary_files_are_those_of_class_files(jvm: &Jvm) {
 on_every_jvm!(the_heap_library_of_netbeans_reads_heap_dumps);
 
 fn the_heap_library_of_netbeans_reads_heap_dumps(jvm: &Jvm) {
-    read_in_a_jvm(jvm, "ReadHeapLibrary.java", |jar| {
-        !jar.contains("hprof-heap")
-    });
+    read_in_a_jvm(jvm, HEAP_LIBRARY, |jar| !jar.contains("hprof-heap"));
 }
 
 on_every_jvm!(the_heap_library_of_gridkit_reads_heap_dumps);
 
 fn the_heap_library_of_gridkit_reads_heap_dumps(jvm: &Jvm) {
-    read_in_a_jvm(jvm, "ReadHeapLibrary.java", |jar| !jar.contains("netbeans"));
+    read_in_a_jvm(jvm, HEAP_LIBRARY, |jar| !jar.contains("netbeans"));
 }
 
 on_every_jvm!(haha_reads_heap_dumps_and_shows_where_objects_were_made);
@@ -125,6 +125,16 @@ fn read_in_a_jvm(jvm: &Jvm, program: &str, wanted: fn(&str) -> bool) {
         let said = run_reader(program, &jars, dump);
         assert!(said.contains(KNOWN), "{name}: {said}");
         assert_same(name, &printed_counts(&said), counts);
+        if program == HEAP_LIBRARY {
+            let frames: Vec<&str> = said
+                .lines()
+                .filter(|line| line.starts_with("frame "))
+                .collect();
+            let has = |part| frames.iter().any(|frame| frame.contains(part));
+            assert!(has("Known.hold(Known.java:"), "{name}: {frames:#?}");
+            // The class of a proxy names no source file.
+            assert!(has("$Proxy"), "{name}: {frames:#?}");
+        }
     });
 }
 

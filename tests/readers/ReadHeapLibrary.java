@@ -8,6 +8,7 @@ import org.netbeans.lib.profiler.heap.Instance;
 import org.netbeans.lib.profiler.heap.JavaClass;
 import org.netbeans.lib.profiler.heap.ObjectArrayInstance;
 import org.netbeans.lib.profiler.heap.PrimitiveArrayInstance;
+import org.netbeans.lib.profiler.heap.ThreadObjectGCRoot;
 
 /** Reads a heap dump with NetBeans' heap library, which VisualVM uses, or with gridkit's, which has the same interface. */
 public class ReadHeapLibrary {
@@ -33,6 +34,14 @@ public class ReadHeapLibrary {
                 + " values=" + values
                 + " items=" + items.size());
         System.out.println("roots " + heap.getGCRoots().size());
+        for (Object root : heap.getGCRoots()) {
+            if (root instanceof ThreadObjectGCRoot) {
+                StackTraceElement[] trace = ((ThreadObjectGCRoot) root).getStackTrace();
+                for (StackTraceElement frame : trace == null ? new StackTraceElement[0] : trace) {
+                    System.out.println("frame " + frame);
+                }
+            }
+        }
     }
 
     private static String text(Instance string) {

@@ -76,7 +76,7 @@ impl fmt::Display for Summary {
 /// settings first): the trace of LOAD CLASS comes later, it writes no threads, only their traces, and the array in which
 /// HotSpot keeps the objects of its class data archive, which a global reference of native code holds, names class objects
 /// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
-/// much memory their instances take.
+/// much memory their instances take, and gives threads the trace 2^32 - 1, which is none.
 ///
 /// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file, and so is one that the
 /// agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that is not there.

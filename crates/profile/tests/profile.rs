@@ -187,7 +187,7 @@ fn totals_above_32_bits_are_those_of_the_rows() {
     for record in [note, sites(11_000_000_000)] {
         encoder.record(Micros(0), &record, &mut file);
     }
-    let profile = load(file.as_slice(), Wanted::Last).expect("it is sound").profile;
+    let profile = read(&file, Wanted::Last);
     assert_eq!(profile.total(Metric::LiveBytes), 11_000_000_000);
     assert_eq!(profile.total(Metric::LiveObjects), 6);
     assert_eq!(profile.total(Metric::AllocBytes), 9_000_000_000);

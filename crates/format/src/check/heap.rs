@@ -16,6 +16,9 @@ use crate::{
     Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
 };
 
+/// What Android's dumper writes for a thread without a stack.
+const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
+
 /// Heap dumps as they go by.
 #[derive(Debug, Default)]
 pub(super) struct HeapDumps {
@@ -542,7 +545,12 @@ impl Defined {
     fn has_for_heap(&self, named: Named, by: HeapKind) -> bool {
         match named {
             Named::String(id) => self.strings.contains_key(&id),
-            Named::Trace(serial) => self.traces.contains_key(&serial),
+            Named::Trace(serial) => {
+                self.traces.contains_key(&serial)
+                    || self.writer == Writer::HeapDumper
+                        && by == HeapKind::RootThread
+                        && serial == NO_TRACE
+            }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
                     || super::NO_THREADS.contains(&serial)
