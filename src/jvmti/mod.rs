@@ -57,7 +57,7 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
-    StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots,
+    SequenceHash, StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots,
     characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};

@@ -16,5 +16,5 @@ pub use cpu_timers::{
 };
 pub use flags::{BoolFlag, NumberFlag, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
-pub use stack_walk::{StackWalker, WalkCache, Walked};
+pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub use weak_slots::WeakSlots;
