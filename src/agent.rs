@@ -341,12 +341,13 @@ fn say_how_stacks_were_taken(top_frames: &TopFrames) {
     };
     let TopFramesTally {
         known,
+        composed,
         asked,
         checked,
         differences,
     } = tally;
     console::line(format_args!(
-        "stacks: {known} known again, {asked} asked of the VM, {checked} checked, {differences} differed"
+        "stacks: {known} known again, {composed} of them new ones of known frames, {asked} asked of the VM, {checked} checked, {differences} differed"
     ));
 }
 

@@ -57,7 +57,7 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag,
-    SampledStack, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper, VmFlags,
+    SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper, VmFlags,
     WalkCache, Walked, WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};

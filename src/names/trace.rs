@@ -1,6 +1,7 @@
 //! Traces: frames from the innermost on.
 
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashbrown::Equivalent;
 
@@ -19,11 +20,12 @@ impl TraceId {
 }
 
 /// One trace.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The thread, where traces are kept apart by thread (`thread=y`).
     pub thread: Option<ThreadSerial>,
     /// The frames, innermost first.
-    pub frames: Box<[FrameId]>,
+    pub frames: Vec<FrameId>,
 }
 
 /// What makes a trace the same as another.
@@ -35,44 +37,71 @@ pub struct TraceKey<'a> {
     pub frames: &'a [FrameId],
 }
 
-impl Trace {
-    fn new(key: TraceKey<'_>) -> Self {
-        Self {
-            thread: key.thread,
-            frames: key.frames.into(),
-        }
-    }
+/// Frames of a piece, at the most.
+const PIECE: usize = 8;
 
-    fn key(&self) -> TraceKey<'_> {
-        TraceKey {
-            thread: self.thread,
-            frames: &self.frames,
-        }
-    }
+/// The innermost frames of a trace, behind the trace of the others, whose number is a multiple of [`PIECE`]: traces that differ at their
+/// inner ends alone share the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Piece {
+    outer: Outer,
+    /// Outermost first; those beyond `count` are all the same.
+    frames: [FrameId; PIECE],
+    count: u8,
 }
 
-impl PartialEq for Trace {
+/// What stands before a piece.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Outer {
+    Nothing,
+    /// Traces are kept apart by thread, and this is the first piece.
+    Thread(ThreadSerial),
+    Trace(TraceId),
+}
+
+struct Node {
+    piece: Piece,
+    /// Whether somebody has asked for the trace that ends here, and not only for longer ones.
+    is_asked_for: AtomicBool,
+}
+
+impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.piece == other.piece
     }
 }
 
-impl Eq for Trace {}
+impl Eq for Node {}
 
-impl Hash for Trace {
+impl Hash for Node {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+        self.piece.hash(state);
     }
 }
 
-impl Equivalent<Trace> for TraceKey<'_> {
-    fn equivalent(&self, trace: &Trace) -> bool {
-        *self == trace.key()
+impl Equivalent<Node> for Piece {
+    fn equivalent(&self, node: &Node) -> bool {
+        *self == node.piece
+    }
+}
+
+/// The outer part of a trace that is asked for again and again with other inner ends.
+#[derive(Default)]
+pub struct OuterPart {
+    thread: Option<ThreadSerial>,
+    /// The traces that end with the first full piece, the second, and so on.
+    pieces: Vec<TraceId>,
+}
+
+impl OuterPart {
+    /// Only the outermost frames, so many, are still the same.
+    pub fn keep(&mut self, frames: usize) {
+        self.pieces.truncate(frames / PIECE);
     }
 }
 
 /// The trace table.
-pub struct Traces(Interner<Trace>);
+pub struct Traces(Interner<Node>);
 
 impl Default for Traces {
     fn default() -> Self {
@@ -93,22 +122,95 @@ impl Default for Traces {
 impl Traces {
     /// The id of a trace.
     pub fn intern(&self, key: TraceKey<'_>) -> TraceId {
-        TraceId(self.0.intern(&key, || Trace::new(key)))
+        let frames: Vec<FrameId> = key.frames.iter().rev().copied().collect();
+        self.intern_onto(&mut OuterPart::default(), key.thread, &frames)
     }
 
-    /// How many there are.
+    /// How many there are, pieces among them.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// The trace.
-    pub fn get(&self, id: TraceId) -> &Trace {
+    /// The id of a trace whose frames are given from the outermost on. `outer` is of the trace that was asked for before, with
+    /// as much of it as this one has in common with that one.
+    pub fn intern_onto(
+        &self,
+        outer: &mut OuterPart,
+        thread: Option<ThreadSerial>,
+        frames: &[FrameId],
+    ) -> TraceId {
+        if outer.thread != thread {
+            *outer = OuterPart {
+                thread,
+                pieces: Vec::new(),
+            };
+        }
+        let mut before = match (outer.pieces.last(), thread) {
+            (Some(&trace), _) => Outer::Trace(trace),
+            (None, Some(thread)) => Outer::Thread(thread),
+            (None, None) => Outer::Nothing,
+        };
+        let new = &frames[(outer.pieces.len() * PIECE).min(frames.len())..];
+        let (full, rest) = new.as_chunks::<PIECE>();
+        for piece in full {
+            let trace = self.piece(before, piece);
+            outer.pieces.push(trace);
+            before = Outer::Trace(trace);
+        }
+        let trace = match before {
+            Outer::Trace(trace) if rest.is_empty() => trace,
+            _ => self.piece(before, rest),
+        };
+        self.node(trace).is_asked_for.store(true, Ordering::Relaxed);
+        trace
+    }
+
+    fn piece(&self, outer: Outer, frames: &[FrameId]) -> TraceId {
+        let mut piece = Piece {
+            outer,
+            frames: [FrameId(0); PIECE],
+            count: frames.len() as u8,
+        };
+        piece.frames[..frames.len()].copy_from_slice(frames);
+        let make = || Node {
+            piece,
+            is_asked_for: AtomicBool::new(false),
+        };
+        TraceId(self.0.intern(&piece, make))
+    }
+
+    fn node(&self, id: TraceId) -> &Node {
         self.0.get(id.0)
     }
 
-    /// All traces.
-    pub fn iter(&self) -> impl Iterator<Item = (TraceId, &Trace)> {
-        self.0.iter().map(|(index, trace)| (TraceId(index), trace))
+    /// The trace.
+    pub fn get(&self, id: TraceId) -> Trace {
+        let mut frames = Vec::new();
+        let mut next = id;
+        loop {
+            let piece = &self.node(next).piece;
+            frames.extend(piece.frames[..usize::from(piece.count)].iter().rev());
+            let thread = match piece.outer {
+                Outer::Trace(outer) => {
+                    next = outer;
+                    continue;
+                }
+                Outer::Thread(thread) => Some(thread),
+                Outer::Nothing => None,
+            };
+            return Trace { thread, frames };
+        }
+    }
+
+    /// All traces that were asked for.
+    pub fn iter(&self) -> impl Iterator<Item = TraceId> {
+        let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
+        self.0.iter().filter(asked_for).map(|(index, _)| TraceId(index))
+    }
+
+    /// As many as there are traces and pieces of them.
+    pub fn ids(&self) -> impl Iterator<Item = TraceId> {
+        self.0.iter().map(|(index, _)| TraceId(index))
     }
 }
 
@@ -147,5 +249,50 @@ mod tests {
             }),
             TraceId::EMPTY
         );
+    }
+
+    #[test]
+    fn long_traces_are_what_they_were() {
+        let traces = Traces::default();
+        let mut ids = Vec::new();
+        for count in 0..40 {
+            let frames: Vec<FrameId> = (0..count).rev().map(FrameId).collect();
+            for thread in [None, Some(ThreadSerial(7))] {
+                let key = TraceKey {
+                    thread,
+                    frames: &frames,
+                };
+                let id = traces.intern(key);
+                assert_eq!(traces.intern(key), id);
+                let frames = frames.clone();
+                assert_eq!(traces.get(id), Trace { thread, frames });
+                ids.push(id);
+            }
+        }
+        let mut asked_for: Vec<TraceId> = traces.iter().collect();
+        ids.sort_unstable();
+        asked_for.sort_unstable();
+        assert_eq!(asked_for, ids, "each its own, and no other");
+    }
+
+    #[test]
+    fn a_trace_that_shares_its_outer_part_is_the_same_as_one_that_does_not() {
+        let traces = Traces::default();
+        let mut outer = OuterPart::default();
+        let mut frames: Vec<FrameId> = Vec::new();
+        for (keep, add) in [(0, 100), (99, 1), (64, 3), (63, 30), (3, 5), (8, 0), (0, 2)] {
+            frames.truncate(keep);
+            frames.extend((0..add).map(|frame| FrameId(frame * 7)));
+            outer.keep(keep);
+            let onto = traces.intern_onto(&mut outer, None, &frames);
+            let innermost_first: Vec<FrameId> = frames.iter().rev().copied().collect();
+            let anew = traces.intern(TraceKey {
+                thread: None,
+                frames: &innermost_first,
+            });
+            assert_eq!(onto, anew, "{keep} {add}");
+        }
+        let of_thread = traces.intern_onto(&mut outer, Some(ThreadSerial(1)), &frames);
+        assert_eq!(traces.get(of_thread).thread, Some(ThreadSerial(1)));
     }
 }

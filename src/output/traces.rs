@@ -5,7 +5,7 @@ use super::journal::Journal;
 /// Writes all traces that have not been written yet.
 pub fn traces(journal: &Journal) {
     journal.entry(|entry| {
-        for (id, _) in entry.tables.traces.iter() {
+        for id in entry.tables.traces.iter() {
             entry.trace(id);
         }
     });

@@ -3,6 +3,7 @@
 //! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
 
 mod buffer;
+mod named_frames;
 mod top_frames;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
 use crate::names::loader::LoaderId;
 use crate::names::thread::ThreadSerial;
-use crate::names::trace::{TraceId, TraceKey};
+use crate::names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
 pub use top_frames::{FramesMark, StackKey, StackTop, StackWay, TopFrames, TopFramesTally};
@@ -139,15 +140,7 @@ impl Stacks {
 
     /// The trace of a stack that `thread` had a moment ago.
     pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
-        let mut ids = Vec::with_capacity(frames.len());
-        {
-            let mut names = self.names.lock();
-            ids.extend(
-                frames
-                    .iter()
-                    .map(|&frame| self.frame(jni, &mut names, frame)),
-            );
-        }
+        let ids = self.frame_ids(jni, frames);
         self.intern(thread, &ids)
     }
 
@@ -159,6 +152,26 @@ impl Stacks {
             ids.collect()
         };
         Some(self.intern(thread, &ids?))
+    }
+
+    /// The frames of the tables for those that the current thread has.
+    fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
+        let mut names = self.names.lock();
+        let frames = frames.iter();
+        frames
+            .map(|&frame| self.frame(jni, &mut names, frame))
+            .collect()
+    }
+
+    /// The trace of a stack whose frames are named, outermost first.
+    fn trace_onto(
+        &self,
+        outer: &mut OuterPart,
+        thread: ThreadSerial,
+        frames: &[FrameId],
+    ) -> TraceId {
+        let thread = self.shape.threads.then_some(thread);
+        self.tables.traces.intern_onto(outer, thread, frames)
     }
 
     /// The methods of frames that the current thread has.
@@ -190,13 +203,7 @@ impl Stacks {
         }
         frames.truncate(count);
         frames.shrink_to_fit();
-        let ids: Vec<FrameId> = {
-            let mut names = self.names.lock();
-            let frames = frames.iter();
-            frames
-                .map(|&frame| self.frame(jni, &mut names, frame))
-                .collect()
-        };
+        let ids = self.frame_ids(jni, &frames);
         let trace = self.tables.traces.intern(TraceKey {
             thread: Some(thread),
             frames: &ids,

@@ -10,13 +10,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
-use super::StackBuffer;
-use crate::jvmti::{Env, FrameInfo, Jni, StackWalker, WalkCache, Walked};
+use super::named_frames::{NamedFrames, NamedMethod, NamedStack, hash_of, method_hash};
+use super::{StackBuffer, Stacks};
+use crate::jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Walked};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
 
 /// So many stacks that were known again are checked at first, all threads together.
 const TRIAL: u64 = 256;
 /// After that each thread checks one in so many.
 const CHECKED: u32 = 1_024;
+
+/// Where a method is not known, the VM is asked for so many times as many as would do.
+const MORE: usize = 4;
 
 /// How stacks are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +42,7 @@ pub struct TopFrames {
     walker: OnceLock<Option<StackWalker>>,
     is_refuted: AtomicBool,
     tally: WalkCounters,
+    named: NamedFrames,
     /// Told of a difference that nothing explains.
     refuted: fn(),
 }
@@ -43,6 +50,7 @@ pub struct TopFrames {
 #[derive(Default)]
 struct WalkCounters {
     walks: AtomicU64,
+    composed: AtomicU64,
     asked: AtomicU64,
     checked: AtomicU64,
     differences: AtomicU64,
@@ -53,6 +61,8 @@ struct WalkCounters {
 pub struct TopFramesTally {
     /// Stacks that were known again by a walk, but for the last thousand of each thread.
     pub known: u64,
+    /// New stacks of frames that were all known.
+    pub composed: u64,
     /// Stacks that the VM was asked for, because they were new or could not be walked over.
     pub asked: u64,
     /// Stacks that were known again and checked.
@@ -68,8 +78,11 @@ pub struct StackTop {
     cache: WalkCache,
     depth: usize,
     walked: Option<Walked>,
-    /// Whether `buffer` holds this stack.
-    is_asked: bool,
+    /// So many of the innermost frames the VM was asked for; `buffer` holds them.
+    asked: Option<usize>,
+    named: NamedStack,
+    /// How many methods stand on the stack before the first in `named`.
+    named_from: usize,
     /// Stacks known again that the tally does not have yet.
     known: u32,
 }
@@ -91,6 +104,7 @@ impl TopFrames {
             walker: OnceLock::new(),
             is_refuted: AtomicBool::new(false),
             tally: WalkCounters::default(),
+            named: NamedFrames::default(),
             refuted,
         }
     }
@@ -112,6 +126,7 @@ impl TopFrames {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Some(TopFramesTally {
             known: number(&self.tally.walks),
+            composed: number(&self.tally.composed),
             asked: number(&self.tally.asked),
             checked: number(&self.tally.checked),
             differences: number(&self.tally.differences),
@@ -147,14 +162,14 @@ impl StackTop {
     #[inline]
     pub fn look(&mut self, top: &TopFrames, jni: Jni<'_>, depth: usize) -> StackKey {
         self.depth = depth;
-        self.is_asked = false;
+        self.asked = None;
         self.walked = match top.walker() {
             Some(walker) => walker.walk(jni, depth, &mut self.cache, &[]),
             None => None,
         };
         match self.walked {
             Some(walked) => StackKey(walked.key),
-            None => self.ask(top, jni),
+            None => self.walk_or_ask(top, jni),
         }
     }
 
@@ -163,7 +178,7 @@ impl StackTop {
     pub fn is_empty(&self) -> bool {
         match self.walked {
             Some(walked) => walked.frames == 0,
-            None => self.buffer.frames().is_empty(),
+            None => self.given().is_empty(),
         }
     }
 
@@ -186,51 +201,143 @@ impl StackTop {
     fn check(&mut self, top: &TopFrames, mark: FramesMark) -> bool {
         self.add_known(top);
         top.tally.checked.fetch_add(1, Ordering::Relaxed);
-        if !self.is_asked {
-            self.ask_vm(top);
-        }
-        if self.mark() == mark {
+        self.ask_vm(top, self.depth);
+        if FramesMark::of(hash_of(self.given())) == mark {
             return true;
         }
-        top.differs(self.buffer.frames());
+        top.differs(self.given());
         self.walked = None;
         false
     }
 
-    /// The stack is not known: its frames are asked for. The key may be another one now.
-    pub fn resolve(&mut self, top: &TopFrames, jni: Jni<'_>) -> StackKey {
-        if !self.is_asked {
-            return self.ask(top, jni);
+    /// The stack is not known: it is named. The key may be another one now.
+    pub fn resolve(&mut self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>) -> StackKey {
+        if self.walked.is_some() && !self.name(top, stacks, jni) {
+            self.walked = None;
+        }
+        if self.walked.is_none() {
+            self.ask(top, self.depth);
         }
         self.key()
     }
 
     fn key(&self) -> StackKey {
-        StackKey(self.walked.map_or_else(|| self.hash(), |walked| walked.key))
+        let hash = || FixedState::default().hash_one(self.given());
+        StackKey(self.walked.map_or_else(hash, |walked| walked.key))
     }
 
-    /// Asks the VM, and walks again with what it says. A walk that covers other frames tells nothing.
-    fn ask(&mut self, top: &TopFrames, jni: Jni<'_>) -> StackKey {
-        self.ask_vm(top);
-        self.walked = None;
-        if let Some(walker) = top.walker() {
-            self.add_known(top);
-            top.tally.asked.fetch_add(1, Ordering::Relaxed);
-            let frames = self.buffer.frames();
-            let walked = walker.walk(jni, self.depth, &mut self.cache, frames);
-            self.walked = walked.filter(|walked| walked.frames == frames.len());
+    /// Asks the VM for what the walk could not tell, and walks again.
+    #[cold]
+    fn walk_or_ask(&mut self, top: &TopFrames, jni: Jni<'_>) -> StackKey {
+        while let (Some(walker), Some(unknown)) = (top.walker(), self.cache.unknown()) {
+            // Where one method is unknown, others often are.
+            let wanted = self.depth.min(MORE * unknown);
+            if self.asked.is_some_and(|asked| asked >= wanted) {
+                break;
+            }
+            self.ask(top, wanted);
+            let given = self.buffer.frames();
+            self.walked = walker.walk(jni, self.depth, &mut self.cache, given);
+            if self.walked.is_some() {
+                return self.key();
+            }
         }
+        self.ask(top, self.depth);
         self.key()
     }
 
-    fn ask_vm(&mut self, top: &TopFrames) {
-        self.buffer.take(self.depth, |frames| {
+    fn ask(&mut self, top: &TopFrames, methods: usize) {
+        if top.walker().is_some() {
+            self.add_known(top);
+            top.tally.asked.fetch_add(1, Ordering::Relaxed);
+        }
+        self.ask_vm(top, methods);
+    }
+
+    /// Has the VM tell the innermost frames, unless it has.
+    fn ask_vm(&mut self, top: &TopFrames, methods: usize) {
+        if self.asked.is_some_and(|asked| asked >= methods) {
+            return;
+        }
+        self.asked = Some(methods);
+        self.buffer.take(methods, |frames| {
             if frames.is_empty() {
                 return 0;
             }
             top.env.stack_trace(None, frames).unwrap_or(0)
         });
-        self.is_asked = true;
+    }
+
+    /// Names the stack that was walked over; `false` where the VM sees another one.
+    fn name(&mut self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>) -> bool {
+        if let Err(methods) = self.compose(top) {
+            self.ask(top, methods);
+            if !self.name_given(top, stacks, jni, methods) || self.compose(top).is_err() {
+                return false;
+            }
+        } else if self.asked.is_none() {
+            top.tally.composed.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.asked.is_some_and(|asked| asked >= self.depth) {
+            return true;
+        }
+        let mark = self.mark();
+        self.is(top, || mark)
+    }
+
+    /// Puts the stack together from frames that were named before. An error says how many of the innermost methods have to be told:
+    /// the outermost one of them belongs to a frame that has no names.
+    fn compose(&mut self, top: &TopFrames) -> Result<(), usize> {
+        let all = self.cache.methods();
+        let from = all.saturating_sub(self.depth);
+        let unchanged = match from == self.named_from {
+            true => self.cache.unchanged().saturating_sub(from),
+            false => 0,
+        };
+        self.named_from = from;
+        self.named.keep(unchanged);
+        let done = from + self.named.frames().len();
+        let (first, frames) = self.cache.frames_from(done);
+        let mut before = self.cache.methods_before(first);
+        for frame in frames.filter(|frame| frame.methods > 0) {
+            let methods = usize::from(frame.methods);
+            // Only of the first one some methods may not be wanted.
+            let skip = done.saturating_sub(before);
+            if !self.named.add(&top.named, frame.key, methods, skip) {
+                return Err(all - before);
+            }
+            before += methods;
+        }
+        self.cache.settle();
+        Ok(())
+    }
+
+    /// Names the frames that stand for so many of the innermost methods, which the VM was asked for; `false` where it has told of
+    /// fewer.
+    fn name_given(
+        &self,
+        top: &TopFrames,
+        stacks: &Stacks,
+        jni: Jni<'_>,
+        methods: usize,
+    ) -> bool {
+        let mut given = self.buffer.frames();
+        let (_, frames) = self.cache.frames_from(self.cache.methods() - methods);
+        for frame in frames.rev().filter(|frame| frame.methods > 0) {
+            let Some((own, outer)) = given.split_at_checked(usize::from(frame.methods)) else {
+                return false;
+            };
+            given = outer;
+            if !top.named.knows(frame.key) {
+                let ids = stacks.frame_ids(jni, own).into_iter();
+                let named = ids.zip(own).map(|(frame, method)| NamedMethod {
+                    frame,
+                    hash: method_hash(method),
+                });
+                top.named.add(frame.key, &named.collect::<Vec<_>>());
+            }
+        }
+        true
     }
 
     fn add_known(&mut self, top: &TopFrames) {
@@ -238,17 +345,35 @@ impl StackTop {
         top.tally.walks.fetch_add(known, Ordering::Relaxed);
     }
 
-    /// The frames of the stack that was resolved last, innermost first.
-    pub fn frames(&self) -> &[FrameInfo] {
-        self.buffer.frames()
+    /// What the VM has told of the stack that was looked at.
+    fn given(&self) -> &[FrameInfo] {
+        let given = self.buffer.frames();
+        &given[..given.len().min(self.depth)]
+    }
+
+    /// The trace of the stack that was resolved last, which the thread of this number has.
+    pub fn trace(&mut self, stacks: &Stacks, jni: Jni<'_>, thread: ThreadSerial) -> TraceId {
+        match self.walked {
+            Some(_) => {
+                let (outer, frames) = self.named.parts();
+                stacks.trace_onto(outer, thread, frames)
+            }
+            None => stacks.trace(jni, thread, self.given()),
+        }
     }
 
     /// What to remember of the stack that was resolved last.
     pub fn mark(&self) -> FramesMark {
-        FramesMark((self.hash() >> 32) as u32)
+        match self.walked {
+            Some(_) => FramesMark::of(self.named.hash()),
+            None => FramesMark::of(hash_of(self.given())),
+        }
     }
+}
 
-    fn hash(&self) -> u64 {
-        FixedState::default().hash_one(self.buffer.frames())
+impl FramesMark {
+    fn of(hash: SequenceHash) -> Self {
+        // The hash has 61 bits.
+        Self((hash.number() >> 29) as u32)
     }
 }

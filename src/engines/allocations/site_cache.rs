@@ -10,7 +10,7 @@ use super::TrackerState;
 use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
 use super::sites::{SiteId, SiteKey};
-use crate::jvmti::{Allocation, FrameInfo, Jni, Object};
+use crate::jvmti::{Allocation, Jni, Object};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackKey, StackTop};
@@ -111,7 +111,7 @@ impl SiteCache {
         {
             return place.site;
         }
-        sought.stack = stack.resolve(&shared.top_frames, jni);
+        sought.stack = stack.resolve(&shared.top_frames, &shared.stacks, jni);
         let (key, found) = self.find(shared, sought, crowd, jni, class);
         if let FoundSite::Site(place) = found {
             return place.site;
@@ -125,12 +125,12 @@ impl SiteCache {
         &mut self,
         shared: &TrackerState,
         (sought, key): (Sought, u64),
-        stack: &StackTop,
+        stack: &mut StackTop,
         serial: &mut Option<ThreadSerial>,
         jni: Jni<'_>,
         allocation: Allocation<'_>,
     ) -> SiteId {
-        let trace = new_trace(shared, jni, allocation, stack.frames(), serial);
+        let trace = new_trace(shared, jni, allocation, stack, serial);
         let (id, reference) = match sought.class {
             SoughtClass::Known(index) => {
                 let known = self.classes.get(index);
@@ -235,16 +235,16 @@ fn new_trace(
     shared: &TrackerState,
     jni: Jni<'_>,
     allocation: Allocation<'_>,
-    frames: &[FrameInfo],
+    stack: &mut StackTop,
     own_serial: &mut Option<ThreadSerial>,
 ) -> TraceId {
-    if frames.is_empty() {
+    if stack.is_empty() {
         return TraceId::EMPTY;
     }
     let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
     *own_serial = serial;
     let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
-    shared.stacks.trace(jni, serial, frames)
+    stack.trace(&shared.stacks, jni, serial)
 }
 
 /// The serial number of the thread that allocates, which is the current one.

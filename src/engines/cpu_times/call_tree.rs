@@ -227,9 +227,9 @@ impl Tree {
     fn make(&mut self, context: u32, method: u32) -> Option<u32> {
         let tables = self.tables.upgrade()?;
         let method_frame = tables.frames.find(method)?;
-        let callers = &tables.traces.get(self.nodes[context as usize].trace).frames;
+        let callers = tables.traces.get(self.nodes[context as usize].trace).frames;
         let frames: Vec<_> = std::iter::once(method_frame)
-            .chain(callers.iter().copied())
+            .chain(callers)
             .take(self.depth)
             .collect();
         let trace = tables.traces.intern(TraceKey {
@@ -353,7 +353,7 @@ pub(super) mod tests {
         assert_eq!(context(&mut tree, &[4, 2, 3]), deep, "two frames make it");
         assert_ne!(context(&mut tree, &[2, 3]), context(&mut tree, &[1, 3]));
         let trace = tree.published.trace(deep).expect("a trace");
-        let frames = &tables.traces.get(trace).frames;
+        let frames = tables.traces.get(trace).frames;
         assert_eq!(
             frames.iter().map(|frame| frame.index()).collect::<Vec<_>>(),
             [3, 2]

@@ -190,7 +190,7 @@ impl Ledger {
         }
         let overhead = books.current_overhead();
         let mut costs = Vec::new();
-        let traces = self.tables.traces.iter().map(|(trace, _)| trace);
+        let traces = self.tables.traces.ids();
         for trace in traces.take(now.0.len()) {
             let index = trace.index() as usize;
             let new = now.get(index).since(books.reported.get(index));

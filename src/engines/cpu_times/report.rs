@@ -101,7 +101,7 @@ fn sum(costs: &[TraceCost]) -> Cost {
 fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> {
     let mut pairs = HashMap::<CallPair, Cost, FixedState>::default();
     for row in costs {
-        let frames = &tables.traces.get(row.trace).frames;
+        let frames = tables.traces.get(row.trace).frames;
         if let Some(&callee) = frames.first() {
             *pairs.entry((callee, frames.get(1).copied())).or_default() += row.cost;
         }

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{FrameInfo, Jni, Object, SessionId, WeakRef};
+use crate::jvmti::{Jni, Object, SessionId, WeakRef};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackTop, TopFrames};
@@ -89,14 +89,14 @@ impl MonitorWatch {
         &self,
         jni: Jni<'_>,
         serial: ThreadSerial,
-        frames: &[FrameInfo],
+        stack: &mut StackTop,
         class: Object<'_>,
     ) -> (ContentionId, Option<Arc<WeakRef>>) {
         // Names are added only here, so those of unloaded classes are removed here.
         self.sweep_if_due(jni);
-        let trace = match frames {
-            [] => TraceId::EMPTY,
-            frames => self.stacks.trace(jni, serial, frames),
+        let trace = match stack.is_empty() {
+            true => TraceId::EMPTY,
+            false => stack.trace(&self.stacks, jni, serial),
         };
         let (class, reference) = self
             .stacks
@@ -152,11 +152,11 @@ impl PlaceCache {
         {
             return Some(place);
         }
-        let stack = self.stack.resolve(top_frames, jni);
+        let stack = self.stack.resolve(top_frames, &watch.stacks, jni);
         if let Some((place, _)) = found(&self.places, stack) {
             return Some(place);
         }
-        let (place, reference) = watch.new_place(jni, serial, self.stack.frames(), class);
+        let (place, reference) = watch.new_place(jni, serial, &mut self.stack, class);
         if let Some(class) = reference {
             if self.places.len() >= REMEMBERED {
                 self.places.clear();

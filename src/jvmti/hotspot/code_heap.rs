@@ -32,6 +32,15 @@ struct CodeHeap {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeBlob(pub(super) usize);
 
+/// The byte of a segment map that says where a block begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockStart(usize);
+
+impl BlockStart {
+    /// No block's.
+    pub(super) const NONE: Self = Self(0);
+}
+
 impl CodeHeaps {
     pub(super) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
@@ -88,6 +97,23 @@ impl CodeHeaps {
             }
         }
         None
+    }
+
+    /// Where the segment map says that the block of this code begins.
+    pub(super) fn block_start(&self, blob: CodeBlob) -> Option<BlockStart> {
+        let block = blob.0 - self.head;
+        self.heaps.iter().find_map(|heap| {
+            heap.block(block)?;
+            let segment = (block - heap.low) >> heap.log2_segment;
+            Some(BlockStart(heap.segment_map + segment))
+        })
+    }
+
+    /// Whether a block in use still begins where one did that was found before: it may be another one.
+    #[inline]
+    pub(super) fn is_in_use(&self, blob: CodeBlob, start: BlockStart) -> bool {
+        // SAFETY: code was found there once, and what could be read of a code heap and its map stays readable.
+        unsafe { read::<u8>(start.0) == 0 && read::<u8>(blob.0 - self.head + self.is_used) != 0 }
     }
 }
 

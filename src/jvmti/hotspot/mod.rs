@@ -17,6 +17,6 @@ pub use cpu_timers::{
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
-pub use stack_walk::{StackWalker, WalkCache, Walked};
+pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub(super) use vm_structs::own_version;
 pub use weak_slots::{Collection, WeakSlots};

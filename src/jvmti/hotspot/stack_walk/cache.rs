@@ -1,19 +1,23 @@
 //! What one thread of the system remembers of the frames it has walked over.
 
-use super::super::code_heap::CodeBlob;
+use super::super::code_heap::{BlockStart, CodeBlob};
 use super::compiled::{CodePlace, PlaceKind};
+use super::memory::{FrameKey, WalkMemory};
 use crate::memory;
 
-/// Places at first and at the most, 32 bytes each.
+/// Places at first and at the most, 40 bytes each.
 const FIRST: usize = 64;
 const MOST: usize = 4_096;
 
-/// Return addresses in compiled code, and methods that the interpreter runs.
+/// Return addresses in compiled code, methods that the interpreter runs, and the frames of the last walk.
 #[derive(Default)]
 pub struct WalkCache {
     places: Slots<CodePlace>,
     /// `Method*` to `jmethodID`.
     methods: Slots<usize>,
+    pub(super) memory: WalkMemory,
+    /// See [`WalkCache::unknown`].
+    pub(super) unknown: Option<usize>,
 }
 
 /// A table in which every key has one slot; the one that came last has it.
@@ -49,6 +53,39 @@ impl WalkCache {
 
     pub(super) fn set_method(&mut self, method: usize, id: usize) {
         self.methods.set(method, id);
+    }
+
+    /// The last walk ended at a method whose id nobody has told yet: that of the innermost frame but so many less one.
+    pub fn unknown(&self) -> Option<usize> {
+        self.unknown
+    }
+
+    /// How many methods the frames stand for that the last walk knows of: those that were wanted, and perhaps more.
+    pub fn methods(&self) -> usize {
+        self.methods_before(self.memory.known.frames.len())
+    }
+
+    /// How many methods the outermost frames stand for.
+    pub fn methods_before(&self, frames: usize) -> usize {
+        self.memory.known.sums(frames).methods as usize
+    }
+
+    /// The frames of the last walk from the one on that holds the method with so many before it, outermost first, and how
+    /// many stand before that frame.
+    pub fn frames_from(&self, methods: usize) -> (usize, impl DoubleEndedIterator<Item = FrameKey>) {
+        let frames = &self.memory.known.frames;
+        let first = frames.partition_point(|frame| frame.sums.methods as usize <= methods);
+        (first, frames[first..].iter().map(|frame| frame.key))
+    }
+
+    /// For how many methods the outermost frames stand which have been the same since [`WalkCache::settle`].
+    pub fn unchanged(&self) -> usize {
+        self.methods_before(self.memory.unchanged())
+    }
+
+    /// From now on the frames count as unchanged.
+    pub fn settle(&mut self) {
+        self.memory.settle();
     }
 }
 
@@ -106,6 +143,7 @@ impl Empty for usize {
 impl Empty for CodePlace {
     const EMPTY: Self = Self {
         blob: CodeBlob(0),
+        start: BlockStart::NONE,
         identity: 0,
         frame_words: 0,
         frames: 0,

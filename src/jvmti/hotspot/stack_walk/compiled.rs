@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use super::super::code_heap::CodeBlob;
+use super::super::code_heap::{BlockStart, CodeBlob};
 use super::super::vm_structs::read;
 use super::layout::{DebugInfoLayout, Layout, NmethodLayout};
 
@@ -16,6 +16,8 @@ const MOST_INLINED: u16 = 1_000;
 pub(super) struct CodePlace {
     /// The code.
     pub(super) blob: CodeBlob,
+    /// Where its block begins.
+    pub(super) start: BlockStart,
     /// What tells the code from other code that stood at the same place before.
     pub(super) identity: u32,
     /// How large its frame is, in words.
@@ -46,7 +48,7 @@ impl Layout {
     /// the VM from freeing the blob.
     pub(super) unsafe fn place(
         &self,
-        blob: CodeBlob,
+        (blob, start): (CodeBlob, BlockStart),
         pc: usize,
         continuation_entry: Option<usize>,
     ) -> Option<CodePlace> {
@@ -85,6 +87,7 @@ impl Layout {
         };
         Some(CodePlace {
             blob,
+            start,
             // SAFETY: as above, and as is said at `identity`.
             identity: unsafe { self.identity(blob, kind) },
             frame_words,

@@ -27,9 +27,11 @@
 mod cache;
 mod compiled;
 mod layout;
+mod memory;
 mod own_stack;
+mod sums;
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
@@ -43,12 +45,18 @@ use crate::jvmti::vm_kind::Release;
 
 use compiled::{CodePlace, PlaceKind};
 use layout::{DebugInfoLayout, Layout, WORD};
+use memory::{Code, FrameList, Place};
 use own_stack::OwnStack;
 
 pub use cache::WalkCache;
+pub use memory::FrameKey;
+pub use sums::SequenceHash;
 
 /// The most frames that are walked over, those of inlined methods not counted.
 const MOST_FRAMES: usize = 4_096;
+/// So many more frames than are wanted are walked over where those of the walk before do not suffice.
+const LEAST_MORE: usize = 8;
+const MOST_MORE: usize = 256;
 /// No pointer of the VM's is as low as this.
 const LOWEST: usize = 1 << 16;
 
@@ -72,14 +80,6 @@ pub struct Walked {
     pub key: u64,
     /// How many frames it would give.
     pub frames: usize,
-}
-
-/// Where a frame is.
-#[derive(Clone, Copy)]
-struct Place {
-    sp: usize,
-    fp: usize,
-    pc: usize,
 }
 
 impl StackWalker {
@@ -113,57 +113,187 @@ impl StackWalker {
         is_sound.then_some(found)
     }
 
-    /// Walks over the current thread's innermost `depth` frames; `None` where that cannot be done. `known` is what the VM has
-    /// given for this very stack, if it was asked: without that a method is not known that the interpreter runs for the
-    /// first time.
+    /// Walks over the current thread's innermost `depth` frames, as far as they are not those of the walk before; `None` where that
+    /// cannot be done. `given` is what the VM has given for this very stack, if it was asked: without that a method is not
+    /// known that the interpreter runs for the first time ([`WalkCache::unknown`]).
     #[inline]
     pub fn walk(
         &self,
         jni: Jni<'_>,
         depth: usize,
         cache: &mut WalkCache,
-        known: &[FrameInfo],
+        given: &[FrameInfo],
     ) -> Option<Walked> {
+        cache.unknown = None;
         let thread = jni.as_raw().addr() - self.jni_environment;
         let stack = self.own_stack(thread)?;
-        let mut hash = FixedState::default().build_hasher();
-        hash.write_usize(depth);
-        let mut frames = 0;
-        let mut next = self.anchored(stack, |offset| {
+        cache.memory.begin(stack);
+        let next = self.anchored(stack, &mut cache.memory.found, |offset| {
             // SAFETY: the anchor is a field of the current thread's structure.
-            Some(unsafe { read(thread + self.layout.thread.anchor + offset) })
+            Some((unsafe { read(thread + self.layout.thread.anchor + offset) }, None))
         })?;
+        // Where the innermost frame is, is looked at each time.
+        cache.memory.found.clear();
+        self.walk_from(stack, next, depth, cache, given)?;
+        if !cache.memory.learn() {
+            self.walk_from(stack, next, depth, cache, given)?;
+            cache.memory.learn();
+        }
+        let known = &cache.memory.known;
+        let first = cache.memory.first_of(depth);
+        let all = known.sums(known.frames.len());
+        Some(Walked {
+            key: all.key(known.sums(first), depth),
+            frames: depth.min(all.methods as usize),
+        })
+    }
+
+    /// Finds the frames from a place on until the known ones are those that follow, or until they are enough.
+    #[inline]
+    fn walk_from(
+        &self,
+        stack: OwnStack,
+        mut next: Option<Place>,
+        depth: usize,
+        cache: &mut WalkCache,
+        given: &[FrameInfo],
+    ) -> Option<()> {
+        let mut enough = depth;
         for _ in 0..MOST_FRAMES {
-            let Some(place) = next.filter(|_| frames < depth) else {
-                return Some(Walked {
-                    key: hash.finish(),
-                    frames: frames.min(depth),
-                });
+            let memory = &mut cache.memory;
+            let found = memory.found.sums(memory.found.frames.len()).methods as usize;
+            let Some(mut place) = next.filter(|_| found < enough) else {
+                memory.keep(0);
+                memory.before = next;
+                return Some(());
             };
-            next = if self.interpreter.contains(&place.pc) {
-                let method = stack.word(place.fp.wrapping_add_signed(self.layout.frame.method))?;
-                let bcp = stack.word(place.fp.wrapping_add_signed(self.layout.frame.bcp))?;
-                let id = self.method_id(cache, method, known.get(frames))?;
-                hash.write_usize(id);
-                hash.write_usize(bcp);
-                frames += 1;
-                Some(self.below_interpreted(stack, place)?)
-            } else if place.pc == self.call_stub_return {
-                self.below_entry(stack, place)?
-            } else {
-                let code = self.code_place(cache, place.pc)?;
-                if code.frames > 0 {
-                    hash.write_usize(place.pc);
-                    hash.write_u32(code.identity);
-                    frames += usize::from(code.frames);
+            memory.keep_from(place.sp);
+            if memory.known.frames.last().is_some_and(|last| last.place == place) {
+                let wanted = depth.saturating_sub(found);
+                let first = memory.first_of(wanted);
+                match self.last_changed(&memory.known, first) {
+                    Some(changed) => {
+                        place = memory.known.frames[changed].place;
+                        memory.find_known(changed + 1);
+                        memory.keep(changed);
+                    }
+                    None => {
+                        let known = memory.known.frames.len();
+                        let methods = memory.known.sums(known).methods as usize;
+                        if methods >= wanted || memory.before.is_none() {
+                            return Some(());
+                        }
+                        // A stack that shrinks wants one more each time.
+                        enough = depth + known.clamp(LEAST_MORE, MOST_MORE);
+                        next = memory.before;
+                        memory.find_known(0);
+                        continue;
+                    }
                 }
-                match code.kind {
-                    PlaceKind::ContinuationEntry => None,
-                    _ => Some(below_compiled(stack, place, code)?),
+            }
+            match self.step(stack, place, cache, given) {
+                Some(below) => next = below,
+                None if found >= depth => {
+                    cache.memory.keep(0);
+                    cache.memory.before = Some(place);
+                    return Some(());
                 }
-            };
+                None => return None,
+            }
         }
         None
+    }
+
+    /// The last frame from `first` on from which a walk would not go on as it did.
+    #[inline]
+    fn last_changed(&self, known: &FrameList, first: usize) -> Option<usize> {
+        known.last_changed(
+            first,
+            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found now, so it is in
+            // use; what a `jmethodID` points to can be read for good.
+            |word| unsafe { read::<usize>(word.address) } == word.value,
+            |code| {
+                self.code.is_in_use(code.blob, code.start)
+                    // SAFETY: the blob was found in the code heaps.
+                    && unsafe { self.layout.identity(code.blob, code.kind) } == code.identity
+            },
+        )
+    }
+
+    /// Finds the frame at a place and where the next one is; `Some(None)` where it is the last.
+    #[inline]
+    fn step(
+        &self,
+        stack: OwnStack,
+        place: Place,
+        cache: &mut WalkCache,
+        given: &[FrameInfo],
+    ) -> Option<Option<Place>> {
+        let found = &cache.memory.found;
+        let (frames, methods) = (found.frames.len(), found.sums(found.frames.len()).methods);
+        let given = given.get(methods as usize);
+        match self.try_step(stack.from(place.sp), place, cache, given) {
+            Some((key, below)) => {
+                cache.memory.found.add(place, key);
+                Some(below)
+            }
+            None => {
+                cache.unknown = cache.unknown.map(|_| methods as usize + 1);
+                // What it has read so far belongs to no frame.
+                cache.memory.found.truncate(frames);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn try_step(
+        &self,
+        stack: OwnStack,
+        place: Place,
+        cache: &mut WalkCache,
+        given: Option<&FrameInfo>,
+    ) -> Option<(FrameKey, Option<Place>)> {
+        if self.interpreter.contains(&place.pc) {
+            let (method_at, bcp_at) = (
+                place.fp.wrapping_add_signed(self.layout.frame.method),
+                place.fp.wrapping_add_signed(self.layout.frame.bcp),
+            );
+            let (method, bcp) = (stack.word(method_at)?, stack.word(bcp_at)?);
+            let Some(id) = self.method_id(cache, method, given) else {
+                cache.unknown = Some(0);
+                return None;
+            };
+            let found = &mut cache.memory.found;
+            found.read(method_at, method);
+            found.read(bcp_at, bcp);
+            found.read(id, method);
+            let key = FrameKey {
+                key: FixedState::default().hash_one((id, bcp)),
+                methods: 1,
+            };
+            Some((key, Some(self.below_interpreted(stack, place, found)?)))
+        } else if place.pc == self.call_stub_return {
+            let below = self.below_entry(stack, place, &mut cache.memory.found)?;
+            Some((FrameKey::default(), below))
+        } else {
+            let code = self.code_place(cache, place.pc)?;
+            cache.memory.found.runs(Code {
+                blob: code.blob,
+                start: code.start,
+                identity: code.identity,
+                kind: code.kind,
+            });
+            let key = FrameKey {
+                key: FixedState::default().hash_one((place.pc, code.identity)),
+                methods: code.frames,
+            };
+            let below = match code.kind {
+                PlaceKind::ContinuationEntry => None,
+                _ => Some(self.below_compiled(stack, place, code, &mut cache.memory.found)?),
+            };
+            Some((key, below))
+        }
     }
 
     /// The current thread's stack from here on.
@@ -180,49 +310,115 @@ impl StackWalker {
         OwnStack::find(base, size)
     }
 
-    /// Where the frame is that an anchor holds; `Some(None)` where it holds none: no Java runs below.
+    /// Where the frame is that an anchor holds; `Some(None)` where it holds none: no Java runs below. `field` answers what a field holds,
+    /// and where on the stack that was read.
     #[inline]
     fn anchored(
         &self,
         stack: OwnStack,
-        field: impl Fn(usize) -> Option<usize>,
+        found: &mut FrameList,
+        field: impl Fn(usize) -> Option<(usize, Option<usize>)>,
     ) -> Option<Option<Place>> {
-        let sp = field(self.layout.anchor.sp)?;
+        let mut read = |offset| {
+            let (value, address) = field(offset)?;
+            if let Some(address) = address {
+                found.read(address, value);
+            }
+            Some(value)
+        };
+        let sp = read(self.layout.anchor.sp)?;
         if sp == 0 {
             return Some(None);
         }
-        let pc = match field(self.layout.anchor.pc)? {
+        let (pc, fp) = (read(self.layout.anchor.pc)?, read(self.layout.anchor.fp)?);
+        let pc = match pc {
             // The VM has not needed it so far; it is where the call into the VM returns to.
-            0 => stack.word(sp.checked_sub(WORD)?)?,
+            0 => {
+                let address = sp.checked_sub(WORD)?;
+                let pc = stack.word(address)?;
+                found.read(address, pc);
+                pc
+            }
             pc => pc,
         };
-        let fp = field(self.layout.anchor.fp)?;
+        let fp = if self.is_found_by_fp(pc) { fp } else { 0 };
         stack.has(sp).then_some(Some(Place { sp, fp, pc }))
     }
 
+    /// Whether the frame of code at this address is found by the frame pointer.
     #[inline]
-    fn below_interpreted(&self, stack: OwnStack, place: Place) -> Option<Place> {
-        let mut sp = stack.word(place.fp.wrapping_add_signed(self.layout.frame.sender_sp))?;
+    fn is_found_by_fp(&self, pc: usize) -> bool {
+        self.interpreter.contains(&pc) || pc == self.call_stub_return
+    }
+
+    /// The place of a frame whose return address and frame pointer stand at these addresses.
+    #[inline]
+    fn returned_to(
+        &self,
+        stack: OwnStack,
+        (sp, fp_at, pc_at): (usize, usize, usize),
+        found: &mut FrameList,
+    ) -> Option<Place> {
+        let pc = stack.word(pc_at)?;
+        found.read(pc_at, pc);
+        let mut fp = 0;
+        if self.is_found_by_fp(pc) {
+            fp = stack.word(fp_at)?;
+            found.read(fp_at, fp);
+        }
+        stack.has(sp).then_some(Place { sp, fp, pc })
+    }
+
+    #[inline]
+    fn below_interpreted(
+        &self,
+        stack: OwnStack,
+        place: Place,
+        found: &mut FrameList,
+    ) -> Option<Place> {
+        let sp_at = place.fp.wrapping_add_signed(self.layout.frame.sender_sp);
+        let mut sp = stack.word(sp_at)?;
+        found.read(sp_at, sp);
         if cfg!(target_arch = "aarch64") {
             // The interpreter reserves the whole of a frame's expression stack, and the frame that is called begins within it.
             sp = sp.max(place.fp.wrapping_add(2 * WORD));
         }
-        let below = Place {
-            sp,
-            fp: stack.word(place.fp)?,
-            pc: stack.word(place.fp.wrapping_add(WORD))?,
-        };
-        let is_above = place.sp <= place.fp && place.fp < below.sp;
-        (is_above && stack.has(below.sp)).then_some(below)
+        let is_above = place.sp <= place.fp && place.fp < sp;
+        let pc_at = place.fp.wrapping_add(WORD);
+        self.returned_to(stack, (sp, place.fp, pc_at), found)
+            .filter(|_| is_above)
     }
 
     /// The frames before the VM called Java.
-    fn below_entry(&self, stack: OwnStack, place: Place) -> Option<Option<Place>> {
-        let wrapper = stack.word(place.fp.wrapping_add_signed(self.layout.frame.call_wrapper))?;
+    fn below_entry(
+        &self,
+        stack: OwnStack,
+        place: Place,
+        found: &mut FrameList,
+    ) -> Option<Option<Place>> {
+        let wrapper_at = place.fp.wrapping_add_signed(self.layout.frame.call_wrapper);
+        let wrapper = stack.word(wrapper_at)?;
+        found.read(wrapper_at, wrapper);
         let anchor = wrapper.wrapping_add(self.layout.anchor.in_call_wrapper);
-        let below = self.anchored(stack, |offset| stack.word(anchor.wrapping_add(offset)))?;
+        let below = self.anchored(stack, found, |offset| {
+            let address = anchor.wrapping_add(offset);
+            Some((stack.word(address)?, Some(address)))
+        })?;
         let is_above = below.is_none_or(|below| place.sp <= place.fp && place.fp < below.sp);
         is_above.then_some(below)
+    }
+
+    /// The frame below that of compiled code or of a stub.
+    #[inline]
+    fn below_compiled(
+        &self,
+        stack: OwnStack,
+        place: Place,
+        code: CodePlace,
+        found: &mut FrameList,
+    ) -> Option<Place> {
+        let sp = place.sp.checked_add(code.frame_words as usize * WORD)?;
+        self.returned_to(stack, (sp, sp - 2 * WORD, sp - WORD), found)
     }
 
     /// The `jmethodID` of a method that the interpreter runs.
@@ -260,22 +456,12 @@ impl StackWalker {
         }
         // SAFETY: an id that the VM has given.
         let continuation_entry = self.continuation_entry.map(|id| unsafe { read(id) });
+        let start = self.code.block_start(blob)?;
         // SAFETY: the blob is in use and holds `pc`, and the frame that returns there keeps it.
-        let place = unsafe { self.layout.place(blob, pc, continuation_entry) }?;
+        let place = unsafe { self.layout.place((blob, start), pc, continuation_entry) }?;
         cache.set_place(pc, place);
         Some(place)
     }
-}
-
-/// The frame below that of compiled code or of a stub.
-#[inline]
-fn below_compiled(stack: OwnStack, place: Place, code: CodePlace) -> Option<Place> {
-    let sp = place.sp.checked_add(code.frame_words as usize * WORD)?;
-    Some(Place {
-        sp,
-        fp: stack.word(sp - 2 * WORD)?,
-        pc: stack.word(sp - WORD)?,
-    })
 }
 
 impl Layout {

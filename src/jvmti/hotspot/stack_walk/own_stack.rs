@@ -22,6 +22,21 @@ impl OwnStack {
         is_within.then_some(Self { low, base })
     }
 
+    /// The part from a frame on to the stack's beginning.
+    #[inline]
+    pub(super) fn from(self, sp: usize) -> Self {
+        Self {
+            low: self.low.max(sp),
+            ..self
+        }
+    }
+
+    /// Where the stack begins.
+    #[inline]
+    pub(super) fn base(self) -> usize {
+        self.base
+    }
+
     /// The word at an address, if it is one of the stack.
     #[inline]
     pub(super) fn word(self, address: usize) -> Option<usize> {

@@ -1,0 +1,230 @@
+//! The frames that one thread's last walk went over, with all that the walk read on its way: where none of that has changed, a walk
+//! would go the same way again.
+
+use super::super::code_heap::{BlockStart, CodeBlob};
+use super::MOST_FRAMES;
+use super::compiled::PlaceKind;
+use super::own_stack::OwnStack;
+use super::sums::Sums;
+
+/// Where a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) sp: usize,
+    /// The frame pointer, where the frame is one that is found by it; otherwise 0.
+    pub(super) fp: usize,
+    pub(super) pc: usize,
+}
+
+/// A word that a walk read: one of the stack, or the one behind a `jmethodID`.
+#[derive(Clone, Copy)]
+pub(super) struct Word {
+    pub(super) address: usize,
+    pub(super) value: usize,
+}
+
+/// Code that a frame returns to.
+#[derive(Clone, Copy)]
+pub(super) struct Code {
+    pub(super) blob: CodeBlob,
+    pub(super) start: BlockStart,
+    pub(super) identity: u32,
+    pub(super) kind: PlaceKind,
+}
+
+/// What a frame is to those who name it.
+#[derive(Clone, Copy, Default)]
+pub struct FrameKey {
+    /// Equal for frames that stand for the same methods at the same places in them.
+    pub key: u64,
+    /// How many methods the frame stands for, which may be inlined into each other; 0 for one that the VM does not show.
+    pub methods: u16,
+}
+
+/// A frame that was walked over.
+#[derive(Clone, Copy)]
+pub(super) struct WalkedFrame {
+    pub(super) place: Place,
+    pub(super) key: FrameKey,
+    /// Of this frame and those before it in the list.
+    pub(super) sums: Sums,
+    words_end: u32,
+    codes_end: u32,
+}
+
+/// Frames and what was read on the way from each to the next one.
+#[derive(Default)]
+pub(super) struct FrameList {
+    pub(super) frames: Vec<WalkedFrame>,
+    words: Vec<Word>,
+    codes: Vec<Code>,
+}
+
+impl FrameList {
+    pub(super) fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    #[inline]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.frames.truncate(len);
+        let (words, codes) = self.ends(len);
+        self.words.truncate(words);
+        self.codes.truncate(codes);
+    }
+
+    /// Where what belongs to the first frames ends.
+    #[inline]
+    fn ends(&self, len: usize) -> (usize, usize) {
+        let last = len.checked_sub(1).map(|last| &self.frames[last]);
+        last.map_or((0, 0), |last| (last.words_end as usize, last.codes_end as usize))
+    }
+
+    /// Remembers what is read on the way from the frame that is added next.
+    #[inline]
+    pub(super) fn read(&mut self, address: usize, value: usize) {
+        self.words.push(Word { address, value });
+    }
+
+    #[inline]
+    pub(super) fn runs(&mut self, code: Code) {
+        self.codes.push(code);
+    }
+
+    /// Adds a frame, to which belongs what was read since the last one.
+    #[inline]
+    pub(super) fn add(&mut self, place: Place, key: FrameKey) {
+        let before = self.sums(self.frames.len());
+        self.frames.push(WalkedFrame {
+            place,
+            key,
+            sums: before.with(key),
+            words_end: self.words.len() as u32,
+            codes_end: self.codes.len() as u32,
+        });
+    }
+
+    /// The sums of the first frames.
+    #[inline]
+    pub(super) fn sums(&self, len: usize) -> Sums {
+        let last = len.checked_sub(1).map(|last| self.frames[last].sums);
+        last.unwrap_or_default()
+    }
+
+    /// Takes the last frames of another list away, all but so many, and adds them in the opposite order.
+    pub(super) fn add_reversed(&mut self, other: &mut Self, keep: usize) {
+        for index in (keep..other.frames.len()).rev() {
+            let (words, codes) = other.ends(index);
+            let frame = other.frames[index];
+            self.words.extend_from_slice(&other.words[words..frame.words_end as usize]);
+            self.codes.extend_from_slice(&other.codes[codes..frame.codes_end as usize]);
+            self.add(frame.place, frame.key);
+        }
+        other.truncate(keep);
+    }
+
+    /// The last frame from `first` on at which something has changed.
+    #[inline]
+    pub(super) fn last_changed(
+        &self,
+        first: usize,
+        is_word: impl Fn(&Word) -> bool,
+        is_code: impl Fn(&Code) -> bool,
+    ) -> Option<usize> {
+        let (words, codes) = self.ends(first);
+        if self.words[words..].iter().all(&is_word) && self.codes[codes..].iter().all(&is_code) {
+            return None;
+        }
+        (first..self.frames.len()).rev().find(|&index| {
+            let ((words, codes), frame) = (self.ends(index), &self.frames[index]);
+            let words = &self.words[words..frame.words_end as usize];
+            let codes = &self.codes[codes..frame.codes_end as usize];
+            !(words.iter().all(&is_word) && codes.iter().all(&is_code))
+        })
+    }
+}
+
+/// What is left of the last walk. Everything in it is looked at again before it is believed.
+#[derive(Default)]
+pub(super) struct WalkMemory {
+    /// The frames, outermost first: without a gap, but not always down to the thread's first.
+    pub(super) known: FrameList,
+    /// Those that the walk under way has found, innermost first.
+    pub(super) found: FrameList,
+    /// Where the frame before the first is; `None` where there is none.
+    pub(super) before: Option<Place>,
+    /// Where the stack begins that the frames are on.
+    base: usize,
+    /// How many of the outermost frames have not been taken away since [`WalkMemory::settle`].
+    unchanged: usize,
+}
+
+impl WalkMemory {
+    /// A walk over this stack begins.
+    #[inline]
+    pub(super) fn begin(&mut self, stack: OwnStack) {
+        self.found.clear();
+        if self.base != stack.base() {
+            self.keep(0);
+            self.before = None;
+            self.base = stack.base();
+        }
+    }
+
+    /// Forgets all known frames but so many of the outermost.
+    #[inline]
+    pub(super) fn keep(&mut self, frames: usize) {
+        self.known.truncate(frames);
+        self.unchanged = self.unchanged.min(frames);
+    }
+
+    /// Forgets the frames which ended before one at this place could stand there.
+    #[inline]
+    pub(super) fn keep_from(&mut self, sp: usize) {
+        let frames = &self.known.frames;
+        let mut len = frames.len();
+        while len > 0 && frames[len - 1].place.sp < sp {
+            len -= 1;
+        }
+        if len < frames.len() {
+            self.keep(len);
+        }
+    }
+
+    /// The known frames, all but so many of the outermost, are found as they were.
+    pub(super) fn find_known(&mut self, keep: usize) {
+        self.found.add_reversed(&mut self.known, keep);
+        self.unchanged = self.unchanged.min(keep);
+    }
+
+    /// The walk is over: what it has found is known. `false` where that would be too much, and nothing is known.
+    #[inline]
+    pub(super) fn learn(&mut self) -> bool {
+        if self.known.frames.len() + self.found.frames.len() > MOST_FRAMES {
+            self.keep(0);
+            self.found.clear();
+            return false;
+        }
+        self.known.add_reversed(&mut self.found, 0);
+        true
+    }
+
+    /// The first of the innermost known frames that stand for so many methods; the first of all where fewer are known.
+    #[inline]
+    pub(super) fn first_of(&self, methods: usize) -> usize {
+        let frames = &self.known.frames;
+        let all = self.known.sums(frames.len()).methods as usize;
+        match all.checked_sub(methods) {
+            None | Some(0) => 0,
+            Some(before) => frames.partition_point(|frame| frame.sums.methods as usize <= before),
+        }
+    }
+
+    pub(super) fn unchanged(&self) -> usize {
+        self.unchanged
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.unchanged = self.known.frames.len();
+    }
+}

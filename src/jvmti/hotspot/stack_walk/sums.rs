@@ -1,0 +1,128 @@
+//! Hashes of sequences that are known from the sums up to each place: that of the innermost frames of a stack follows from those of all
+//! frames and of the outer ones, however many there are.
+//!
+//! A sequence is the coefficients of a polynomial modulo a prime, and the hash its value at a point.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
+use super::MOST_FRAMES;
+use super::memory::FrameKey;
+
+/// A prime, 2^61 - 1, by which one divides with a shift.
+const MODULUS: u64 = (1 << 61) - 1;
+/// The point.
+const POINT: u64 = 0x0a3b_1d2f_9c5e_7843;
+const POWERS: [u64; MOST_FRAMES + 1] = powers();
+
+const fn powers() -> [u64; MOST_FRAMES + 1] {
+    let mut powers = [1; MOST_FRAMES + 1];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = times(powers[exponent - 1], POINT);
+        exponent += 1;
+    }
+    powers
+}
+
+const fn reduced(value: u64) -> u64 {
+    let value = (value & MODULUS) + (value >> 61);
+    if value >= MODULUS { value - MODULUS } else { value }
+}
+
+const fn times(one: u64, other: u64) -> u64 {
+    let product = one as u128 * other as u128;
+    reduced((product & MODULUS as u128) as u64 + (product >> 61) as u64)
+}
+
+/// The hash of a sequence, to which one number more is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SequenceHash(u64);
+
+impl SequenceHash {
+    /// That of the sequence with one number more.
+    #[inline]
+    #[must_use]
+    pub fn with(self, next: u64) -> Self {
+        Self(reduced(times(self.0, POINT) + reduced(next)))
+    }
+
+    /// That of the last numbers, so many, where `before` is that of the others.
+    #[inline]
+    fn without(self, before: Self, length: usize) -> Self {
+        Self(reduced(self.0 + MODULUS - times(before.0, POWERS[length])))
+    }
+
+    /// As a number.
+    #[inline]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a number of frames adds up to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    hash: SequenceHash,
+    /// Frames that stand for methods.
+    keys: u32,
+    /// The methods they stand for.
+    pub(super) methods: u32,
+}
+
+impl Sums {
+    #[inline]
+    pub(super) fn with(self, frame: FrameKey) -> Self {
+        if frame.methods == 0 {
+            return self;
+        }
+        Self {
+            hash: self.hash.with(frame.key),
+            keys: self.keys + 1,
+            methods: self.methods + u32::from(frame.methods),
+        }
+    }
+
+    /// The key of the frames behind those of `before`, of which the innermost `depth` methods are wanted.
+    #[inline]
+    pub(super) fn key(self, before: Self, depth: usize) -> u64 {
+        let length = (self.keys - before.keys) as usize;
+        let hash = self.hash.without(before.hash, length);
+        FixedState::default().hash_one((hash.0, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(keys: &[u64]) -> Sums {
+        keys.iter().fold(Sums::default(), |sums, &key| {
+            sums.with(FrameKey { key, methods: 2 })
+        })
+    }
+
+    #[test]
+    fn the_last_ones_have_their_key_whatever_stands_before_them() {
+        let keys: Vec<u64> = (1..200_u64)
+            .map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        for cut in [0, 1, 50, 198] {
+            let last = sums(&keys[cut..]).key(Sums::default(), 9);
+            assert_eq!(sums(&keys).key(sums(&keys[..cut]), 9), last);
+        }
+        let one = sums(&keys[..50]).key(Sums::default(), 9);
+        let mut swapped = keys[..50].to_vec();
+        swapped.swap(3, 4);
+        assert_ne!(sums(&swapped).key(Sums::default(), 9), one);
+        assert_ne!(sums(&keys[..50]).key(Sums::default(), 8), one);
+    }
+
+    #[test]
+    fn numbers_are_taken_modulo_the_prime() {
+        assert_eq!(times(MODULUS - 1, MODULUS - 1), 1);
+        assert_eq!(reduced(u64::MAX), 7);
+        assert_eq!(reduced(MODULUS), 0);
+    }
+}

@@ -1,0 +1,133 @@
+//! Frames of the system, as walks know them, and the frames of the tables that they stand for: named once, for all threads.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::jvmti::{FrameInfo, SequenceHash};
+use crate::names::frame::FrameId;
+use crate::names::trace::OuterPart;
+
+/// Enough that two threads rarely meet in one.
+const SHARDS: usize = 16;
+/// Frames that one shard holds, 60 bytes each; one that is full starts anew, since code that is compiled again and again has new
+/// frames without end.
+const MOST: usize = 1 << 15;
+
+/// The frames that have been named, by what a walk knows them by: that is never given to others, so an entry is right for good.
+#[derive(Default)]
+pub(super) struct NamedFrames([Mutex<HashMap<u64, Methods, FixedState>>; SHARDS]);
+
+/// The methods that a frame stands for, innermost first.
+#[derive(Clone)]
+enum Methods {
+    One(NamedMethod),
+    Inlined(Arc<[NamedMethod]>),
+}
+
+/// A method and a place in it.
+#[derive(Clone, Copy)]
+pub(super) struct NamedMethod {
+    pub(super) frame: FrameId,
+    /// Of what the VM says of it.
+    pub(super) hash: u64,
+}
+
+impl NamedFrames {
+    fn shard(&self, key: u64) -> &Mutex<HashMap<u64, Methods, FixedState>> {
+        &self.0[(key >> 32) as usize % SHARDS]
+    }
+
+    pub(super) fn knows(&self, key: u64) -> bool {
+        self.shard(key).lock().contains_key(&key)
+    }
+
+    pub(super) fn add(&self, key: u64, methods: &[NamedMethod]) {
+        let methods = match methods {
+            [one] => Methods::One(*one),
+            inlined => Methods::Inlined(inlined.into()),
+        };
+        let mut shard = self.shard(key).lock();
+        if shard.len() >= MOST {
+            shard.clear();
+        }
+        shard.insert(key, methods);
+    }
+
+    fn get(&self, key: u64) -> Option<Methods> {
+        self.shard(key).lock().get(&key).cloned()
+    }
+}
+
+impl Methods {
+    fn as_slice(&self) -> &[NamedMethod] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Inlined(methods) => methods,
+        }
+    }
+}
+
+/// A stack in the tables' frames, which goes on from the one before it.
+#[derive(Default)]
+pub(super) struct NamedStack {
+    /// Outermost first.
+    frames: Vec<FrameId>,
+    /// Of what the VM says of the frames up to each.
+    hashes: Vec<SequenceHash>,
+    outer: OuterPart,
+}
+
+impl NamedStack {
+    /// Forgets all but so many of the outermost frames.
+    pub(super) fn keep(&mut self, frames: usize) {
+        self.frames.truncate(frames);
+        self.hashes.truncate(frames);
+        self.outer.keep(frames);
+    }
+
+    pub(super) fn frames(&self) -> &[FrameId] {
+        &self.frames
+    }
+
+    /// The frames, and their trace as far as it is known.
+    pub(super) fn parts(&mut self) -> (&mut OuterPart, &[FrameId]) {
+        (&mut self.outer, &self.frames)
+    }
+
+    /// Of the whole stack; see [`hash_of`].
+    pub(super) fn hash(&self) -> SequenceHash {
+        self.hashes.last().copied().unwrap_or_default()
+    }
+
+    /// Adds the methods of a frame but for some of the outermost; `false` where they are not those that the key was seen to
+    /// stand for, or not known.
+    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize, skip: usize) -> bool {
+        let Some(found) = named.get(key) else {
+            return false;
+        };
+        let found = found.as_slice();
+        if found.len() != methods {
+            return false;
+        }
+        for method in found.iter().rev().skip(skip) {
+            self.hashes.push(self.hash().with(method.hash));
+            self.frames.push(method.frame);
+        }
+        true
+    }
+}
+
+/// The hash of what the VM says of a stack, innermost frame first.
+pub(super) fn hash_of(frames: &[FrameInfo]) -> SequenceHash {
+    let hashes = frames.iter().rev().map(method_hash);
+    hashes.fold(SequenceHash::default(), SequenceHash::with)
+}
+
+/// The hash of what the VM says of one frame.
+pub(super) fn method_hash(frame: &FrameInfo) -> u64 {
+    FixedState::default().hash_one(frame)
+}
