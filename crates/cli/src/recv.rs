@@ -1,5 +1,6 @@
 //! `hprof recv`: the collector that an agent with `net=host:port` sends its profile to.
 
+mod agent;
 mod callers;
 mod command;
 mod events;

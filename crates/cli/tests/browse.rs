@@ -287,6 +287,57 @@ fn who_connects_and_says_nothing_holds_up_nobody() {
 }
 
 #[test]
+fn slow_clients_without_the_token_shut_nobody_out() {
+    let server = Server::start(&file("slow"));
+    let (host, path) = server.parts();
+    // More than are read at once, each with a request that never ends.
+    let slow: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut client = TcpStream::connect(host).expect("it listens");
+            // Those that came first may be gone.
+            let _ = client.write_all(b"GET / HTTP/1.1\r\nX: ");
+            client
+        })
+        .collect();
+    let page = server.get(path, &format!("Host: {host}\r\n"));
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    drop(slow);
+}
+
+#[test]
+fn two_hundred_requests_at_once_are_all_answered() {
+    let server = Server::start(&file("parallel"));
+    let (host, path) = server.parts();
+    let own = format!("Host: {host}\r\n");
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..200)
+            .map(|_| scope.spawn(|| server.get(path, &own)))
+            .collect();
+        for answer in asking {
+            let page = answer.join().expect("an answer");
+            assert!(
+                page.starts_with("HTTP/1.1 200 ") && page.ends_with("</html>\n"),
+                "{page}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_head_that_has_no_end_is_refused() {
+    let server = Server::start(&file("long"));
+    let (host, path) = server.parts();
+    // As many bytes as are read of it, so that the answer is not lost to those that nobody reads.
+    let request = format!("GET {path} HTTP/1.1\r\nX: ");
+    let request = format!("{request:x<0$}", 16 * 1024 + 1);
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}
+
+#[test]
 fn an_object_has_a_page_with_all_that_is_known_of_it() {
     let server = Server::start(&file("object"));
     let (host, path) = server.parts();

@@ -144,6 +144,24 @@ fn what_was_cut_off_is_kept_and_said() {
 }
 
 #[test]
+fn a_connection_that_breaks_between_two_records_is_cut_off() {
+    let directory = directory("broken");
+    let (child, address) = start(&directory, &["--send", "force-gc"]);
+    let mut agent = TcpStream::connect(address).expect("it listens");
+    agent.write_all(&profile()).expect("it reads");
+    // A command that has come and is not read makes the system break the connection where it would close it.
+    while agent.peek(&mut [0]).expect("a connection") == 0 {}
+    drop(agent);
+    let (status, said) = end(child);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("the profile was cut off"), "{said}");
+    assert_eq!(
+        fs::read(directory.join("x.hprof")).expect("a file"),
+        profile()
+    );
+}
+
+#[test]
 fn a_stranger_keeps_no_agent_out() {
     let directory = directory("strangers");
     let (child, address) = start(&directory, &["--send", "exit"]);

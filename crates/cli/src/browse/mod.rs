@@ -1,16 +1,14 @@
 //! `hprof browse`: a heap dump in the browser, served on this machine to whoever knows the address.
 
+mod connections;
 mod request;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use hprof_heap::{Error, Heap};
 
@@ -18,12 +16,11 @@ use crate::failure::Failure;
 use crate::heap::options::Reading;
 use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
-use request::{Gate, Page, Refusal, Request};
+use connections::Connections;
+use request::{Gate, Page, Request};
 
-/// A browser that says nothing for so long is left alone.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections that are read at once; a browser opens about six.
-const READERS: usize = 32;
+/// Requests that wait for an answer; all of them know the token.
+const QUEUED: usize = 1024;
 
 /// Show a heap dump in the browser, every object to click through
 ///
@@ -65,14 +62,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             name: &name,
             base: &base,
         };
-        let (sender, asked) = mpsc::sync_channel(0);
-        let gate = Gate::new(token.clone(), port);
-        thread::spawn(move || accept(&listener, &Arc::new(gate), &sender));
+        let (sender, asked) = mpsc::sync_channel(QUEUED);
+        let connections = Connections::new(Gate::new(token.clone(), port), sender);
+        let reader = thread::spawn(move || connections.serve(&listener));
         for (request, mut stream) in asked {
             // A browser that has gone away wants no answer.
             let _ = site.answer(&request).send(&mut stream, request.head_only);
         }
-        Ok(())
+        match reader.join() {
+            Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
+            // It ends by an error alone; a panic has been told.
+            _ => Ok(()),
+        }
     })
 }
 
@@ -93,43 +94,6 @@ fn token() -> io::Result<String> {
 }
 
 type Asked = (Request, TcpStream);
-
-/// Takes connections. Each is read by a thread of its own, since a browser opens some before it knows what to ask.
-fn accept(listener: &TcpListener, gate: &Arc<Gate>, asked: &SyncSender<Asked>) {
-    let readers = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        let Ok(stream) = stream else {
-            // No file descriptor is free: one will be.
-            thread::sleep(Duration::from_millis(50));
-            continue;
-        };
-        if readers.fetch_add(1, Ordering::Relaxed) >= READERS {
-            readers.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (gate, asked) = (gate.clone(), asked.clone());
-        let counted = readers.clone();
-        let started = thread::Builder::new().spawn(move || {
-            // One that goes away while it is read is forgotten.
-            let _ = read(stream, &gate, &asked);
-            counted.fetch_sub(1, Ordering::Relaxed);
-        });
-        if started.is_err() {
-            readers.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn read(mut stream: TcpStream, gate: &Gate, asked: &SyncSender<Asked>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    match gate.read(&mut stream)? {
-        // Whoever answers has ended.
-        Ok(request) => drop(asked.send((request, stream))),
-        Err(Refusal(status, why)) => Answer::plain(status, why).send(&mut stream, false)?,
-    }
-    Ok(())
-}
 
 /// The pages of one dump.
 struct Site<'a> {
@@ -198,6 +162,7 @@ impl Answer {
             404 => "Not Found",
             405 => "Method Not Allowed",
             431 => "Request Header Fields Too Large",
+            503 => "Service Unavailable",
             _ => "Internal Server Error",
         };
         let head = format!(

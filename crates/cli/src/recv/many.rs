@@ -3,8 +3,8 @@
 //! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
 //! agent waits in memory up to a bound, and events go out on a thread of their own.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
 use super::command;
 use super::events::{Event, Events, Reason, Refusal};
@@ -22,15 +23,9 @@ use super::forward::{Finished, Forwarder, Sent};
 use super::names::{Known, PartFile, Pattern};
 use super::requests::{Request, requests};
 use super::waiting::{Heard, Waiting, origin};
-use super::watch::Watch;
 use crate::failure::Failure;
 use crate::push::{Pushed, Target};
 
-/// Bytes that an agent may send in a turn, and as many compressed ones as become no more than some megabytes.
-const TURN: usize = 64 * 1024;
-const COMPRESSED_TURN: usize = 16 * 1024;
-/// Bytes of commands that wait for an agent; more are not sent.
-const WAITING: usize = 64 * 1024;
 /// Descriptors of the collector itself, and of files that it forwards.
 const OWN_DESCRIPTORS: u64 = 20;
 /// Each agent has its connection and its file.
@@ -65,21 +60,6 @@ pub struct Wanted {
     pub commands: Vec<Command>,
     /// Where finished files go.
     pub target: Option<Target>,
-}
-
-/// An agent that sends its profile.
-struct Agent {
-    number: u64,
-    peer: SocketAddr,
-    stream: TcpStream,
-    file: PartFile,
-    watch: Watch,
-    is_compressed: bool,
-    /// What has not been sent to it.
-    outgoing: Vec<u8>,
-    serial: u32,
-    /// What went wrong with its file.
-    error: Option<io::Error>,
 }
 
 /// What goes on.
@@ -326,11 +306,7 @@ impl Collector {
 
     /// Somebody is an agent.
     fn begin(&mut self, caller: Caller) {
-        let Caller {
-            stream,
-            address: peer,
-            said,
-        } = caller;
+        let peer = caller.address;
         if self.agents.len() >= self.places() {
             return self.refuse(peer, Refusal::TooMany);
         }
@@ -352,17 +328,7 @@ impl Collector {
             }
         };
         self.count = number;
-        let mut agent = Agent {
-            number,
-            peer,
-            stream,
-            file,
-            watch: Watch::default(),
-            is_compressed: said.first() == Some(&super::watch::GZIP),
-            outgoing: Vec::new(),
-            serial: 0,
-            error: None,
-        };
+        let (mut agent, said) = Agent::new(number, caller, file);
         self.events.say(Event::Begun {
             agent: number,
             peer: peer.to_string(),
@@ -512,55 +478,4 @@ impl Collector {
 struct Ready {
     listener: bool,
     agents: Vec<bool>,
-}
-
-impl Agent {
-    /// Takes what the agent has sent, but no more than its turn; says why it has no more.
-    fn take_turn(&mut self, piece: &mut [u8]) -> Option<Reason> {
-        let turn = if self.is_compressed {
-            COMPRESSED_TURN
-        } else {
-            TURN
-        };
-        match self.stream.read(&mut piece[..turn]) {
-            Ok(0) => Some(Reason::Agent),
-            Ok(count) => self.take(&piece[..count]),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::Interrupted => None,
-                _ => Some(Reason::Connection),
-            },
-        }
-    }
-
-    fn take(&mut self, piece: &[u8]) -> Option<Reason> {
-        if let Err(error) = self.file.file.write_all(piece) {
-            self.error = Some(error);
-            return Some(Reason::File);
-        }
-        self.watch.see(piece);
-        None
-    }
-
-    /// Has a command wait for the agent; `false` where too many do.
-    fn queue(&mut self, command: Command) -> bool {
-        let bytes = command.encode(self.serial + 1);
-        if self.outgoing.len() + bytes.len() > WAITING {
-            return false;
-        }
-        self.serial += 1;
-        self.outgoing.extend_from_slice(&bytes);
-        true
-    }
-
-    /// Sends what the agent takes. One that is gone is noticed where it is read.
-    fn send(&mut self) {
-        while !self.outgoing.is_empty() {
-            match self.stream.write(&self.outgoing) {
-                Ok(count @ 1..) => drop(self.outgoing.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                _ => return self.outgoing.clear(),
-            }
-        }
-    }
 }

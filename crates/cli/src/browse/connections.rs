@@ -1,0 +1,270 @@
+//! Connections whose requests are being read, all on one thread.
+//!
+//! Whoever runs a program on this machine can connect. A request is read for a bounded time and in a bounded number of
+//! connections; where there are too many, those go first that have not shown the token.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::request::{Gate, LONGEST, Refusal, Request};
+use super::{Answer, Asked};
+
+/// How long the head of a request may take to come, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections that are read at once; a browser opens about six.
+const MOST: usize = 256;
+/// How long nobody is let in where there are no more descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often it is looked for those who take too long.
+const LOOK: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+/// Bytes that are read at once.
+const PIECE: usize = 4096;
+
+/// The connections.
+pub struct Connections {
+    gate: Gate,
+    asked: SyncSender<Asked>,
+    reading: Vec<Connection>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    head: Vec<u8>,
+    since: Instant,
+    has_token: bool,
+}
+
+/// What has become of a connection.
+enum Progress {
+    /// More must come.
+    Open,
+    Asked(Result<Request, Refusal>),
+    Gone,
+}
+
+impl Connections {
+    pub fn new(gate: Gate, asked: SyncSender<Asked>) -> Connections {
+        Connections {
+            gate,
+            asked,
+            reading: Vec::new(),
+        }
+    }
+
+    /// Takes connections and reads their requests; ends with an error that no waiting mends.
+    pub fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        loop {
+            self.wait(listener)?;
+            // What came before is read before another connection can take its place.
+            self.read();
+            self.close_late(Instant::now());
+            self.accept(listener);
+        }
+    }
+
+    fn wait(&self, listener: &TcpListener) -> io::Result<()> {
+        let mut all = vec![PollFd::new(listener, PollFlags::IN)];
+        let streams = self.reading.iter().map(|connection| &connection.stream);
+        all.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
+        let patience = (!self.reading.is_empty()).then_some(&LOOK);
+        match poll(&mut all, patience) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn read(&mut self) {
+        let mut index = 0;
+        while let Some(connection) = self.reading.get_mut(index) {
+            match connection.read(&self.gate) {
+                Progress::Open => index += 1,
+                Progress::Gone => drop(self.reading.remove(index)),
+                Progress::Asked(judged) => {
+                    let connection = self.reading.remove(index);
+                    // One that goes away now is forgotten.
+                    let _ = self.pass_on(connection.stream, judged);
+                }
+            }
+        }
+    }
+
+    /// Has a request answered, or refuses it.
+    fn pass_on(&self, mut stream: TcpStream, judged: Result<Request, Refusal>) -> io::Result<()> {
+        let refusal = match judged {
+            Ok(request) => {
+                stream.set_nonblocking(false)?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                match self.asked.try_send((request, stream)) {
+                    Err(TrySendError::Full((_, busy))) => {
+                        stream = busy;
+                        Refusal(503, "too many requests wait for an answer")
+                    }
+                    // Whoever answers may have ended.
+                    _ => return Ok(()),
+                }
+            }
+            Err(refusal) => refusal,
+        };
+        let Refusal(status, why) = refusal;
+        Answer::plain(status, why).send(&mut stream, false)
+    }
+
+    /// Closes those whose requests take too long, however often something comes of them.
+    fn close_late(&mut self, now: Instant) {
+        self.reading
+            .retain(|connection| now.duration_since(connection.since) < PATIENCE);
+    }
+
+    /// Takes one connection: those that are being read have their turn before the next one.
+    fn accept(&mut self, listener: &TcpListener) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if self.reading.len() >= MOST {
+                    self.close_one();
+                }
+                if stream.set_nonblocking(true).is_ok() {
+                    self.reading.push(Connection::new(stream));
+                }
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                // There may be no more descriptors.
+                _ if self.close_one() => {}
+                _ => thread::sleep(PAUSE),
+            },
+        }
+    }
+
+    /// Closes the oldest of those that have not shown the token, or the oldest of all; `false` where there is none.
+    fn close_one(&mut self) -> bool {
+        let mut all = self.reading.iter();
+        let index = all.position(|connection| !connection.has_token);
+        let is_any = !self.reading.is_empty();
+        if is_any {
+            self.reading.remove(index.unwrap_or(0));
+        }
+        is_any
+    }
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Connection {
+        Connection {
+            stream,
+            head: Vec::new(),
+            since: Instant::now(),
+            has_token: false,
+        }
+    }
+
+    fn read(&mut self, gate: &Gate) -> Progress {
+        let mut piece = [0; PIECE];
+        let count = match self.stream.read(&mut piece) {
+            Ok(0) => return Progress::Gone,
+            Ok(count) => count,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Progress::Open,
+                    _ => Progress::Gone,
+                };
+            }
+        };
+        // The end of the head may have begun before.
+        let unseen = self.head.len().saturating_sub(3);
+        self.head.extend_from_slice(&piece[..count]);
+        if self.head[unseen..]
+            .windows(4)
+            .any(|bytes| bytes == b"\r\n\r\n")
+        {
+            return Progress::Asked(gate.judge(&self.head));
+        }
+        if self.head.len() > LONGEST {
+            let refusal = Refusal(431, "the head of the request is too long");
+            return Progress::Asked(Err(refusal));
+        }
+        self.has_token = self.has_token || gate.knows(&self.head);
+        Progress::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use super::*;
+
+    struct Fixture {
+        listener: TcpListener,
+        connections: Connections,
+        _answers: Receiver<Asked>,
+    }
+
+    fn fixture() -> Fixture {
+        let (asked, answers) = sync_channel(1);
+        let gate = Gate::new("t0k3n".to_owned(), 7000);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Fixture {
+            listener,
+            connections: Connections::new(gate, asked),
+            _answers: answers,
+        }
+    }
+
+    impl Fixture {
+        /// A client that has sent this, which has been read.
+        fn client(&mut self, said: &str) -> TcpStream {
+            let address = self.listener.local_addr().expect("an address");
+            let mut client = TcpStream::connect(address).expect("it listens");
+            client.write_all(said.as_bytes()).expect("it reads");
+            self.connections.accept(&self.listener);
+            let last = self.connections.reading.last_mut().expect("it came");
+            while last.head.len() < said.len() {
+                last.read(&self.connections.gate);
+            }
+            client
+        }
+
+        fn heads(&self) -> Vec<String> {
+            let heads = self.connections.reading.iter();
+            heads
+                .map(|connection| String::from_utf8_lossy(&connection.head).into_owned())
+                .collect()
+        }
+    }
+
+    #[test]
+    fn who_has_no_token_goes_first() {
+        let mut fixture = fixture();
+        let said = ["GET /t0k3n/ HTTP/1.1\r\n", "GET /x/", "", "HEAD /t0k3n/a"];
+        let _clients = said.map(|said| fixture.client(said));
+        assert!(fixture.connections.close_one());
+        assert_eq!(fixture.heads(), [said[0], said[2], said[3]]);
+        assert!(fixture.connections.close_one());
+        assert_eq!(fixture.heads(), [said[0], said[3]]);
+        assert!(fixture.connections.close_one());
+        assert!(fixture.connections.close_one());
+        assert!(!fixture.connections.close_one());
+    }
+
+    #[test]
+    fn a_request_has_so_long_whatever_comes_of_it() {
+        let mut fixture = fixture();
+        let mut client = fixture.client("GET /t0k3n/");
+        fixture.connections.close_late(Instant::now());
+        client.write_all(b"x").expect("it reads");
+        fixture.connections.read();
+        assert_eq!(fixture.heads().len(), 1);
+        fixture.connections.close_late(Instant::now() + PATIENCE);
+        assert_eq!(fixture.heads().len(), 0);
+    }
+}
