@@ -24,6 +24,7 @@ mod messages;
 mod monitor;
 mod net;
 mod options;
+mod other_vms;
 mod output_files;
 mod packages;
 mod periods;

@@ -11,7 +11,7 @@ fn dumps_and_histograms_mix_up_no_classes(cell: &Cell) {
     let run = program(cell.jvm, options, &cell.vm_options(), "Queried").run_well();
     println!("{cell}: {} queries", run.printed("queries"));
     let profile = Profile::parse(&run.read("x.txt"));
-    let made = 2 * 300 * 200;
+    let made = 2 * 40 * 200;
     let truths: [Truth; 2] = [
         ("Queried$Left[]", "Queried.make", made, 0),
         ("Queried$Right[]", "Queried.make", made, 0),
