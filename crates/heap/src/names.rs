@@ -1,11 +1,34 @@
 //! Names as people write them.
 
 use std::fmt::Write;
+use std::sync::Arc;
+
+/// Bytes of a name that are shown. A file of a few megabytes may have one name as long as itself, and give it to thousands
+/// of classes; names that are meant for people are shorter than this.
+const LONGEST: usize = 300;
+/// Bytes of a character of UTF-8, at the most.
+const WIDEST: usize = 4;
+/// Dimensions of an array, at the most, as the Java VM has it.
+const MOST_DIMENSIONS: usize = 255;
+
+/// A stack, innermost frame first. Stacks share their frames, and who has the same stack shares it.
+pub type Stack = Arc<[Arc<str>]>;
+
+/// Whether a stack has no frames, for serde.
+pub(crate) fn is_empty(stack: &Stack) -> bool {
+    stack.is_empty()
+}
 
 /// A class's name as Java source has it, from the name that a dump gives: `java/lang/String`, `[I`,
-/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`.
+/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`. A very long one is cut.
 pub(crate) fn class_name(dumped: &[u8]) -> String {
+    if dumped.len() > LONGEST {
+        return shortened(&dotted(&dumped[..LONGEST + WIDEST.min(dumped.len() - LONGEST)]));
+    }
     let dimensions = dumped.iter().take_while(|&&byte| byte == b'[').count();
+    if dimensions > MOST_DIMENSIONS {
+        return dotted(dumped);
+    }
     let element = match &dumped[dimensions..] {
         [b'L', name @ .., b';'] if dimensions > 0 => dotted(name),
         [letter] if dimensions > 0 => {
@@ -41,9 +64,22 @@ fn primitive(letter: u8) -> Option<&'static str> {
     })
 }
 
+/// A text with its end cut off where it is very long.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.len() {
+        0..=LONGEST => text.to_owned(),
+        _ => format!("{}…", &text[..text.floor_char_boundary(LONGEST)]),
+    }
+}
+
+/// A name that is no class's, as [`printable`] has it; a very long one is cut.
+pub(crate) fn name(bytes: &[u8]) -> String {
+    shortened(&printable(&bytes[..bytes.len().min(LONGEST + WIDEST)]))
+}
+
 /// Text without anything that a terminal would act on: control characters and what turns the direction of writing come
 /// out as `\u001b`, what is not UTF-8 as the replacement character.
-pub(crate) fn printable(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -122,6 +158,23 @@ mod tests {
             assert_eq!(class_name(dumped.as_bytes()), name);
         }
         assert_eq!(class_name(b"\xff["), "\u{fffd}[");
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let long = "ab/".repeat(2_000_000);
+        let shown = class_name(long.as_bytes());
+        assert!(shown.starts_with("ab.ab.") && shown.ends_with("b.…"), "{shown}");
+        assert_eq!(shown.len(), LONGEST + '…'.len_utf8());
+        for long in ["\u{1b}", "ü", "[", "\u{1f600}", "a"] {
+            let long = long.repeat(100_000);
+            assert!(class_name(long.as_bytes()).len() <= LONGEST + WIDEST, "{long:.8}");
+            let shown = name(long.as_bytes());
+            assert!(shown.len() <= LONGEST + WIDEST && shown.ends_with('…'));
+            assert!(!shown.contains('\u{fffd}'), "a character is not cut in two");
+        }
+        assert_eq!(name("x".repeat(LONGEST).as_bytes()).len(), LONGEST);
+        assert_eq!(class_name(&[b'['; 400]), "[".repeat(400));
     }
 
     #[test]
