@@ -81,7 +81,7 @@ pub use heap::{
 pub use kind::{HeapKind, RecordKind};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 pub use old_prof::OldProfEncoder;
-pub use printable::printable;
+pub use printable::{printable, shortened};
 pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};

@@ -9,7 +9,7 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version,
+    HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version, shortened,
 };
 
 use crate::mapping::Mapped;
@@ -337,7 +337,7 @@ impl Texts {
             return Arc::clone(text);
         }
         let text = match dump.tables.frames.get(&id) {
-            Some(frame) => names::shortened(&self.describe(frame, dump)),
+            Some(frame) => shortened(&self.describe(frame, dump)).into_owned(),
             None => format!("<unknown frame {id}>"),
         };
         let text: Arc<str> = text.into();

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Bytes of a name that are shown. A file of a few megabytes may have one name as long as itself, and give it to thousands
-/// of classes; names that are meant for people are shorter than this.
-const LONGEST: usize = 300;
-/// Bytes of a character of UTF-8, at the most.
-const WIDEST: usize = 4;
+use hprof_format::shortened;
+
+/// Bytes of a name that are looked at; of the text that they make, fewer are shown.
+const READ: usize = 1000;
 /// Dimensions of an array, at the most, as the Java VM has it.
 const MOST_DIMENSIONS: usize = 255;
 
@@ -22,8 +21,8 @@ pub(crate) fn is_empty(stack: &Stack) -> bool {
 /// A class's name as Java source has it, from the name that a dump gives: `java/lang/String`, `[I`,
 /// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`. A very long one is cut.
 pub(crate) fn class_name(dumped: &[u8]) -> String {
-    if dumped.len() > LONGEST {
-        return shortened(&dotted(&dumped[..LONGEST + WIDEST.min(dumped.len() - LONGEST)]));
+    if dumped.len() > READ {
+        return shortened(&dotted(&dumped[..READ])).into_owned();
     }
     let dimensions = dumped.iter().take_while(|&&byte| byte == b'[').count();
     if dimensions > MOST_DIMENSIONS {
@@ -36,7 +35,7 @@ pub(crate) fn class_name(dumped: &[u8]) -> String {
         }
         name => dotted(name),
     };
-    element + &"[]".repeat(dimensions)
+    shortened(&(element + &"[]".repeat(dimensions))).into_owned()
 }
 
 /// Hidden classes have a part behind the last slash that is no name: `Main$$Lambda/0x0000000801003000`.
@@ -64,17 +63,9 @@ fn primitive(letter: u8) -> Option<&'static str> {
     })
 }
 
-/// A text with its end cut off where it is very long.
-pub(crate) fn shortened(text: &str) -> String {
-    match text.len() {
-        0..=LONGEST => text.to_owned(),
-        _ => format!("{}…", &text[..text.floor_char_boundary(LONGEST)]),
-    }
-}
-
 /// A name that is no class's, as [`printable`] has it; a very long one is cut.
 pub(crate) fn name(bytes: &[u8]) -> String {
-    shortened(&printable(&bytes[..bytes.len().min(LONGEST + WIDEST)]))
+    shortened(&printable(&bytes[..bytes.len().min(READ)])).into_owned()
 }
 
 /// Text without anything that a terminal would act on: control characters and what turns the direction of writing come
@@ -164,17 +155,16 @@ mod tests {
     fn long_names_are_cut() {
         let long = "ab/".repeat(2_000_000);
         let shown = class_name(long.as_bytes());
-        assert!(shown.starts_with("ab.ab.") && shown.ends_with("b.…"), "{shown}");
-        assert_eq!(shown.len(), LONGEST + '…'.len_utf8());
+        assert!(shown.starts_with("ab.ab.") && shown.ends_with('…'), "{shown}");
         for long in ["\u{1b}", "ü", "[", "\u{1f600}", "a"] {
             let long = long.repeat(100_000);
-            assert!(class_name(long.as_bytes()).len() <= LONGEST + WIDEST, "{long:.8}");
-            let shown = name(long.as_bytes());
-            assert!(shown.len() <= LONGEST + WIDEST && shown.ends_with('…'));
-            assert!(!shown.contains('\u{fffd}'), "a character is not cut in two");
+            for shown in [class_name(long.as_bytes()), name(long.as_bytes())] {
+                assert!(shown.len() < READ && shown.ends_with('…'), "{shown}");
+                assert!(!shown.contains('\u{fffd}'), "no character is cut in two");
+            }
         }
-        assert_eq!(name("x".repeat(LONGEST).as_bytes()).len(), LONGEST);
-        assert_eq!(class_name(&[b'['; 400]), "[".repeat(400));
+        assert_eq!(class_name(&[b'['; 280]), "[".repeat(280));
+        assert_eq!(class_name(b"[[[I"), "int[][][]");
     }
 
     #[test]
