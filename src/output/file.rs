@@ -120,7 +120,10 @@ mod tests {
         let mut read = String::new();
         reader.read_to_string(&mut read).expect("it is there");
         assert_eq!(read, "old");
-        assert_eq!((content(&path), content(&link)), ("newer".to_owned(), "newer".to_owned()));
+        assert_eq!(
+            (content(&path), content(&link)),
+            ("newer".to_owned(), "newer".to_owned())
+        );
         assert_eq!(content(&other_name), "old");
         let mode = |path: &Path| fs::metadata(path).expect("a file").mode() & 0o777;
         assert_eq!((mode(&path), mode(&other_name)), (0o600, 0o644));

@@ -97,7 +97,10 @@ impl Heap<'_> {
             TOP => ("all that is alive".to_owned(), None),
             place => {
                 let object = self.dominators.object(place);
-                (self.label(object)?.to_string(), Some(self.objects.ids.id(object)))
+                (
+                    self.label(object)?.to_string(),
+                    Some(self.objects.ids.id(object)),
+                )
             }
         };
         Ok(Found {

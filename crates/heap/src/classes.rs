@@ -398,3 +398,44 @@ pub(crate) fn primitive(name: &str) -> Option<BasicType> {
         .filter_map(BasicType::from_byte)
         .find(|&kind| kind.java_name() == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classes below one another, of which every thousandth declares a field; the first is a class loader.
+    fn chain(length: u64) -> Classes {
+        let mut classes = Classes::new(IdSize::Eight, Excluded::NONE);
+        for number in 0..length {
+            let name = if number == 0 {
+                "java.lang.ClassLoader"
+            } else {
+                "Below"
+            };
+            let mut class = Class::named(name.into());
+            class.id = number + 1;
+            // The file has them in any order.
+            class.super_id = number;
+            if number % 1000 == 0 {
+                class.declared = Box::new([(7, BasicType::Object)]);
+            }
+            let index = classes.push(class);
+            classes.index.insert(number + 1, index);
+        }
+        classes.resolve().expect("they end");
+        classes
+    }
+
+    #[test]
+    fn a_long_chain_is_as_long_as_the_fields_in_it() {
+        let classes = chain(40_000);
+        let last = classes.len() as ClassIndex - 1;
+        assert_eq!(classes.declaring(last).count(), 1 + 40);
+        assert_eq!(classes.fields(last).count(), 40);
+        assert_eq!(classes.field_sizes(last), (40, 0));
+        assert!(classes.is(last, Known::ClassLoader) && !classes.is(last, Known::Thread));
+        let nearest = classes.inherited(|class| (class.id % 100 == 1).then_some(class.id));
+        assert_eq!(nearest[39_950], Some(39_901));
+        assert_eq!(nearest[39_900], Some(39_901));
+    }
+}

@@ -9,7 +9,8 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version, shortened,
+    HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version,
+    shortened,
 };
 
 use crate::mapping::Mapped;
@@ -279,9 +280,7 @@ impl Dump {
 
     /// The same, shared by all that ask for it.
     pub(crate) fn name(&self, id: u64) -> Arc<str> {
-        let mut texts = self.texts();
-        let name = texts.names.entry(id).or_insert_with(|| self.text(id).into());
-        Arc::clone(name)
+        self.texts().name(id, self)
     }
 
     /// The name of a class, by its object, as Java source has it.
@@ -322,6 +321,11 @@ impl Dump {
 }
 
 impl Texts {
+    fn name(&mut self, string: u64, dump: &Dump) -> Arc<str> {
+        let made = || dump.text(string).into();
+        Arc::clone(self.names.entry(string).or_insert_with(made))
+    }
+
     fn class_name(&mut self, string: u64, dump: &Dump) -> Option<Arc<str>> {
         if let Some(name) = self.classes.get(&string) {
             return Some(Arc::clone(name));
@@ -348,20 +352,20 @@ impl Texts {
     fn describe(&mut self, frame: &RawFrame, dump: &Dump) -> String {
         let class = dump.tables.class_serials.get(&frame.class);
         let class = class.and_then(|&name| self.class_name(name, dump));
-        let class = class.as_deref().unwrap_or("<unknown class>");
-        let source = dump.text(frame.source);
+        let class = class.unwrap_or_else(|| "<unknown class>".into());
+        let (method, source) = (self.name(frame.method, dump), self.name(frame.source, dump));
         let source = if source.is_empty() {
             "Unknown Source"
         } else {
-            &source
+            &*source
         };
         let place = match frame.line {
             Line::Number(line) => format!("{source}:{line}"),
-            Line::Unknown => source.to_owned(),
+            Line::Unknown => source.to_string(),
             Line::Compiled => format!("{source}:Compiled method"),
             Line::Native => format!("{source}:Native method"),
         };
-        format!("{class}.{}({place})", dump.text(frame.method))
+        format!("{class}.{method}({place})")
     }
 }
 

@@ -50,11 +50,7 @@ impl<'a> Heap<'a> {
         dump.unless_changed(|| Heap::read(dump, options, progress))
     }
 
-    fn read(
-        dump: &'a Dump,
-        options: &Options,
-        progress: &dyn Progress,
-    ) -> Result<Heap<'a>, Error> {
+    fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
         let mut index = Index::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,

@@ -156,7 +156,9 @@ impl Heap<'_> {
                         let class = self.objects.class(object);
                         self.classes.get(class).name.to_string()
                     }
-                    SuspectKind::Site => stack().first().map_or_else(String::new, |at| at.to_string()),
+                    SuspectKind::Site => stack()
+                        .first()
+                        .map_or_else(String::new, |at| at.to_string()),
                 },
                 objects: suspect.places.len() as u64,
                 id: self.objects.ids.id(object),

@@ -269,7 +269,12 @@ mod tests {
         let sums = std::thread::scope(|scope| {
             let all = [0, 4096, 50_000, 99_999].map(|from| {
                 let mapped = &mapped;
-                scope.spawn(move || mapped[from..].iter().map(|&byte| u64::from(byte)).sum::<u64>())
+                scope.spawn(move || {
+                    mapped[from..]
+                        .iter()
+                        .map(|&byte| u64::from(byte))
+                        .sum::<u64>()
+                })
             });
             all.map(|sum| sum.join().expect("no panic"))
         });

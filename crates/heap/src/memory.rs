@@ -320,7 +320,10 @@ mod tests {
             let refused = refused.expect_err("no machine has that");
             assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
             let message = refused.to_string();
-            assert!(message.starts_with("there is no memory for a table of 2305843009213693952 bytes"), "{message}");
+            assert!(
+                message.starts_with("there is no memory for a table of 2305843009213693952 bytes"),
+                "{message}"
+            );
             assert!(!is_asking());
         }
     }

@@ -155,7 +155,10 @@ mod tests {
     fn long_names_are_cut() {
         let long = "ab/".repeat(2_000_000);
         let shown = class_name(long.as_bytes());
-        assert!(shown.starts_with("ab.ab.") && shown.ends_with('…'), "{shown}");
+        assert!(
+            shown.starts_with("ab.ab.") && shown.ends_with('…'),
+            "{shown}"
+        );
         for long in ["\u{1b}", "ü", "[", "\u{1f600}", "a"] {
             let long = long.repeat(100_000);
             for shown in [class_name(long.as_bytes()), name(long.as_bytes())] {

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::dominators::TOP;
-use crate::heap::Heap;
 use crate::dump::FRAMES;
+use crate::heap::Heap;
 use crate::label::Label;
 use crate::layout::Layout;
 use crate::names::Stack;
