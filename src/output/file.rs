@@ -12,12 +12,14 @@ use super::open::{self, FileError, Opened};
 pub struct FileSink {
     file: File,
     path: PathBuf,
-    /// Bytes so far; `None` where others write there too, so that it is neither emptied nor cut.
+    /// Where a file was before, until the first piece puts another in its place.
+    replaces: Option<PathBuf>,
+    /// Bytes so far; `None` where others write there too, so that it is neither replaced nor cut.
     written: Option<u64>,
 }
 
 impl FileSink {
-    /// Creates the file. One that exists is emptied when the first piece comes: a VM that refuses to start leaves it as it
+    /// Creates the file. One that exists is replaced when the first piece comes: a VM that refuses to start leaves it as it
     /// was.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         Ok(Self::new(open::open(path)?, path))
@@ -32,6 +34,7 @@ impl FileSink {
         Self {
             file: opened.file,
             path: path.to_owned(),
+            replaces: opened.found_at.filter(|_| opened.is_plain),
             written: opened.is_plain.then_some(0),
         }
     }
@@ -54,8 +57,8 @@ impl Sink for FileSink {
 
     /// Writes a piece, whole or not at all where the file can be cut: after an error it ends where the last whole piece did.
     fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-        if self.written == Some(0) {
-            self.file.set_len(0)?;
+        if let Some(path) = self.replaces.take() {
+            self.file = open::replace(self.file.try_clone()?, &path)?;
         }
         let answer = self.file.write_all(piece);
         if let Some(written) = &mut self.written {
@@ -70,5 +73,82 @@ impl Sink for FileSink {
 
     fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    fn write(sink: &mut FileSink, piece: &[u8]) {
+        let written = sink.write(piece, &AtomicBool::new(false));
+        written.expect("there is room");
+    }
+
+    /// A folder with a file that others may read.
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("profile");
+        fs::write(&path, "old").expect("a file");
+        set_mode(&path, 0o644);
+        (folder, path)
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+
+    fn content(path: &Path) -> String {
+        fs::read_to_string(path).expect("a file")
+    }
+
+    #[test]
+    fn who_has_the_old_file_open_goes_on_reading() {
+        let (folder, path) = folder();
+        let (link, other_name) = (folder.path().join("link"), folder.path().join("other"));
+        symlink("profile", &link).expect("a link");
+        fs::hard_link(&path, &other_name).expect("another name");
+        let mut reader = File::open(&path).expect("a file");
+        let mut sink = FileSink::create(&link).expect("it is ours");
+        assert_eq!(content(&path), "old", "nothing has come yet");
+        write(&mut sink, b"new");
+        write(&mut sink, b"er");
+        let mut read = String::new();
+        reader.read_to_string(&mut read).expect("it is there");
+        assert_eq!(read, "old");
+        assert_eq!(
+            (content(&path), content(&link)),
+            ("newer".to_owned(), "newer".to_owned())
+        );
+        assert_eq!(content(&other_name), "old");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").mode() & 0o777;
+        assert_eq!((mode(&path), mode(&other_name)), (0o600, 0o644));
+        assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+    }
+
+    #[test]
+    fn a_file_that_no_other_can_replace_is_emptied() {
+        let (folder, path) = folder();
+        let process = std::process::id();
+        for number in 0..open::NAMES {
+            let taken = folder.path().join(format!(".hprof-{process}-{number}"));
+            fs::write(taken, "somebody's").expect("a file");
+        }
+        let mut sink = FileSink::create(&path).expect("it is ours");
+        write(&mut sink, b"new");
+        assert_eq!(content(&path), "new");
+        assert_eq!(fs::metadata(&path).expect("a file").mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_sink_that_gets_nothing_leaves_the_file_as_it_was() {
+        let (folder, path) = folder();
+        drop(FileSink::create(&path).expect("it is ours"));
+        assert_eq!(content(&path), "old");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }

@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Only the user may read a profile: names in it may be secret.
 const PRIVATE: u32 = 0o600;
+/// Names that are tried for a file that takes the place of another.
+pub(super) const NAMES: u32 = 100;
+/// So often a file is opened again that another has just taken the place of.
+const ATTEMPTS: u32 = 10;
 /// Links that lead to one another, at the most.
 const LINKS: usize = 40;
 /// How long a pipe may be without a reader: a script starts the reader and the program side by side.
@@ -61,12 +65,27 @@ impl FileError {
 /// What has been opened.
 pub(super) struct Opened {
     pub(super) file: File,
-    /// Whether it is a plain file that nobody else writes to, and so may be emptied and cut.
+    /// Whether it is a plain file that nobody else writes to, and so may be replaced and cut.
     pub(super) is_plain: bool,
+    /// Where it is, behind all links; `None` where it was not there before.
+    pub(super) found_at: Option<PathBuf>,
 }
 
-/// Creates the file, or opens the one that is there; that is not emptied yet.
+/// Creates the file, or opens the one that is there; that is left as it is for now.
 pub(super) fn open(path: &Path) -> Result<Opened, FileError> {
+    let mut opened = open_once(path)?;
+    for _ in 0..ATTEMPTS {
+        // Who was writing to it may have let go of it when another had taken its place: that one counts.
+        let found_at = opened.found_at.as_deref().filter(|_| opened.is_plain);
+        if found_at.is_none_or(|found_at| is_at(&opened.file, found_at).unwrap_or(true)) {
+            break;
+        }
+        opened = open_once(path)?;
+    }
+    Ok(opened)
+}
+
+fn open_once(path: &Path) -> Result<Opened, FileError> {
     let target = follow(path)?;
     if !target.is_handed_over {
         match create_new(&target.path) {
@@ -84,11 +103,59 @@ pub(super) fn open(path: &Path) -> Result<Opened, FileError> {
     rustix::io::ioctl_fionbio(&file, false).map_err(io::Error::from)?;
     let is_plain = kind.is_file() && !target.is_handed_over;
     if is_plain {
-        make_private(&file, &metadata)?;
+        take(&file, &metadata)?;
     } else if kind.is_fifo() && !target.is_handed_over && !is_trusted(&metadata) {
         return Err(FileError::Foreign(metadata.uid()));
     }
-    Ok(Opened { file, is_plain })
+    Ok(Opened {
+        file,
+        is_plain,
+        found_at: Some(target.path),
+    })
+}
+
+/// Puts a new file, which is empty and private, in the place of `old`, where that still stands at `path`: who has the old
+/// one open goes on reading it. A folder may take no new file: then the old one is emptied.
+pub(super) fn replace(old: File, path: &Path) -> io::Result<File> {
+    if let Ok(new) = replace_by_another(&old, path) {
+        return Ok(new);
+    }
+    old.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
+    old.set_len(0)?;
+    Ok(old)
+}
+
+fn replace_by_another(old: &File, path: &Path) -> io::Result<File> {
+    // Whatever else stands there now is not to be lost.
+    if !is_at(old, path)? {
+        return Err(ErrorKind::NotFound.into());
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let process = std::process::id();
+    for number in 0..NAMES {
+        let temporary = folder.join(format!(".hprof-{process}-{number}"));
+        let new = match create_new(&temporary) {
+            Ok(new) => new.file,
+            Err(error) if error.exists_already() => continue,
+            Err(FileError::System(error)) => return Err(error),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        return match fs::rename(&temporary, path) {
+            Ok(()) => Ok(new),
+            Err(error) => {
+                // It is empty, and ours.
+                let _ = fs::remove_file(&temporary);
+                Err(error)
+            }
+        };
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Whether this file is the one at the path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let (own, found) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
 }
 
 /// Creates the file; one that is there is an error, and so is a link.
@@ -103,6 +170,7 @@ pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
     Ok(Opened {
         file,
         is_plain: true,
+        found_at: None,
     })
 }
 
@@ -174,14 +242,12 @@ fn is_unread_pipe(error: &io::Error, path: &Path) -> bool {
         && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// Takes a file that was there before for the user alone.
-fn make_private(file: &File, metadata: &Metadata) -> Result<(), FileError> {
+/// Takes hold of a file that was there before.
+fn take(file: &File, metadata: &Metadata) -> Result<(), FileError> {
     if metadata.uid() != own_id() {
         return Err(FileError::Foreign(metadata.uid()));
     }
-    lock(file)?;
-    file.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
-    Ok(())
+    lock(file)
 }
 
 /// Held until the file is closed.
@@ -250,13 +316,41 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_there_becomes_private() {
+    fn a_file_that_is_opened_is_not_touched() {
         let folder = folder();
         let path = folder.path().join("x");
         fs::write(&path, "old").expect("a file");
         set_mode(&path, 0o644);
         assert!(open(&path).expect("it is ours").is_plain);
-        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&path), 0o644);
+        assert_eq!(fs::read(&path).expect("a file"), b"old");
+    }
+
+    #[test]
+    fn a_file_that_takes_the_place_of_another_is_locked_as_that_was() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        fs::write(&path, "old").expect("a file");
+        let opened = open(&path).expect("it is ours");
+        let new = replace(opened.file, &path).expect("the folder is ours");
+        assert_eq!(refusal(&path), "another profile is being written into it");
+        drop(new);
+        open(&path).expect("it is free again");
+        let names = fs::read_dir(folder.path()).expect("a folder");
+        assert_eq!(names.count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_somebody_else_has_put_there_meanwhile_stays() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        fs::write(&path, "old").expect("a file");
+        let opened = open(&path).expect("it is ours");
+        fs::remove_file(&path).expect("it is ours");
+        fs::write(&path, "other").expect("a file");
+        let mut new = replace(opened.file, &path).expect("the old one can be emptied");
+        new.write_all(b"profile").expect("there is room");
+        assert_eq!(fs::read(&path).expect("a file"), b"other");
     }
 
     #[test]

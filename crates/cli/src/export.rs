@@ -96,7 +96,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let metric = opened.metric(file, arguments.value)?;
     let output = Output::open(arguments.output.as_deref(), file)?;
     output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
+    if arguments.to == Format::Firefox {
+        say_what_was_divided(file, &opened.profile);
+    }
     opened.finish()
+}
+
+fn say_what_was_divided(file: &Path, profile: &Profile) {
+    for metric in profile.metrics() {
+        let divisor = export::firefox_divisor(profile, metric);
+        if divisor > 1 {
+            let file = file.display().to_string();
+            let file = printable(&file);
+            // The page says it too.
+            let _ = writeln!(
+                io::stderr(),
+                "hprof: {file}: the viewer has no such large numbers; those of {metric} are divided by {divisor}"
+            );
+        }
+    }
 }
 
 impl Arguments {

@@ -1,8 +1,7 @@
 //! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
 //! that run already.
 
-#![forbid(unsafe_code)]
-
+mod allocator;
 mod attach;
 mod browse;
 mod check;

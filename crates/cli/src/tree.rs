@@ -11,6 +11,9 @@ use crate::profile::Choice;
 use crate::table::{Style, Table, number, percent};
 use crate::top::heading;
 
+/// Levels that are indented.
+const INDENTED: usize = 100;
+
 /// Show stacks as a tree, with the share of every branch
 ///
 /// Without --callers and --callees the tree has all stacks from their outermost
@@ -182,9 +185,19 @@ fn table(
             format!("{:.2}", percent(row.total, all)),
             number(row.own, metric.unit()),
         ];
-        table.row(numbers, "  ".repeat(row.depth) + row.name);
+        table.row(numbers, indented(row));
     }
     table.write(&style, out)
+}
+
+/// A node's name at its level. Deeper ones than [`INDENTED`] stand below one another and tell their level: a stack of
+/// thousands of frames would be mostly blanks.
+fn indented(row: &Row<'_>) -> String {
+    let name = row.name;
+    match row.depth {
+        depth @ 0..=INDENTED => format!("{:width$}{name}", "", width = 2 * depth),
+        depth => format!("{:width$}[{}] {name}", "", depth + 1, width = 2 * INDENTED),
+    }
 }
 
 /// Whether a group, `Class.method` or that with a line, is the method that was asked for.

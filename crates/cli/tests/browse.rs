@@ -422,3 +422,24 @@ fn a_report_of_a_profile_with_a_dump_shows_both() {
     assert!(!written.contains("<img"));
     browse("both", &format!("file://{}", page.display()));
 }
+
+#[test]
+fn a_dump_that_is_cut_short_costs_the_answers_alone() {
+    let file = file("cut");
+    let server = Server::start(&file);
+    let (_, base) = server.parts();
+    let (host, object) = (server.parts().0, format!("{base}object/0x10000"));
+    let host = format!("Host: {host}\r\n");
+    assert!(server.get(&object, &host).starts_with("HTTP/1.1 200 "));
+    let opened = fs::File::options().write(true).open(&file);
+    let opened = opened.expect("it is ours");
+    opened.set_len(0).expect("it is ours");
+    for path in [&object, base, &format!("{base}threads"), &object] {
+        let answer = server.get(path, &host);
+        assert!(answer.starts_with("HTTP/1.1 500 "), "{path}: {answer}");
+        assert!(
+            answer.contains("the file was changed while it was read"),
+            "{path}: {answer}"
+        );
+    }
+}

@@ -16,6 +16,19 @@ pub fn printable<T: AsRef<[u8]> + ?Sized>(text: &T) -> Cow<'_, str> {
     text
 }
 
+/// Bytes of a name that are shown. A file of a few megabytes may have one name as long as itself and give it to thousands
+/// of classes and frames; names that are meant for people are shorter than this.
+const LONGEST: usize = 400;
+
+/// A name with its end cut off, and `…` in its place, where it is longer than any that is meant for people.
+#[must_use]
+pub fn shortened(name: &str) -> Cow<'_, str> {
+    match name.len() {
+        0..=LONGEST => name.into(),
+        _ => format!("{}…", &name[..name.floor_char_boundary(LONGEST)]).into(),
+    }
+}
+
 fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -43,6 +56,18 @@ mod tests {
         for character in obeyed {
             let text = format!("a{character}[31mb");
             assert_eq!(printable(&text), "a?[31mb", "{:x}", u32::from(character));
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_between_two_characters() {
+        assert_eq!(shortened("Main"), "Main");
+        assert_eq!(shortened(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
+        for character in ["x", "ü", "語", "\u{1f600}"] {
+            let long = character.repeat(1_000_000);
+            let shown = shortened(&long);
+            let kept = shown.strip_suffix('…').expect("something is left out");
+            assert!(long.starts_with(kept) && kept.len() > LONGEST - 4 && kept.len() <= LONGEST);
         }
     }
 

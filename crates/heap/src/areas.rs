@@ -61,6 +61,10 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoObject`] where no root reaches the object, and those of reading records.
     pub fn areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
+        self.dump.unless_changed(|| self.find_areas(of, most))
+    }
+
+    fn find_areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
         let place = match of {
             None => TOP,
             Some(id) => self.place_of(id)?,
@@ -93,7 +97,10 @@ impl Heap<'_> {
             TOP => ("all that is alive".to_owned(), None),
             place => {
                 let object = self.dominators.object(place);
-                (self.label(object)?, Some(self.objects.ids.id(object)))
+                (
+                    self.label(object)?.to_string(),
+                    Some(self.objects.ids.id(object)),
+                )
             }
         };
         Ok(Found {
@@ -149,7 +156,7 @@ impl Heap<'_> {
                 .into_iter()
                 .map(|(class, (objects, retained))| Found {
                     above: at.index,
-                    label: self.classes.get(class).name.clone(),
+                    label: self.classes.get(class).name.to_string(),
                     id: None,
                     objects,
                     retained,

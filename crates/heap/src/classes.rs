@@ -1,5 +1,7 @@
 //! The classes of a dump: names, hierarchy, and where in an instance the references are.
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize};
 
@@ -17,6 +19,25 @@ pub(crate) const NO_CLASS: ClassIndex = u32::MAX;
 /// What `java.lang.Class` is called in a dump that does not have it.
 const CLASS: &str = "java.lang.Class";
 
+/// A class of the JDK that means something here, as do those below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    ClassLoader = 1,
+    String = 2,
+    Thread = 4,
+}
+
+impl Known {
+    fn of_class(name: &str) -> Option<Known> {
+        Some(match name {
+            "java.lang.ClassLoader" => Known::ClassLoader,
+            "java.lang.String" => Known::String,
+            "java.lang.Thread" => Known::Thread,
+            _ => return None,
+        })
+    }
+}
+
 /// A class of the dump, or one that its objects have and the dump does not.
 #[derive(Debug)]
 pub(crate) struct Class {
@@ -24,10 +45,15 @@ pub(crate) struct Class {
     pub(crate) id: u64,
     /// Its object, whether the dump has the class or not; 0 where nothing tells it.
     pub(crate) object: u64,
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) super_id: u64,
     /// The class above, [`NO_CLASS`] where there is none.
-    pub(crate) above: ClassIndex,
+    above: ClassIndex,
+    /// The next one above that declares fields: a chain of thousands of classes may have a few fields or none, and a few
+    /// bytes of an instance.
+    declaring_above: ClassIndex,
+    /// Which classes of the JDK it is below of, or is itself: [`Known`] as bits.
+    known: u8,
     pub(crate) loader: u64,
     /// Names and types of the fields that it declares.
     pub(crate) declared: Box<[(u64, BasicType)]>,
@@ -49,6 +75,8 @@ pub(crate) struct Class {
 pub(crate) struct Classes {
     index: HashMap<u64, ClassIndex>,
     all: Vec<Class>,
+    /// The classes of the dump, each behind the one above it.
+    downwards: Vec<ClassIndex>,
     /// The classes of arrays of primitive types, by the type's byte.
     primitive_arrays: [ClassIndex; 12],
     class_class: ClassIndex,
@@ -61,6 +89,7 @@ impl Classes {
         Classes {
             index: HashMap::default(),
             all: Vec::new(),
+            downwards: Vec::new(),
             primitive_arrays: [NO_CLASS; 12],
             class_class: NO_CLASS,
             id_size,
@@ -106,11 +135,11 @@ impl Classes {
         for class in &mut self.all {
             class.above = self.index.get(&class.super_id).copied().unwrap_or(NO_CLASS);
         }
-        let mut done = vec![false; self.all.len()];
+        let mut is_placed = vec![false; self.all.len()];
         let mut chain = Vec::new();
         for start in 0..self.all.len() as ClassIndex {
             let mut at = start;
-            while at != NO_CLASS && !done[at as usize] {
+            while at != NO_CLASS && !is_placed[at as usize] {
                 chain.push(at);
                 if chain.len() > self.all.len() {
                     let Class { offset, id, .. } = self.all[start as usize];
@@ -119,8 +148,9 @@ impl Classes {
                 at = self.all[at as usize].above;
             }
             while let Some(index) = chain.pop() {
+                is_placed[index as usize] = true;
+                self.downwards.push(index);
                 self.inherit(index);
-                done[index as usize] = true;
             }
         }
         self.find_known();
@@ -130,19 +160,45 @@ impl Classes {
     fn inherit(&mut self, index: ClassIndex) {
         let class = &self.all[index as usize];
         let (references, others) = sum(class.declared.iter().map(|&(_, kind)| kind));
-        let (above, inherited) = match self.all.get(class.above as usize) {
-            Some(above) => (above.fields, above.strength),
-            None => ((0, 0), Strength::Strong),
+        let (inherited, strength, known, declaring_above) = match self.all.get(class.above as usize)
+        {
+            None => ((0, 0), Strength::Strong, 0, NO_CLASS),
+            Some(above) if above.declared.is_empty() => (
+                above.fields,
+                above.strength,
+                above.known,
+                above.declaring_above,
+            ),
+            Some(above) => (above.fields, above.strength, above.known, class.above),
         };
         let class = &mut self.all[index as usize];
-        class.fields = (above.0 + references, above.1 + others);
-        class.strength = Strength::of_class(&class.name).unwrap_or(inherited);
+        class.fields = (inherited.0 + references, inherited.1 + others);
+        class.strength = Strength::of_class(&class.name).unwrap_or(strength);
+        class.known |= known;
+        class.declaring_above = declaring_above;
+    }
+
+    /// For each class what `own` says of it, or else of the next one above of which it says something.
+    pub(crate) fn inherited<T: Copy>(&self, own: impl Fn(&Class) -> Option<T>) -> Vec<Option<T>> {
+        let mut found: Vec<Option<T>> = self.all.iter().map(own).collect();
+        for &index in &self.downwards {
+            let above = self.get(index).above;
+            if found[index as usize].is_none() && above != NO_CLASS {
+                found[index as usize] = found[above as usize];
+            }
+        }
+        found
+    }
+
+    /// Whether it is this class or one below it.
+    pub(crate) fn is(&self, index: ClassIndex, known: Known) -> bool {
+        self.get(index).known & known as u8 != 0
     }
 
     fn find_known(&mut self) {
         let mut arrays = [NO_CLASS; 12];
         for (index, class) in self.all.iter().enumerate() {
-            if class.name == CLASS {
+            if &*class.name == CLASS {
                 self.class_class = index as ClassIndex;
             }
             if let Some(element) = class.name.strip_suffix("[]").and_then(primitive) {
@@ -208,14 +264,14 @@ impl Classes {
         if index != NO_CLASS {
             return index;
         }
-        let index = self.push(Class::named(format!("{}[]", element.java_name())));
+        let index = self.push(Class::named(format!("{}[]", element.java_name()).into()));
         self.primitive_arrays[element as usize] = index;
         index
     }
 
     pub(crate) fn class_class(&mut self) -> ClassIndex {
         if self.class_class == NO_CLASS {
-            self.class_class = self.push(Class::named(CLASS.to_owned()));
+            self.class_class = self.push(Class::named(CLASS.into()));
         }
         self.class_class
     }
@@ -251,7 +307,7 @@ impl Classes {
         let strength = self.get(index).strength;
         let mut places = Vec::new();
         for field in self.fields(index) {
-            let weak = self.get(field.class).name == "java.lang.ref.Reference"
+            let weak = &*self.get(field.class).name == "java.lang.ref.Reference"
                 && self.excluded.has(strength);
             if field.kind == BasicType::Object && !weak {
                 places.push(field.place as u32);
@@ -264,7 +320,7 @@ impl Classes {
     pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = Field> {
         let id_size = self.id_size.bytes() as usize;
         let mut place = 0;
-        self.chain(index)
+        self.declaring(index)
             .flat_map(|class| {
                 let fields = self.get(class).declared.iter();
                 fields.map(move |&(name, kind)| (class, name, kind))
@@ -281,10 +337,11 @@ impl Classes {
             })
     }
 
-    /// A class and those above it.
-    pub(crate) fn chain(&self, index: ClassIndex) -> impl Iterator<Item = ClassIndex> {
+    /// A class and those above it that declare fields. As an instance has at least a byte for each of their fields, there are
+    /// no more of them than it has bytes.
+    pub(crate) fn declaring(&self, index: ClassIndex) -> impl Iterator<Item = ClassIndex> {
         std::iter::successors(Some(index), |&index| {
-            Some(self.get(index).above).filter(|&above| above != NO_CLASS)
+            Some(self.get(index).declaring_above).filter(|&above| above != NO_CLASS)
         })
     }
 }
@@ -301,13 +358,16 @@ pub(crate) struct Field {
 }
 
 impl Class {
-    fn named(name: String) -> Class {
+    fn named(name: Arc<str>) -> Class {
+        let known = Known::of_class(&name).map_or(0, |known| known as u8);
         Class {
             id: 0,
             object: 0,
             name,
             super_id: 0,
             above: NO_CLASS,
+            declaring_above: NO_CLASS,
+            known,
             loader: 0,
             declared: Box::default(),
             statics: (0, 0),
@@ -328,8 +388,8 @@ fn sum(kinds: impl Iterator<Item = BasicType>) -> (u64, u64) {
     })
 }
 
-fn unknown(id: u64) -> String {
-    format!("<class 0x{id:x} without a name>")
+fn unknown(id: u64) -> Arc<str> {
+    format!("<class 0x{id:x} without a name>").into()
 }
 
 /// The primitive type of this name.
@@ -337,4 +397,45 @@ pub(crate) fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
         .find(|&kind| kind.java_name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classes below one another, of which every thousandth declares a field; the first is a class loader.
+    fn chain(length: u64) -> Classes {
+        let mut classes = Classes::new(IdSize::Eight, Excluded::NONE);
+        for number in 0..length {
+            let name = if number == 0 {
+                "java.lang.ClassLoader"
+            } else {
+                "Below"
+            };
+            let mut class = Class::named(name.into());
+            class.id = number + 1;
+            // The file has them in any order.
+            class.super_id = number;
+            if number % 1000 == 0 {
+                class.declared = Box::new([(7, BasicType::Object)]);
+            }
+            let index = classes.push(class);
+            classes.index.insert(number + 1, index);
+        }
+        classes.resolve().expect("they end");
+        classes
+    }
+
+    #[test]
+    fn a_long_chain_is_as_long_as_the_fields_in_it() {
+        let classes = chain(40_000);
+        let last = classes.len() as ClassIndex - 1;
+        assert_eq!(classes.declaring(last).count(), 1 + 40);
+        assert_eq!(classes.fields(last).count(), 40);
+        assert_eq!(classes.field_sizes(last), (40, 0));
+        assert!(classes.is(last, Known::ClassLoader) && !classes.is(last, Known::Thread));
+        let nearest = classes.inherited(|class| (class.id % 100 == 1).then_some(class.id));
+        assert_eq!(nearest[39_950], Some(39_901));
+        assert_eq!(nearest[39_900], Some(39_901));
+    }
 }

@@ -1,19 +1,22 @@
 //! What has changed between two dumps.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use serde::Serialize;
 
 use crate::groups::Group;
+use crate::names::Stack;
 
 /// A group in two dumps; where one does not have it, its figures are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// What the objects have in common.
-    pub name: String,
+    pub name: Arc<str>,
     /// The stack that allocated them, for groups by site.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
+    #[serde(skip_serializing_if = "crate::names::is_empty")]
+    pub stack: Stack,
     /// Objects, before and after.
     pub objects: (u64, u64),
     /// Bytes that they take themselves, before and after.
@@ -26,11 +29,16 @@ pub struct Change {
 /// two loaders have, count as one.
 #[must_use]
 pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
-    let mut changes: HashMap<(String, Vec<String>), Change> = HashMap::new();
-    for (groups, is_new) in [(old, false), (new, true)] {
+    let mut numbers = Numbers::default();
+    let mut changes: HashMap<(u32, u32), Change> = HashMap::new();
+    for (groups, is_new) in [(&old, false), (&new, true)] {
         for group in groups {
-            let key = (group.name, group.stack);
-            let change = changes.entry(key).or_default();
+            let key = (numbers.of_name(&group.name), numbers.of_stack(&group.stack));
+            let change = changes.entry(key).or_insert_with(|| Change {
+                name: Arc::clone(&group.name),
+                stack: Arc::clone(&group.stack),
+                ..Change::default()
+            });
             for (figures, figure) in [
                 (&mut change.objects, group.objects),
                 (&mut change.shallow, group.shallow),
@@ -45,29 +53,58 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
             }
         }
     }
-    let mut changes: Vec<Change> = changes
+    let mut changes: Vec<((u32, u32), Change)> = changes
         .into_iter()
-        .map(|((name, stack), change)| Change {
-            name,
-            stack,
-            ..change
-        })
-        .filter(|change| {
+        .filter(|(_, change)| {
             [change.objects, change.shallow, change.retained]
                 .iter()
                 .any(|(old, new)| old != new)
         })
         .collect();
-    changes.sort_by(|one, other| {
+    changes.sort_by(|(number, one), (other_number, other)| {
         let growth = |change: &Change| {
             let grown = |(old, new): (u64, u64)| i128::from(new) - i128::from(old);
             (grown(change.shallow), grown(change.retained))
         };
         growth(other)
             .cmp(&growth(one))
-            .then_with(|| (&one.name, &one.stack).cmp(&(&other.name, &other.stack)))
+            .then_with(|| (&one.name, number).cmp(&(&other.name, other_number)))
     });
-    changes
+    changes.into_iter().map(|(_, change)| change).collect()
+}
+
+/// Numbers for names and stacks, equal ones for equal texts. Each shared text is looked at once: thousands of groups may
+/// have one stack as long as the file.
+#[derive(Default)]
+struct Numbers<'a> {
+    names: HashMap<&'a str, u32>,
+    /// By where the text is.
+    names_at: HashMap<*const u8, u32>,
+    stacks: HashMap<Vec<u32>, u32>,
+    stacks_at: HashMap<*const Arc<str>, u32>,
+}
+
+impl<'a> Numbers<'a> {
+    fn of_name(&mut self, name: &'a Arc<str>) -> u32 {
+        match self.names_at.entry(name.as_ptr()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let next = self.names.len() as u32;
+                *new.insert(*self.names.entry(name).or_insert(next))
+            }
+        }
+    }
+
+    fn of_stack(&mut self, stack: &'a Stack) -> u32 {
+        if let Some(&number) = self.stacks_at.get(&stack.as_ptr()) {
+            return number;
+        }
+        let frames = stack.iter().map(|frame| self.of_name(frame)).collect();
+        let next = self.stacks.len() as u32;
+        let number = *self.stacks.entry(frames).or_insert(next);
+        self.stacks_at.insert(stack.as_ptr(), number);
+        number
+    }
 }
 
 #[cfg(test)]
@@ -76,12 +113,12 @@ mod tests {
 
     fn group(name: &str, objects: u64, shallow: u64) -> Group {
         Group {
-            name: name.to_owned(),
+            name: name.into(),
             objects,
             shallow,
             retained: shallow,
             exact: false,
-            stack: Vec::new(),
+            stack: Stack::default(),
         }
     }
 
@@ -98,7 +135,7 @@ mod tests {
             group("Twice", 3, 24),
         ];
         let changes = diff(old, new);
-        let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        let names: Vec<&str> = changes.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["Twice", "Gone"]);
         assert_eq!(changes[0].objects, (1, 4));
         assert_eq!(changes[1].shallow, (16, 0));

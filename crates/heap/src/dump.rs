@@ -2,18 +2,21 @@
 
 use std::fs::File;
 use std::io::Cursor;
-use std::ops::Range;
+use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
     HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version,
+    shortened,
 };
-use memmap2::Mmap;
 
+use crate::mapping::Mapped;
+use crate::names::Stack;
 use crate::progress::{Progress, Silent};
-use crate::{Error, mapping, names};
+use crate::{Error, names};
 
 /// Bytes of what a record starts with.
 const RECORD_HEADER: u64 = 9;
@@ -21,10 +24,13 @@ const RECORD_HEADER: u64 = 9;
 /// A smaller part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
 
+/// Frames of a stack that are shown.
+pub(crate) const FRAMES: usize = 1000;
+
 /// A heap dump in a mapped file.
 #[derive(Debug)]
 pub struct Dump {
-    bytes: Mmap,
+    bytes: Mapped,
     id_size: IdSize,
     version: Version,
     /// Where in the file its content is.
@@ -32,6 +38,18 @@ pub struct Dump {
     /// Which of the file's dumps it is, from 1, and how many there are as far as was looked.
     place: (usize, usize),
     tables: Tables,
+    texts: Mutex<Texts>,
+}
+
+/// What was made of names and stacks so far: thousands of classes may have one name, and thousands of sites one stack.
+#[derive(Debug, Default)]
+struct Texts {
+    /// By the id of the string.
+    names: HashMap<u64, Arc<str>>,
+    /// The same as names of classes.
+    classes: HashMap<u64, Arc<str>>,
+    frames: HashMap<u64, Arc<str>>,
+    stacks: HashMap<u32, Stack>,
 }
 
 /// What stands outside of the dump.
@@ -70,8 +88,28 @@ impl Dump {
     /// # Errors
     /// [`Error`], where the file cannot be read as HPROF to the dump's end or has no such dump.
     pub fn open(file: &File, wanted: Option<usize>) -> Result<Dump, Error> {
-        let bytes = mapping::read_only(file)?;
-        let mut reader = Reader::new(Cursor::new(&bytes[..]))?;
+        let bytes = Mapped::of(file)?;
+        let found = Dump::find(&bytes, wanted);
+        if !bytes.is_whole() {
+            return Err(Error::Changed);
+        }
+        let (id_size, version, dumps, tables) = found?;
+        Ok(Dump {
+            bytes,
+            id_size,
+            version,
+            segments: dumps.segments,
+            place: (wanted.unwrap_or(dumps.count), dumps.count),
+            tables,
+            texts: Mutex::default(),
+        })
+    }
+
+    fn find(
+        bytes: &[u8],
+        wanted: Option<usize>,
+    ) -> Result<(IdSize, Version, Dumps, Tables), Error> {
+        let mut reader = Reader::new(Cursor::new(bytes))?;
         let header = reader.header();
         let mut tables = Tables::default();
         let mut dumps = Dumps::default();
@@ -81,7 +119,7 @@ impl Dump {
                 Item::Record(record) => tables.add(&record, offset, header.id_size),
                 Item::HeapDumpEnd => dumps.end(),
                 Item::HeapDump { segment, length } => {
-                    let content = within(&bytes, offset, length)?;
+                    let content = within(bytes, offset, length)?;
                     let end = content.end as u64;
                     dumps.add(content, segment);
                     reader.seek(end)?;
@@ -100,14 +138,20 @@ impl Dump {
             let dumps = dumps.count;
             return Err(Error::NoSuchDump { wanted, dumps });
         }
-        Ok(Dump {
-            bytes,
-            id_size: header.id_size,
-            version: header.version,
-            segments: dumps.segments,
-            place: (wanted.unwrap_or(dumps.count), dumps.count),
-            tables,
-        })
+        Ok((header.id_size, header.version, dumps, tables))
+    }
+
+    /// The answer to a question, if the file is still what it was when it was opened.
+    pub(crate) fn unless_changed<T, E: From<Error>>(
+        &self,
+        answer: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let answer = answer();
+        match self.bytes.is_whole() {
+            true => answer,
+            // Whatever the answer is, it was made of something else.
+            false => Err(Error::Changed.into()),
+        }
     }
 
     pub(crate) fn id_size(&self) -> IdSize {
@@ -167,16 +211,17 @@ impl Dump {
         let parts = self.parts();
         thread::scope(|scope| {
             let run = |part| {
-                scope.spawn({
-                    let pass = &pass;
-                    move || pass(part, &Silent)
-                })
+                let pass = &pass;
+                let started =
+                    thread::Builder::new().spawn_scoped(scope, move || pass(part, &Silent));
+                // Where there is no room for another thread, this one does it.
+                started.map_err(|_| part)
             };
             let others: Vec<_> = parts[1..].iter().map(|&part| run(part)).collect();
             let first = pass(parts[0], progress);
-            let others = others.into_iter().map(|pass| match pass.join() {
-                Ok(done) => done,
-                Err(panic) => resume_unwind(panic),
+            let others = others.into_iter().map(|started| match started {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(part) => pass(part, progress),
             });
             // Of several faults the first in the file counts.
             std::iter::once(first).chain(others).collect()
@@ -228,51 +273,99 @@ impl Dump {
         self.bytes.get(place.clone())
     }
 
+    /// A string as people may see it, cut where it is very long; empty where the file does not have it.
     pub(crate) fn text(&self, id: u64) -> String {
-        self.string(id).map_or_else(String::new, names::printable)
+        self.string(id).map_or_else(String::new, names::name)
+    }
+
+    /// The same, shared by all that ask for it.
+    pub(crate) fn name(&self, id: u64) -> Arc<str> {
+        self.texts().name(id, self)
     }
 
     /// The name of a class, by its object, as Java source has it.
-    pub(crate) fn class_name(&self, object: u64) -> Option<String> {
-        let name = self.tables.class_names.get(&object)?;
-        self.string(*name).map(names::class_name)
+    pub(crate) fn class_name(&self, object: u64) -> Option<Arc<str>> {
+        let name = *self.tables.class_names.get(&object)?;
+        self.texts().class_name(name, self)
     }
 
     /// The stack of a trace, innermost frame first; empty where the file does not have it.
-    pub(crate) fn stack(&self, trace: u32) -> Vec<String> {
-        let Some(trace) = self.tables.traces.get(&trace) else {
-            return Vec::new();
+    pub(crate) fn stack(&self, trace: u32) -> Stack {
+        let Some(places) = self.tables.traces.get(&trace) else {
+            return Stack::default();
         };
-        let frames = &self.tables.trace_frames[trace.clone()];
-        frames.iter().map(|&frame| self.frame(frame)).collect()
+        let mut texts = self.texts();
+        if let Some(stack) = texts.stacks.get(&trace) {
+            return Arc::clone(stack);
+        }
+        let frames = &self.tables.trace_frames[places.clone()];
+        let shown = frames.iter().take(FRAMES);
+        let mut stack: Vec<Arc<str>> = shown.map(|&frame| texts.frame(frame, self)).collect();
+        if let left_out @ 1.. = frames.len() - stack.len() {
+            stack.push(format!("<{left_out} more frames>").into());
+        }
+        let stack = Stack::from(stack);
+        texts.stacks.insert(trace, Arc::clone(&stack));
+        stack
+    }
+
+    fn texts(&self) -> impl DerefMut<Target = Texts> {
+        // Each entry is made before it is put in: a panic leaves none half made.
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has_stack(&self, trace: u32) -> bool {
         let trace = self.tables.traces.get(&trace);
         trace.is_some_and(|frames| !frames.is_empty())
     }
+}
+
+impl Texts {
+    fn name(&mut self, string: u64, dump: &Dump) -> Arc<str> {
+        let made = || dump.text(string).into();
+        Arc::clone(self.names.entry(string).or_insert_with(made))
+    }
+
+    fn class_name(&mut self, string: u64, dump: &Dump) -> Option<Arc<str>> {
+        if let Some(name) = self.classes.get(&string) {
+            return Some(Arc::clone(name));
+        }
+        let name: Arc<str> = dump.string(string).map(names::class_name)?.into();
+        self.classes.insert(string, Arc::clone(&name));
+        Some(name)
+    }
 
     /// `Class.method(File.java:12)`.
-    fn frame(&self, id: u64) -> String {
-        let Some(frame) = self.tables.frames.get(&id) else {
-            return format!("<unknown frame {id}>");
+    fn frame(&mut self, id: u64, dump: &Dump) -> Arc<str> {
+        if let Some(text) = self.frames.get(&id) {
+            return Arc::clone(text);
+        }
+        let text = match dump.tables.frames.get(&id) {
+            Some(frame) => shortened(&self.describe(frame, dump)).into_owned(),
+            None => format!("<unknown frame {id}>"),
         };
-        let class = self.tables.class_serials.get(&frame.class);
-        let class = class.and_then(|&name| self.string(name));
-        let class = class.map_or_else(|| "<unknown class>".to_owned(), names::class_name);
-        let source = self.text(frame.source);
+        let text: Arc<str> = text.into();
+        self.frames.insert(id, Arc::clone(&text));
+        text
+    }
+
+    fn describe(&mut self, frame: &RawFrame, dump: &Dump) -> String {
+        let class = dump.tables.class_serials.get(&frame.class);
+        let class = class.and_then(|&name| self.class_name(name, dump));
+        let class = class.unwrap_or_else(|| "<unknown class>".into());
+        let (method, source) = (self.name(frame.method, dump), self.name(frame.source, dump));
         let source = if source.is_empty() {
             "Unknown Source"
         } else {
-            &source
+            &*source
         };
         let place = match frame.line {
             Line::Number(line) => format!("{source}:{line}"),
-            Line::Unknown => source.to_owned(),
+            Line::Unknown => source.to_string(),
             Line::Compiled => format!("{source}:Compiled method"),
             Line::Native => format!("{source}:Native method"),
         };
-        format!("{class}.{}({place})", self.text(frame.method))
+        format!("{class}.{method}({place})")
     }
 }
 

@@ -21,6 +21,11 @@ pub enum Error {
         /// What is wrong with it; its own offset is 0.
         error: HeapError,
     },
+    /// Somebody has cut the file short or written another one into it.
+    #[error(
+        "the file was changed while it was read: it was cut short, or another was written into it"
+    )]
+    Changed,
     /// The file is sound and holds no heap dump.
     #[error("there is no heap dump in this file (heap=dump or heap=all writes one, as does jmap)")]
     NoDump,

@@ -46,7 +46,7 @@ pub(crate) struct Roots {
     pub(crate) threads: HashMap<u32, u32>,
     /// Where each thread is, by its object.
     pub(crate) traces: HashMap<u32, u32>,
-    /// Local variables: which thread holds which object in which frame.
+    /// Local variables: which thread holds which object in which frame; by thread.
     pub(crate) locals: Vec<Local>,
 }
 
@@ -94,7 +94,15 @@ impl Roots {
                 }
             }
         }
+        found.locals.sort_by_key(|local| local.thread);
         found
+    }
+
+    /// What a thread holds, in the dump's order.
+    pub(crate) fn locals_of(&self, thread: u32) -> &[Local] {
+        let start = self.locals.partition_point(|local| local.thread < thread);
+        let behind = self.locals.partition_point(|local| local.thread <= thread);
+        &self.locals[start..behind]
     }
 }
 
@@ -233,9 +241,8 @@ impl<'a> Pass<'a> {
         let dump = self.contents.dump;
         let most = dump.length() / dump.id_size().bytes();
         let mut rows = Offsets::new(self.objects.count() as usize, most, memory)?;
-        // What is never written to is never there.
-        let mut edges: Table<u32> = memory.table(most as usize)?;
-        let mut used = 0;
+        // Most of a file may hold no references, so its length says nothing.
+        let mut edges = memory.growing::<u32>();
         let mut next = 0;
         self.each_object(progress, |pass, number, object| {
             if matches!(object.content, Content::Class(_)) {
@@ -243,20 +250,16 @@ impl<'a> Pass<'a> {
                 return;
             }
             while next <= number as usize {
-                rows.set(next, used as u64);
+                rows.set(next, edges.len() as u64);
                 next += 1;
             }
-            pass.each_target(object, |to| {
-                edges[used] = to;
-                used += 1;
-            });
+            pass.each_target(object, |to| edges.push(to));
         })?;
         while next <= self.objects.count() as usize {
-            rows.set(next, used as u64);
+            rows.set(next, edges.len() as u64);
             next += 1;
         }
-        edges.truncate(used);
-        Ok((rows, edges))
+        Ok((rows, edges.finish()?))
     }
 
     /// Two passes: how long each row is, and what is in it.
@@ -289,8 +292,11 @@ impl<'a> Pass<'a> {
             // Rows are filled from their ends, which leaves their starts behind.
             let mut place = rows.get(number as usize);
             pass.each_target(object, |to| {
-                place -= 1;
-                edges[place as usize] = to;
+                // In a file that is being changed there may be more of them now than there were.
+                place = place.saturating_sub(1);
+                if let Some(edge) = edges.get_mut(place as usize) {
+                    *edge = to;
+                }
             });
             rows.set(number as usize, place);
         })?;

@@ -1,6 +1,7 @@
 //! Objects in groups: by class, loader, package or allocation site.
 
 use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use fixedbitset::FixedBitSet;
@@ -12,7 +13,7 @@ use crate::classes::{Class, ClassIndex};
 use crate::dominators::{Step, TOP};
 use crate::graph::NONE;
 use crate::heap::Heap;
-use crate::names;
+use crate::names::{self, Stack};
 use crate::objects::Site;
 
 /// Passes over the graph that run at once, each of which needs 4 bytes an object.
@@ -36,7 +37,7 @@ pub enum By {
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// What the objects have in common.
-    pub name: String,
+    pub name: Arc<str>,
     /// How many there are.
     pub objects: u64,
     /// Bytes that they take themselves.
@@ -47,8 +48,8 @@ pub struct Group {
     /// Whether `retained` is the true figure.
     pub exact: bool,
     /// The stack that allocated them, innermost frame first; for groups by site.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
+    #[serde(skip_serializing_if = "crate::names::is_empty")]
+    pub stack: Stack,
 }
 
 /// Which group each site belongs to.
@@ -93,9 +94,11 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error`], where there is no room for a table.
     pub fn groups(&self, by: By, exact: usize) -> Result<Vec<Group>, Error> {
-        let grouping = self.grouping(by);
-        let tallies = self.tally(&grouping)?;
-        self.describe(&grouping, tallies, exact)
+        self.dump.unless_changed(|| {
+            let grouping = self.grouping(by);
+            let tallies = self.tally(&grouping)?;
+            self.describe(&grouping, tallies, exact)
+        })
     }
 
     fn describe(
@@ -117,7 +120,7 @@ impl Heap<'_> {
             exact: tally.exact,
             stack: match grouping.by {
                 By::Site => self.dump.stack(grouping.first[tally.group].trace),
-                _ => Vec::new(),
+                _ => Stack::default(),
             },
         });
         Ok(named.collect())
@@ -129,20 +132,27 @@ impl Heap<'_> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let passes = cores.clamp(1, MOST_PASSES);
         let part = tallies.len().div_ceil(passes).max(1);
-        let run = |tallies: &mut [Tally]| {
-            for tally in tallies {
+        let run = |tallies: &Mutex<&mut [Tally]>| {
+            let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
+            for tally in tallies.iter_mut() {
                 let member = |object| grouping.of(self.objects.site(object)) == tally.group;
                 tally.retained = self.retained_without(member)?;
                 tally.exact = true;
             }
             Ok(())
         };
+        let parts: Vec<_> = tallies.chunks_mut(part).map(Mutex::new).collect();
         thread::scope(|scope| {
-            let parts = tallies.chunks_mut(part);
-            let started: Vec<_> = parts.map(|part| scope.spawn(|| run(part))).collect();
-            started.into_iter().try_for_each(|pass| match pass.join() {
-                Ok(done) => done,
-                Err(panic) => resume_unwind(panic),
+            let start = |part| {
+                let run = &run;
+                let started = thread::Builder::new().spawn_scoped(scope, move || run(part));
+                // Where there is no room for another thread, this one does it.
+                started.map_err(|_| part)
+            };
+            let started: Vec<_> = parts.iter().map(start).collect();
+            started.into_iter().try_for_each(|started| match started {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(part) => run(part),
             })
         })
     }
@@ -152,11 +162,13 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoClass`], and those of [`Heap::groups`].
     pub fn who(&self, class: &str, exact: usize) -> Result<Vec<Group>, Error> {
-        let classes = self.classes_named(class)?;
-        let grouping = self.grouping(By::Site);
-        let mut tallies = self.tally(&grouping)?;
-        tallies.retain(|tally| classes.contains(&grouping.first[tally.group].class));
-        self.describe(&grouping, tallies, exact)
+        self.dump.unless_changed(|| {
+            let classes = self.classes_named(class)?;
+            let grouping = self.grouping(By::Site);
+            let mut tallies = self.tally(&grouping)?;
+            tallies.retain(|tally| classes.contains(grouping.first[tally.group].class as usize));
+            self.describe(&grouping, tallies, exact)
+        })
     }
 
     fn grouping(&self, by: By) -> Grouping {
@@ -184,12 +196,12 @@ impl Heap<'_> {
         }
     }
 
-    fn group_name(&self, grouping: &Grouping, group: usize) -> String {
+    fn group_name(&self, grouping: &Grouping, group: usize) -> Arc<str> {
         let class = self.classes.get(grouping.first[group].class);
         match grouping.by {
-            By::Class | By::Site => class.name.clone(),
-            By::Loader => self.loader_label(class.loader),
-            By::Package => names::package_label(&class.name),
+            By::Class | By::Site => Arc::clone(&class.name),
+            By::Loader => self.loader_label(class.loader).into(),
+            By::Package => names::package_label(&class.name).into(),
         }
     }
 

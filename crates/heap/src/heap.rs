@@ -47,6 +47,10 @@ impl<'a> Heap<'a> {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<Heap<'a>, Error> {
+        dump.unless_changed(|| Heap::read(dump, options, progress))
+    }
+
+    fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
         let mut index = Index::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,

@@ -1,6 +1,7 @@
 //! How many objects there are of what, without asking what keeps them: one pass, no graph.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use hprof_format::{BasicType, HeapKind, HeapRecord};
@@ -11,9 +12,10 @@ use crate::dump::Dump;
 use crate::groups::{By, Key};
 use crate::index::STEP;
 use crate::layout::Layout;
+use crate::names::{self, Stack};
 use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
-use crate::{Error, names, records};
+use crate::{Error, records};
 
 /// All objects of a dump, whether roots reach them or not.
 #[derive(Clone, Debug, Serialize)]
@@ -28,14 +30,14 @@ pub struct Histogram {
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// What they have in common.
-    pub name: String,
+    pub name: Arc<str>,
     /// How many there are.
     pub objects: u64,
     /// Bytes that they take themselves.
     pub shallow: u64,
     /// The stack that allocated them, for groups by site.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
+    #[serde(skip_serializing_if = "crate::names::is_empty")]
+    pub stack: Stack,
 }
 
 /// What a record tells of its object's class and stack.
@@ -65,17 +67,19 @@ pub fn histogram(
     layout: Option<Layout>,
     progress: &dyn Progress,
 ) -> Result<Histogram, Error> {
-    let layout = match layout {
-        Some(layout) => layout,
-        None => Layout::of(dump, &mut first_classes(dump)?)?,
-    };
-    let parts = dump.in_parts(progress, |part, progress| {
-        let mut pass = Pass::new(dump, layout);
-        pass.read(part, progress)?;
-        Ok(pass)
-    })?;
-    let pass = parts.into_iter().reduce(Pass::followed_by);
-    pass.unwrap_or_else(|| Pass::new(dump, layout)).rows(by)
+    dump.unless_changed(|| {
+        let layout = match layout {
+            Some(layout) => layout,
+            None => Layout::of(dump, &mut first_classes(dump)?)?,
+        };
+        let parts = dump.in_parts(progress, |part, progress| {
+            let mut pass = Pass::new(dump, layout);
+            pass.read(part, progress)?;
+            Ok(pass)
+        })?;
+        let pass = parts.into_iter().reduce(Pass::followed_by);
+        pass.unwrap_or_else(|| Pass::new(dump, layout)).rows(by)
+    })
 }
 
 /// Nobody's.
@@ -273,13 +277,13 @@ impl<'a> Pass<'a> {
             };
             groups.add(&classes, class, made.trace, sum.objects, bytes);
         }
-        let mut rows: Vec<Row> = groups.rows.into_values().collect();
-        rows.sort_by(|one, other| {
-            other
-                .shallow
-                .cmp(&one.shallow)
-                .then_with(|| (&one.name, &one.stack).cmp(&(&other.name, &other.stack)))
+        let mut rows: Vec<(Row, u32)> = groups.rows.into_values().collect();
+        // Not by stacks: thousands of sites may have one as long as the file.
+        rows.sort_by(|(one, trace), (other, other_trace)| {
+            let by_size = other.shallow.cmp(&one.shallow);
+            by_size.then_with(|| (&one.name, trace).cmp(&(&other.name, other_trace)))
         });
+        let rows = rows.into_iter().map(|(row, _)| row).collect();
         Ok(Histogram { layout, rows })
     }
 }
@@ -288,30 +292,30 @@ impl<'a> Pass<'a> {
 struct Groups<'a> {
     dump: &'a Dump,
     by: By,
-    rows: HashMap<Key, Row>,
+    /// Each with the trace of one of its objects.
+    rows: HashMap<Key, (Row, u32)>,
 }
 
 impl Groups<'_> {
     fn add(&mut self, classes: &Classes, class: u32, trace: u32, objects: u64, bytes: u64) {
         let (by, dump) = (self.by, self.dump);
         let class_data = classes.get(class);
-        let row = self
-            .rows
-            .entry(Key::of(by, class, class_data, trace))
-            .or_insert_with(|| Row {
-                name: match by {
-                    By::Class | By::Site => class_data.name.clone(),
-                    By::Package => names::package_label(&class_data.name),
-                    By::Loader if class_data.loader == 0 => "<boot loader>".to_owned(),
-                    By::Loader => format!("0x{:x}", class_data.loader),
-                },
-                objects: 0,
-                shallow: 0,
-                stack: match by {
-                    By::Site => dump.stack(trace),
-                    _ => Vec::new(),
-                },
-            });
+        let new_row = || Row {
+            name: match by {
+                By::Class | By::Site => Arc::clone(&class_data.name),
+                By::Package => names::package_label(&class_data.name).into(),
+                By::Loader if class_data.loader == 0 => "<boot loader>".into(),
+                By::Loader => format!("0x{:x}", class_data.loader).into(),
+            },
+            objects: 0,
+            shallow: 0,
+            stack: match by {
+                By::Site => dump.stack(trace),
+                _ => Stack::default(),
+            },
+        };
+        let key = Key::of(by, class, class_data, trace);
+        let (row, _) = self.rows.entry(key).or_insert_with(|| (new_row(), trace));
         row.objects += objects;
         row.shallow += bytes;
     }

@@ -1,13 +1,17 @@
 //! Who keeps most of the heap, and who allocated it.
 
+use std::sync::Arc;
+
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::Error;
-use crate::classes::ClassIndex;
+use crate::classes::{ClassIndex, Known};
 use crate::dominators::{Place, Step, TOP, Tree};
 use crate::heap::Heap;
+use crate::label::{Holder, Reference};
+use crate::names::Stack;
 use crate::objects::SiteIndex;
 use crate::paths::Path;
 
@@ -56,7 +60,8 @@ pub struct Suspect {
     /// Bytes it keeps alive; of several, what would be free without all of them.
     pub retained: u64,
     /// What of the program holds it: the last static field, thread-local or local variable on the path.
-    pub holder: String,
+    #[serde(serialize_with = "crate::label::text_or_nothing")]
+    pub holder: Option<Holder>,
     /// The shortest way to it, or to the largest of several.
     pub path: Option<Path>,
     /// What it keeps alive, by class.
@@ -69,7 +74,7 @@ pub struct Suspect {
 #[derive(Clone, Debug, Serialize)]
 pub struct Kept {
     /// The class.
-    pub class: String,
+    pub class: Arc<str>,
     /// How many.
     pub objects: u64,
     /// Bytes that they take themselves.
@@ -80,13 +85,13 @@ pub struct Kept {
 #[derive(Clone, Debug, Serialize)]
 pub struct Allocated {
     /// The class.
-    pub class: String,
+    pub class: Arc<str>,
     /// How many.
     pub objects: u64,
     /// Bytes that they take themselves.
     pub shallow: u64,
     /// Who allocated them, innermost frame first.
-    pub stack: Vec<String>,
+    pub stack: Stack,
 }
 
 /// A suspect before it is described.
@@ -120,6 +125,10 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records, and of temporary files.
     pub fn leaks(&self, threshold: f64) -> Result<Leaks, Error> {
+        self.dump.unless_changed(|| self.find_leaks(threshold))
+    }
+
+    fn find_leaks(&self, threshold: f64) -> Result<Leaks, Error> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
@@ -142,9 +151,14 @@ impl Heap<'_> {
             suspects.push(Suspect {
                 kind: suspect.kind,
                 what: match suspect.kind {
-                    SuspectKind::Object => self.label(object)?,
-                    SuspectKind::Class => self.classes.get(self.objects.class(object)).name.clone(),
-                    SuspectKind::Site => stack().into_iter().next().unwrap_or_default(),
+                    SuspectKind::Object => self.label(object)?.to_string(),
+                    SuspectKind::Class => {
+                        let class = self.objects.class(object);
+                        self.classes.get(class).name.to_string()
+                    }
+                    SuspectKind::Site => stack()
+                        .first()
+                        .map_or_else(String::new, |at| at.to_string()),
                 },
                 objects: suspect.places.len() as u64,
                 id: self.objects.ids.id(object),
@@ -152,7 +166,7 @@ impl Heap<'_> {
                     [only] => self.dominators.retained(only),
                     ref several => self.retained_by(several)?,
                 },
-                holder: path.as_ref().map_or_else(String::new, holder),
+                holder: path.as_ref().and_then(holder),
                 path,
                 kept,
                 allocated,
@@ -241,7 +255,7 @@ impl Heap<'_> {
     /// Class loaders, with the lists of their classes, and the roots together keep what has nothing else in common.
     fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
         let is_loader = |place: Place| {
-            place != TOP && self.is_a(self.dominators.object(place), "java.lang.ClassLoader")
+            place != TOP && self.is_a(self.dominators.object(place), Known::ClassLoader)
         };
         if place == TOP || is_loader(place) {
             return Ok(true);
@@ -333,7 +347,7 @@ impl Heap<'_> {
             sum.1 += shallow;
         }
         let kept = largest(&classes).map(|(class, objects, shallow)| Kept {
-            class: self.classes.get(class).name.clone(),
+            class: Arc::clone(&self.classes.get(class).name),
             objects,
             shallow,
         });
@@ -347,7 +361,7 @@ impl Heap<'_> {
     pub(crate) fn allocated(&self, site: SiteIndex, objects: u64, shallow: u64) -> Allocated {
         let site = self.objects.sites.get(site);
         Allocated {
-            class: self.classes.get(site.class).name.clone(),
+            class: Arc::clone(&self.classes.get(site.class).name),
             objects,
             shallow,
             stack: self.dump.stack(site.trace),
@@ -366,26 +380,30 @@ fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u
 }
 
 /// What of the program stands last on a path.
-fn holder(path: &Path) -> String {
-    for pair in path.steps.windows(2).rev() {
-        let [from, to] = pair else { continue };
-        if let Some(field) = to.reference.strip_prefix("static ") {
-            let class = from.object.strip_prefix("class ").unwrap_or(&from.object);
-            return format!("static field {class}.{field}");
+fn holder(path: &Path) -> Option<Holder> {
+    let found = path.steps.windows(2).rev().find_map(|pair| {
+        let from = || pair[0].object.clone();
+        match pair[1].reference.as_ref()? {
+            Reference::Static(field) => Some(Holder::Static {
+                class: from(),
+                field: Arc::clone(field),
+            }),
+            Reference::Field(name)
+                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
+            {
+                Some(Holder::ThreadLocal(from()))
+            }
+            Reference::Local(frame) => Some(Holder::Local {
+                frame: frame.clone(),
+                thread: from(),
+            }),
+            _ => None,
         }
-        if matches!(
-            to.reference.as_str(),
-            ".threadLocals" | ".inheritableThreadLocals"
-        ) {
-            return format!("thread-local variable of {}", from.object);
-        }
-        if to.reference.starts_with("<local variable") {
-            let place = to.reference.trim_matches(['<', '>']);
-            return format!("{place} of {}", from.object);
-        }
-    }
-    match path.steps.first() {
-        Some(step) => format!("{} ({})", step.object, path.root),
-        None => String::new(),
-    }
+    });
+    found.or_else(|| {
+        Some(Holder::Root {
+            object: path.steps.first()?.object.clone(),
+            root: path.root.clone(),
+        })
+    })
 }

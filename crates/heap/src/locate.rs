@@ -1,14 +1,16 @@
 //! From an object to its record, and what that says to people.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
 
-use crate::classes::NO_CLASS;
+use crate::classes::{Known, NO_CLASS};
 use crate::dump::Found;
+use crate::graph::Local;
 use crate::heap::Heap;
-use crate::names::push_printable;
+use crate::label::{Label, Reference};
+use crate::names::{Stack, push_printable};
 use crate::{Error, records};
 
 /// Bytes of records between two places that are remembered.
@@ -89,16 +91,16 @@ impl Heap<'_> {
             .filter(|&class| self.classes.get(class).id != 0)
     }
 
-    /// `class Main`, `Main @ 0x7f00`, `java.lang.Thread "main" @ 0x7f08`.
-    pub(crate) fn label(&self, number: u32) -> Result<String, Error> {
+    /// What an object is called.
+    pub(crate) fn label(&self, number: u32) -> Result<Label, Error> {
         if let Some(class) = self.class_of_object(number) {
-            return Ok(format!("class {}", self.classes.get(class).name));
+            return Ok(Label::Class(Arc::clone(&self.classes.get(class).name)));
         }
-        let class = &self.classes.get(self.objects.class(number)).name;
+        let class = Arc::clone(&self.classes.get(self.objects.class(number)).name);
         let id = self.objects.ids.id(number);
         Ok(match self.thread_name(number)? {
-            Some(name) => format!("{class} \"{name}\" @ 0x{id:x}"),
-            None => format!("{class} @ 0x{id:x}"),
+            Some(name) => Label::Thread { class, name, id },
+            None => Label::Object { class, id },
         })
     }
 
@@ -108,7 +110,7 @@ impl Heap<'_> {
             element, elements, ..
         }) = self.record(number)?
         else {
-            return self.label(number);
+            return Ok(self.label(number)?.to_string());
         };
         let length = elements.len() / element.size(8);
         Ok(format!("{}[{length}]", element.java_name()))
@@ -116,7 +118,7 @@ impl Heap<'_> {
 
     /// The name of a thread; `None` for other objects.
     pub(crate) fn thread_name(&self, number: u32) -> Result<Option<String>, Error> {
-        if !self.is_a(number, "java.lang.Thread") {
+        if !self.is_a(number, Known::Thread) {
             return Ok(None);
         }
         match self.field(number, "name")? {
@@ -125,12 +127,9 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an object's class, or one above it, has this name.
-    pub(crate) fn is_a(&self, number: u32, name: &str) -> bool {
-        let class = self.objects.class(number);
-        self.classes
-            .chain(class)
-            .any(|class| self.classes.get(class).name == name)
+    /// Whether an object is of this class or of one below it.
+    pub(crate) fn is_a(&self, number: u32, known: Known) -> bool {
+        self.classes.is(self.objects.class(number), known)
     }
 
     /// The value of the first field of this name.
@@ -151,7 +150,7 @@ impl Heap<'_> {
         let Some(number) = self.objects.ids.find(id.0) else {
             return Ok(None);
         };
-        if !self.is_a(number, "java.lang.String") {
+        if !self.is_a(number, Known::String) {
             return Ok(None);
         }
         let Some(Value::Object(value)) = self.field(number, "value")? else {
@@ -196,8 +195,8 @@ impl Heap<'_> {
         Ok(Some(text))
     }
 
-    /// How `from` refers to `to`: `.name`, `[7]`, `static cache`, `<class>`.
-    pub(crate) fn reference(&self, from: u32, to: u32) -> Result<String, Error> {
+    /// How `from` refers to `to`.
+    pub(crate) fn reference(&self, from: u32, to: u32) -> Result<Reference, Error> {
         let wanted = self.objects.ids.id(to);
         let id_size = self.dump.id_size();
         let found = match self.record(from)? {
@@ -208,62 +207,48 @@ impl Heap<'_> {
                     field.kind == BasicType::Object
                         && read_id_be(fields, field.place, id_size) == wanted
                 });
-                field.map(|field| format!(".{}", self.dump.text(field.name)))
+                field.map(|field| Reference::Field(self.dump.name(field.name)))
             }
             Some(HeapRecord::ObjectArray { elements, .. }) => {
                 let size = id_size.bytes() as usize;
                 let place = elements
                     .chunks_exact(size)
                     .position(|element| read_id_be(element, 0, id_size) == wanted);
-                place.map(|place| format!("[{place}]"))
+                place.map(Reference::Element)
             }
             Some(HeapRecord::Class(class)) => {
                 let mut statics = class.statics.iter();
                 let field = statics.find(|&&(_, value)| value == Value::Object(ObjectId(wanted)));
-                match field {
-                    Some(&(name, _)) => Some(format!("static {}", self.dump.text(name.0))),
-                    None if class.super_class.0 == wanted => Some("<superclass>".to_owned()),
-                    None if class.loader.0 == wanted => Some("<class loader>".to_owned()),
-                    None if class.signers.0 == wanted => Some("<signers>".to_owned()),
-                    None if class.protection_domain.0 == wanted => {
-                        Some("<protection domain>".to_owned())
-                    }
-                    None => Some("<constant>".to_owned()),
-                }
+                Some(match field {
+                    Some(&(name, _)) => Reference::Static(self.dump.name(name.0)),
+                    None if class.super_class.0 == wanted => Reference::Superclass,
+                    None if class.loader.0 == wanted => Reference::ClassLoader,
+                    None if class.signers.0 == wanted => Reference::Signers,
+                    None if class.protection_domain.0 == wanted => Reference::ProtectionDomain,
+                    None => Reference::Constant,
+                })
             }
             _ => None,
         };
         if let Some(found) = found {
             return Ok(found);
         }
-        let local = self
-            .graph
-            .roots
-            .locals
-            .iter()
-            .find(|local| (local.thread, local.object) == (from, to));
-        Ok(match local {
-            Some(local) => self.local(local.thread, local.frame),
-            None => "<class>".to_owned(),
-        })
+        let mut locals = self.graph.roots.locals_of(from).iter();
+        let local = locals.find(|local| local.object == to);
+        Ok(local.map_or(Reference::Class, |local| self.local(*local)))
     }
 
-    /// `local variable in Main.main(Main.java:7)`.
-    pub(crate) fn local(&self, thread: u32, frame: i32) -> String {
-        let stack = self.thread_stack(thread);
-        match usize::try_from(frame)
-            .ok()
-            .and_then(|frame| stack.get(frame))
-        {
-            Some(frame) => format!("<local variable in {frame}>"),
-            None => "<local variable>".to_owned(),
-        }
+    /// The reference of a thread to what is in a local variable.
+    pub(crate) fn local(&self, local: Local) -> Reference {
+        let stack = self.thread_stack(local.thread);
+        let frame = usize::try_from(local.frame).ok();
+        Reference::Local(frame.and_then(|frame| stack.get(frame).cloned()))
     }
 
     /// Where a thread is, innermost frame first.
-    pub(crate) fn thread_stack(&self, thread: u32) -> Vec<String> {
+    pub(crate) fn thread_stack(&self, thread: u32) -> Stack {
         let trace = self.graph.roots.traces.get(&thread);
-        trace.map_or_else(Vec::new, |&trace| self.dump.stack(trace))
+        trace.map_or_else(Stack::default, |&trace| self.dump.stack(trace))
     }
 
     /// The name of a class's loader as people see it.

@@ -1,21 +1,85 @@
 //! Files in memory: the dump, and what does not fit beside it. The only unsafe code of this crate.
+//!
+//! Whoever reads a mapped page behind the end of its file gets SIGBUS, which ends a process. A file can be cut short at any
+//! time by whoever may write to it, so mappings of such files are watched: the first signal puts zeros in the place of what
+//! is missing, and from then on [`Mapped::is_whole`] says that the bytes are not the file's.
 
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
+use libc::{c_int, c_void, sigaction, siginfo_t};
 use memmap2::{Mmap, MmapMut};
 
-/// Maps a file to be read.
-///
-/// A file that somebody cuts while it is read ends the process with SIGBUS, as with every program that maps files.
-pub(crate) fn read_only(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the bytes are only ever read as `u8`, for which every value is valid, and no decision about memory rests on
-    // reading a byte twice: each length is checked against the slice it indexes at the place of use. So a file that is
-    // written to meanwhile gives wrong numbers or an error, and no access outside the mapping.
-    unsafe { Mmap::map(file) }
+/// So many bytes tell one HPROF file from another: the first record's time stands in them.
+const HEAD: usize = 64;
+
+/// A file that is mapped to be read.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    // The first field is dropped first: an address is watched only while it belongs to this mapping.
+    watch: Watch,
+    bytes: Mmap,
+    file: File,
+    head: Vec<u8>,
+}
+
+impl Mapped {
+    /// Maps a file.
+    pub(crate) fn of(file: &File) -> io::Result<Mapped> {
+        let file = file.try_clone()?;
+        let head = head_of(&file)?;
+        // SAFETY: the bytes are only ever read as `u8`, for which every value is valid, and no decision about memory rests on
+        // reading a byte twice: each length is checked against the slice it indexes at the place of use. So a file that is
+        // written to meanwhile gives wrong numbers or an error, and no access outside the mapping. One that is cut short
+        // gives zeros, see `on_bus_error`.
+        let bytes = unsafe { Mmap::map(&file)? };
+        Ok(Mapped {
+            watch: Watch::over(&bytes)?,
+            bytes,
+            file,
+            head,
+        })
+    }
+
+    /// Whether all that was read so far is what the file held: it has been neither cut short nor written anew.
+    pub(crate) fn is_whole(&self) -> bool {
+        let length = self.file.metadata().map(|found| found.len());
+        !self.watch.has_lost()
+            && length.is_ok_and(|length| length >= self.bytes.len() as u64)
+            && head_of(&self.file).is_ok_and(|head| head == self.head)
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What the file starts with.
+fn head_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; HEAD];
+    let mut filled = 0;
+    while filled < HEAD {
+        match file.read_at(&mut head[filled..], filled as u64)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
 }
 
 /// Maps a new temporary file of `length` bytes, all zero, which has no name and goes with the mapping.
@@ -27,4 +91,216 @@ pub(crate) fn scratch(folder: &Path, length: u64) -> io::Result<MmapMut> {
     // SAFETY: the file was created here with access for its owner alone and has no name, so nobody else can open it, and
     // the only handle is dropped when this function returns: nothing but this mapping can change or cut it.
     unsafe { MmapMut::map_mut(&file) }
+}
+
+/// Keeps a mapping under the eyes of [`on_bus_error`].
+#[derive(Debug)]
+struct Watch(&'static Watched);
+
+/// Where a mapping is. It is in a list that only grows and is never freed, because a handler may be reading it at any time;
+/// that is 40 bytes for each file that the process maps.
+#[derive(Debug)]
+struct Watched {
+    /// 0 once the mapping is gone.
+    start: AtomicUsize,
+    length: usize,
+    has_lost: AtomicBool,
+    next: *const Watched,
+}
+
+// SAFETY: `next` is written before the value is shared and never again, and leads to a value that lives for ever; the rest
+// is atomic or never written.
+unsafe impl Sync for Watched {}
+
+/// The first of the list.
+static WATCHED: AtomicPtr<Watched> = AtomicPtr::new(ptr::null_mut());
+
+impl Watch {
+    fn over(bytes: &[u8]) -> io::Result<Watch> {
+        handle_bus_errors()?;
+        let watched = Box::leak(Box::new(Watched {
+            start: AtomicUsize::new(bytes.as_ptr().addr()),
+            length: bytes.len(),
+            has_lost: AtomicBool::new(false),
+            next: WATCHED.load(Ordering::Acquire),
+        }));
+        while let Err(first) = WATCHED.compare_exchange(
+            watched.next.cast_mut(),
+            watched,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            watched.next = first;
+        }
+        Ok(Watch(watched))
+    }
+
+    fn has_lost(&self) -> bool {
+        self.0.has_lost.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.start.store(0, Ordering::Release);
+    }
+}
+
+/// What is done about SIGBUS where no watched mapping is concerned, and the size of a page.
+struct Before {
+    action: sigaction,
+    page: usize,
+}
+
+static BEFORE: OnceLock<Before> = OnceLock::new();
+
+/// Installs [`on_bus_error`] for the life of the process.
+fn handle_bus_errors() -> io::Result<()> {
+    if BEFORE.get().is_some() {
+        return Ok(());
+    }
+    let mut before = MaybeUninit::<sigaction>::zeroed();
+    // SAFETY: without a new action, the call only writes the one that is in force to the place it is given.
+    let known = unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) };
+    if known != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let before = Before {
+        // SAFETY: all zero is a valid `sigaction`, and the call has filled it.
+        action: unsafe { before.assume_init() },
+        page: rustix::param::page_size(),
+    };
+    // The handler finds it there from its first call on. Of two threads that come here at once one fills it; both install
+    // the same handler.
+    let _ = BEFORE.set(before);
+    let mut action = MaybeUninit::<sigaction>::zeroed();
+    // SAFETY: `action` is zeroed, which is a valid value of all its fields, and its mask is set by `sigemptyset`. The handler
+    // calls only what may be called in one.
+    let installed = unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = on_bus_error as *const () as usize;
+        // The alternate stack is where the standard library finds out that a stack has overflowed.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(libc::SIGBUS, action, ptr::null_mut())
+    };
+    match installed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Puts zeros in the place of the rest of a watched mapping whose file does not reach as far any more, from the page that
+/// was read on; the read then goes on. Whatever else the signal is about goes to who dealt with it before.
+///
+/// It runs on the thread that reads, at any instruction that reads a mapping: it allocates nothing and takes no lock.
+extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    // SAFETY: the system hands over a `siginfo_t` with SA_SIGINFO, and one of SIGBUS by a fault has an address.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+    let Some(before) = BEFORE.get() else { return };
+    if code == libc::BUS_ADRERR && replace_from(address & !(before.page - 1), address) {
+        return;
+    }
+    // SAFETY: `before.action` is what this very call has given out earlier. The instruction is tried again when the handler
+    // returns and then meets that action; a signal that somebody sent (its code is not above 0) is sent once more, since
+    // nothing would bring it back.
+    unsafe {
+        libc::sigaction(signal, &raw const before.action, ptr::null_mut());
+        if code <= 0 {
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Whether a watched mapping has the address, and has zeros from the page on now.
+fn replace_from(page: usize, address: usize) -> bool {
+    let mut next = WATCHED.load(Ordering::Acquire).cast_const();
+    // SAFETY: the list's values are never freed, and nothing but their atomics changes once they are in it.
+    while let Some(watched) = unsafe { next.as_ref() } {
+        let start = watched.start.load(Ordering::Acquire);
+        if start != 0 && (start..start + watched.length).contains(&address) {
+            let length = start + watched.length - page;
+            // SAFETY: the address is in a mapping of this process which is in use, as a thread is reading it just now, and
+            // which is private to `Mapped`, that gives out nothing but `&[u8]`; `page` is not before the mapping's start, a
+            // multiple of the page's size itself. So the call replaces pages of that mapping alone, up to the end of its last
+            // one, and reads of them find bytes, as before. `mmap` is one system call. It may change `errno`, which the code
+            // that reads memory has no use for.
+            let put = unsafe {
+                libc::mmap(
+                    page as *mut c_void,
+                    length,
+                    libc::PROT_READ,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                    -1,
+                    0,
+                )
+            };
+            watched.has_lost.store(true, Ordering::Release);
+            return put != libc::MAP_FAILED;
+        }
+        next = watched.next;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(content: &[u8]) -> File {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(content).expect("there is room");
+        file
+    }
+
+    #[test]
+    fn what_a_file_has_lost_is_zero_and_the_mapping_says_so() {
+        let content: Vec<u8> = (0..100_000_u32).map(|at| (at % 251 + 1) as u8).collect();
+        let (cut, other) = (file(&content), file(&content));
+        let (mapped, untouched) = (
+            Mapped::of(&cut).expect("a mapping"),
+            Mapped::of(&other).expect("a mapping"),
+        );
+        assert!(mapped.is_whole());
+        cut.set_len(10).expect("it is ours");
+        // Other threads read at the same time.
+        let sums = std::thread::scope(|scope| {
+            let all = [0, 4096, 50_000, 99_999].map(|from| {
+                let mapped = &mapped;
+                scope.spawn(move || {
+                    mapped[from..]
+                        .iter()
+                        .map(|&byte| u64::from(byte))
+                        .sum::<u64>()
+                })
+            });
+            all.map(|sum| sum.join().expect("no panic"))
+        });
+        let kept: u64 = content[..10].iter().map(|&byte| u64::from(byte)).sum();
+        assert_eq!(sums, [kept, 0, 0, 0]);
+        assert!(!mapped.is_whole());
+        assert!(untouched.is_whole());
+        // It grows again, which brings nothing back.
+        cut.set_len(100_000).expect("it is ours");
+        assert!(!mapped.is_whole());
+        assert_eq!(mapped[50_000], 0);
+    }
+
+    #[test]
+    fn a_file_that_is_written_anew_is_another() {
+        let mut changed = file(&[7; 10_000]);
+        let mapped = Mapped::of(&changed).expect("a mapping");
+        changed.write_all(b"more").expect("there is room");
+        assert!(mapped.is_whole(), "what is appended changes nothing");
+        changed.write_all_at(b"other", 0).expect("it is ours");
+        assert!(!mapped.is_whole());
+    }
+
+    #[test]
+    fn an_empty_file_is_an_error_or_nothing() {
+        let mapped = Mapped::of(&file(b""));
+        assert!(mapped.is_ok_and(|mapped| mapped.is_empty() && mapped.is_whole()));
+    }
 }

@@ -1,5 +1,6 @@
 //! Where the large tables are: in memory, and beyond a limit in temporary files.
 
+use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -54,7 +55,12 @@ impl Memory {
                 left.checked_sub(bytes)
             });
         if taken.is_ok() {
-            let place = Place::Here(vec![T::zeroed(); length]);
+            // An allocation of no bytes at all cannot fail.
+            let entries = asking(|| bytemuck::try_zeroed_vec(length)).map_err(|()| {
+                self.give_back::<T>(length);
+                self.too_little(bytes)
+            })?;
+            let place = Place::Here(entries);
             let memory = self.clone();
             return Ok(Table { place, memory });
         }
@@ -68,6 +74,94 @@ impl Memory {
         Ok(Table {
             place: Place::Spilled(file, length, PhantomData),
             memory: self.clone(),
+        })
+    }
+}
+
+thread_local! {
+    static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has just asked for memory that it can do without, in its own way: an allocator that ends the process
+/// where there is none must answer such a request.
+#[must_use]
+pub fn is_asking() -> bool {
+    IS_ASKING.try_with(Cell::get).unwrap_or(false)
+}
+
+fn asking<T>(ask: impl FnOnce() -> T) -> T {
+    IS_ASKING.set(true);
+    let answer = ask();
+    IS_ASKING.set(false);
+    answer
+}
+
+impl Memory {
+    /// A table that grows at its end and has no limit but the system's.
+    pub(crate) fn growing<T: Pod>(&self) -> Growing<T> {
+        Growing {
+            entries: Vec::new(),
+            wanted: 0,
+            memory: self.clone(),
+        }
+    }
+
+    fn too_little(&self, bytes: u64) -> io::Error {
+        let way = match self.limited {
+            true => "a smaller --memory puts it into a temporary file",
+            false => "--memory 1g puts large tables into temporary files",
+        };
+        let message = format!("there is no memory for a table of {bytes} bytes; {way}");
+        io::Error::new(io::ErrorKind::OutOfMemory, message)
+    }
+}
+
+/// A table that becomes as long as what is put into it.
+pub(crate) struct Growing<T: Pod> {
+    entries: Vec<T>,
+    /// Bytes that were asked for in vain; 0 as long as there was room.
+    wanted: u64,
+    memory: Memory,
+}
+
+impl<T: Pod> Growing<T> {
+    /// Adds an entry. Where there is no room, [`Growing::finish`] says so.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: T) {
+        if self.entries.len() < self.entries.capacity() || self.grow() {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Doubles the room, or adds at least a little where that is too much.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let length = self.entries.len();
+        let steps = [length, length / 4, length / 16].map(|step| step.max(1 << 10));
+        let grown = self.wanted == 0
+            && asking(|| {
+                let mut steps = steps.into_iter();
+                steps.any(|step| self.entries.try_reserve_exact(step).is_ok())
+            });
+        if !grown && self.wanted == 0 {
+            self.wanted = ((length + steps[2]) * size_of::<T>()) as u64;
+        }
+        grown
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<Table<T>> {
+        if self.wanted != 0 {
+            return Err(self.memory.too_little(self.wanted));
+        }
+        self.entries.shrink_to_fit();
+        self.memory.take::<T>(self.entries.len());
+        Ok(Table {
+            place: Place::Here(self.entries),
+            memory: self.memory,
         })
     }
 }
@@ -156,6 +250,12 @@ impl Offsets {
 }
 
 impl Memory {
+    /// For what has no limit.
+    fn take<T>(&self, entries: usize) {
+        let bytes = entries as u64 * size_of::<T>() as u64;
+        self.left.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     fn give_back<T>(&self, entries: usize) {
         let bytes = entries as u64 * size_of::<T>() as u64;
         self.left.fetch_add(bytes, Ordering::Relaxed);
@@ -211,6 +311,33 @@ mod tests {
         second[19] = u64::MAX;
         second.truncate(20);
         assert_eq!((first[19], second[19], second[0]), (7, u64::MAX, 0));
+    }
+
+    #[test]
+    fn what_there_is_no_memory_for_is_an_error() {
+        for memory in [Memory::unlimited(), Memory::limited(u64::MAX)] {
+            let refused = memory.table::<u64>(1 << 58).map(|_| ());
+            let refused = refused.expect_err("no machine has that");
+            assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
+            let message = refused.to_string();
+            assert!(
+                message.starts_with("there is no memory for a table of 2305843009213693952 bytes"),
+                "{message}"
+            );
+            assert!(!is_asking());
+        }
+    }
+
+    #[test]
+    fn a_growing_table_has_what_was_put_into_it() {
+        let memory = Memory::unlimited();
+        let mut growing = memory.growing::<u32>();
+        (0..100_000).for_each(|entry| growing.push(entry));
+        assert_eq!(growing.len(), 100_000);
+        let table = growing.finish().expect("there is room");
+        assert!(table.iter().copied().eq(0..100_000));
+        let none = memory.growing::<u32>().finish().expect("nothing is needed");
+        assert!(none.is_empty());
     }
 
     #[test]

@@ -1,11 +1,33 @@
 //! Names as people write them.
 
 use std::fmt::Write;
+use std::sync::Arc;
+
+use hprof_format::shortened;
+
+/// Bytes of a name that are looked at; of the text that they make, fewer are shown.
+const READ: usize = 1000;
+/// Dimensions of an array, at the most, as the Java VM has it.
+const MOST_DIMENSIONS: usize = 255;
+
+/// A stack, innermost frame first. Stacks share their frames, and who has the same stack shares it.
+pub type Stack = Arc<[Arc<str>]>;
+
+/// Whether a stack has no frames, for serde.
+pub(crate) fn is_empty(stack: &Stack) -> bool {
+    stack.is_empty()
+}
 
 /// A class's name as Java source has it, from the name that a dump gives: `java/lang/String`, `[I`,
-/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`.
+/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`. A very long one is cut.
 pub(crate) fn class_name(dumped: &[u8]) -> String {
+    if dumped.len() > READ {
+        return shortened(&dotted(&dumped[..READ])).into_owned();
+    }
     let dimensions = dumped.iter().take_while(|&&byte| byte == b'[').count();
+    if dimensions > MOST_DIMENSIONS {
+        return dotted(dumped);
+    }
     let element = match &dumped[dimensions..] {
         [b'L', name @ .., b';'] if dimensions > 0 => dotted(name),
         [letter] if dimensions > 0 => {
@@ -13,7 +35,7 @@ pub(crate) fn class_name(dumped: &[u8]) -> String {
         }
         name => dotted(name),
     };
-    element + &"[]".repeat(dimensions)
+    shortened(&(element + &"[]".repeat(dimensions))).into_owned()
 }
 
 /// Hidden classes have a part behind the last slash that is no name: `Main$$Lambda/0x0000000801003000`.
@@ -41,9 +63,14 @@ fn primitive(letter: u8) -> Option<&'static str> {
     })
 }
 
+/// A name that is no class's, as [`printable`] has it; a very long one is cut.
+pub(crate) fn name(bytes: &[u8]) -> String {
+    shortened(&printable(&bytes[..bytes.len().min(READ)])).into_owned()
+}
+
 /// Text without anything that a terminal would act on: control characters and what turns the direction of writing come
 /// out as `\u001b`, what is not UTF-8 as the replacement character.
-pub(crate) fn printable(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -122,6 +149,25 @@ mod tests {
             assert_eq!(class_name(dumped.as_bytes()), name);
         }
         assert_eq!(class_name(b"\xff["), "\u{fffd}[");
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let long = "ab/".repeat(2_000_000);
+        let shown = class_name(long.as_bytes());
+        assert!(
+            shown.starts_with("ab.ab.") && shown.ends_with('…'),
+            "{shown}"
+        );
+        for long in ["\u{1b}", "ü", "[", "\u{1f600}", "a"] {
+            let long = long.repeat(100_000);
+            for shown in [class_name(long.as_bytes()), name(long.as_bytes())] {
+                assert!(shown.len() < READ && shown.ends_with('…'), "{shown}");
+                assert!(!shown.contains('\u{fffd}'), "no character is cut in two");
+            }
+        }
+        assert_eq!(class_name(&[b'['; 280]), "[".repeat(280));
+        assert_eq!(class_name(b"[[[I"), "int[][][]");
     }
 
     #[test]

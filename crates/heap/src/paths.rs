@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::graph::NONE;
 use crate::heap::Heap;
+use crate::label::{Label, Reference};
 use crate::memory::Table;
 
 /// So many objects are shown at each end of a way.
@@ -24,10 +25,11 @@ pub struct Path {
 /// An object on a way.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathStep {
-    /// How the object before refers to it: `.next`, `[3]`, `static cache`; empty for the root.
-    pub reference: String,
-    /// The object: `class Main`, `java.util.HashMap @ 0x7f00`.
-    pub object: String,
+    /// How the object before refers to it; `None` for the root.
+    #[serde(serialize_with = "crate::label::text_or_nothing")]
+    pub reference: Option<Reference>,
+    /// The object.
+    pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
@@ -129,13 +131,10 @@ impl Heap<'_> {
                 before = Some(object);
                 continue;
             }
-            let reference = match before {
-                Some(before) => self.reference(before, object)?,
-                None => String::new(),
-            };
+            let reference = before.map(|before| self.reference(before, object));
             before = Some(object);
             steps.push(PathStep {
-                reference,
+                reference: reference.transpose()?,
                 object: self.label(object)?,
                 id: self.objects.ids.id(object),
                 shallow: self.objects.size(object),
@@ -155,13 +154,15 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
-        let objects = self.targets(target)?;
-        let (ways, found) = self.ways(&objects, most)?;
-        let mut paths = Vec::new();
-        for object in found {
-            paths.extend(self.path(&ways, object)?);
-        }
-        Ok(paths)
+        self.dump.unless_changed(|| {
+            let objects = self.targets(target)?;
+            let (ways, found) = self.ways(&objects, most)?;
+            let mut paths = Vec::new();
+            for object in found {
+                paths.extend(self.path(&ways, object)?);
+            }
+            Ok(paths)
+        })
     }
 
     fn targets(&self, target: &Target) -> Result<Vec<u32>, Error> {
@@ -174,21 +175,20 @@ impl Heap<'_> {
                 let classes = self.classes_named(name)?;
                 let all = self.objects.numbers();
                 Ok(all
-                    .filter(|&number| classes.contains(&self.objects.class(number)))
+                    .filter(|&number| classes.contains(self.objects.class(number) as usize))
                     .collect())
             }
         }
     }
 
     /// The classes of a name, one for each loader that has it.
-    pub(crate) fn classes_named(&self, name: &str) -> Result<Vec<u32>, Error> {
+    pub(crate) fn classes_named(&self, name: &str) -> Result<FixedBitSet, Error> {
         let wanted = crate::names::class_name(name.as_bytes());
-        let named = self
-            .classes
-            .iter()
-            .filter(|(_, class)| class.name == wanted);
-        let found: Vec<u32> = named.map(|(index, _)| index).collect();
-        match found.is_empty() {
+        let all = self.classes.iter();
+        let named = all.filter(|(_, class)| *class.name == *wanted);
+        let mut found = FixedBitSet::with_capacity(self.classes.len());
+        found.extend(named.map(|(index, _)| index as usize));
+        match found.is_clear() {
             true => Err(Error::NoClass(wanted)),
             false => Ok(found),
         }

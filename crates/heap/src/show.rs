@@ -5,6 +5,8 @@ use hprof_format::{BasicType, HeapRecord, IdSize, ObjectId, Value};
 use serde::Serialize;
 
 use crate::heap::Heap;
+use crate::label::Label;
+use crate::names::Stack;
 use crate::{Error, records};
 
 /// Elements and referrers that are shown.
@@ -16,7 +18,7 @@ const CHARACTERS: usize = 1000;
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
     /// `java.lang.Thread "main" @ 0x7f08`.
-    pub object: String,
+    pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
@@ -37,7 +39,7 @@ pub struct Shown {
     /// Who refers to it, the first hundred, in the dump's order.
     pub referrers: Vec<Named>,
     /// Who allocated it, innermost frame first.
-    pub stack: Vec<String>,
+    pub stack: Stack,
 }
 
 /// A value and where it stands.
@@ -61,23 +63,25 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoObject`], and those of reading records.
     pub fn show(&self, id: u64, first: u64) -> Result<Shown, Error> {
+        self.dump.unless_changed(|| self.find_shown(id, first))
+    }
+
+    fn find_shown(&self, id: u64, first: u64) -> Result<Shown, Error> {
         let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
         let (values, length) = self.values(number, first as usize)?;
-        let mut roots: Vec<String> = self
-            .graph
-            .roots
-            .all
-            .iter()
-            .filter(|&&(object, _)| object == number)
-            .map(|(_, root)| crate::paths::root_name(*root))
-            .collect();
-        roots.dedup();
+        let mut roots: Vec<String> = Vec::new();
+        for &(object, root) in &self.graph.roots.all {
+            let name = || crate::paths::root_name(root);
+            if object == number && !roots.contains(&name()) {
+                roots.push(name());
+            }
+        }
         let place = self.dominators.place(number);
         let class = self.objects.class(number);
         Ok(Shown {
             object: self.label(number)?,
             id,
-            class: self.classes.get(class).name.clone(),
+            class: self.classes.get(class).name.to_string(),
             shallow: self.objects.size(number),
             retained: place.map(|place| self.dominators.retained(place)),
             text: self.string(ObjectId(id), CHARACTERS)?,
@@ -93,17 +97,16 @@ impl Heap<'_> {
         let id_size = self.dump.id_size();
         let (all, length): (Vec<(String, Option<Value>)>, usize) = match self.record(number)? {
             Some(HeapRecord::Instance { fields, .. }) => {
-                let class = self.objects.class(number);
-                let named = self.classes.fields(class).map(|field| {
+                let all = self.classes.fields(self.objects.class(number));
+                let named = all.skip(first).take(MOST).map(|field| {
                     let bytes = fields.get(field.place..).unwrap_or_default();
                     (
                         self.dump.text(field.name),
                         records::value(bytes, field.kind, id_size),
                     )
                 });
-                let all: Vec<_> = named.collect();
-                let length = all.len();
-                (all.into_iter().skip(first).collect(), length)
+                let length = self.classes.fields(self.objects.class(number)).count();
+                (named.collect(), length)
             }
             Some(HeapRecord::ObjectArray { elements, .. }) => {
                 elements_of(elements, BasicType::Object, id_size, first)
@@ -112,19 +115,16 @@ impl Heap<'_> {
                 element, elements, ..
             }) => elements_of(elements, element, id_size, first),
             Some(HeapRecord::Class(class)) => {
-                let statics = class.statics.iter();
-                let all: Vec<_> = statics
-                    .map(|&(name, value)| {
-                        (format!("static {}", self.dump.text(name.0)), Some(value))
-                    })
-                    .collect();
-                let length = all.len();
-                (all.into_iter().skip(first).collect(), length)
+                let shown = class.statics.iter().skip(first).take(MOST);
+                let named = shown.map(|&(name, value)| {
+                    (format!("static {}", self.dump.text(name.0)), Some(value))
+                });
+                (named.collect(), class.statics.len())
             }
             _ => (Vec::new(), 0),
         };
         let mut values = Vec::new();
-        for (name, value) in all.into_iter().take(MOST) {
+        for (name, value) in all {
             let id = match value {
                 Some(Value::Object(id)) => self.objects.ids.find(id.0).map(|_| id.0),
                 _ => None,
@@ -144,7 +144,7 @@ impl Heap<'_> {
             Value::Object(id) => match self.objects.ids.find(id.0) {
                 Some(number) => match self.string(id, 80)? {
                     Some(text) => format!("{} \"{text}\"", self.label(number)?),
-                    None => self.label(number)?,
+                    None => self.label(number)?.to_string(),
                 },
                 None => format!("0x{:x}, which is not in the dump", id.0),
             },
@@ -174,8 +174,8 @@ impl Heap<'_> {
                 && let Some(from) = self.objects.ids.find(from)
             {
                 found.push(Named {
-                    name: self.reference(from, number)?,
-                    value: self.label(from)?,
+                    name: self.reference(from, number)?.to_string(),
+                    value: self.label(from)?.to_string(),
                     id: Some(self.objects.ids.id(from)),
                 });
                 if found.len() == MOST {
@@ -183,11 +183,11 @@ impl Heap<'_> {
                 }
             }
         }
-        for local in &self.graph.roots.locals {
+        for &local in &self.graph.roots.locals {
             if local.object == number && found.len() < MOST {
                 found.push(Named {
-                    name: self.local(local.thread, local.frame),
-                    value: self.label(local.thread)?,
+                    name: self.local(local).to_string(),
+                    value: self.label(local.thread)?.to_string(),
                     id: Some(self.objects.ids.id(local.thread)),
                 });
             }

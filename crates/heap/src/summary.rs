@@ -1,13 +1,18 @@
 //! What a dump holds, in a few figures.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::Error;
 use crate::dominators::TOP;
+use crate::dump::FRAMES;
 use crate::heap::Heap;
+use crate::label::Label;
 use crate::layout::Layout;
+use crate::names::Stack;
 
 /// A dump in figures.
 #[derive(Clone, Debug, Serialize)]
@@ -41,8 +46,8 @@ pub struct Summary {
 /// An object and what it keeps alive.
 #[derive(Clone, Debug, Serialize)]
 pub struct ObjectRow {
-    /// `java.util.HashMap @ 0x7f00`.
-    pub object: String,
+    /// What it is called.
+    pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
@@ -51,8 +56,8 @@ pub struct ObjectRow {
     /// Bytes that would be free without it.
     pub retained: u64,
     /// Who allocated it, innermost frame first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
+    #[serde(skip_serializing_if = "crate::names::is_empty")]
+    pub stack: Stack,
 }
 
 /// A thread and what it keeps alive.
@@ -69,7 +74,7 @@ pub struct ThreadRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct FrameRow {
     /// `Main.main(Main.java:7)`; empty for what is held by no frame that is known.
-    pub frame: String,
+    pub frame: Arc<str>,
     /// The objects in its local variables.
     pub locals: Vec<LocalRow>,
 }
@@ -77,8 +82,8 @@ pub struct FrameRow {
 /// An object in a local variable.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
-    /// `java.util.HashMap @ 0x7f00`.
-    pub object: String,
+    /// What it is called.
+    pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
@@ -142,6 +147,10 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoClass`], and those of reading records.
     pub fn largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
+        self.dump.unless_changed(|| self.find_largest(class, most))
+    }
+
+    fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
         let mut places: Vec<u32> = Vec::new();
         let by_size = |&place: &u32| (std::cmp::Reverse(self.dominators.retained(place)), place);
@@ -149,7 +158,7 @@ impl Heap<'_> {
             let class = self.objects.class(self.dominators.object(place));
             if classes
                 .as_ref()
-                .is_some_and(|classes| !classes.contains(&class))
+                .is_some_and(|classes| !classes.contains(class as usize))
             {
                 continue;
             }
@@ -179,49 +188,55 @@ impl Heap<'_> {
         })
     }
 
-    /// The threads with their stacks and what their local variables hold, those that keep most first.
+    /// The threads with their stacks and what their local variables hold, those that keep most, as many as `most`; and how
+    /// many there are.
     ///
     /// # Errors
     /// Those of reading records.
-    pub fn threads(&self) -> Result<Vec<ThreadRow>, Error> {
-        let mut rows = Vec::new();
-        for place in self.dominators.places() {
-            let thread = self.dominators.object(place);
-            if !self.graph.roots.traces.contains_key(&thread) {
-                continue;
+    pub fn threads(&self, most: usize) -> Result<(Vec<ThreadRow>, usize), Error> {
+        let is_thread = |&place: &u32| {
+            let object = self.dominators.object(place);
+            self.graph.roots.traces.contains_key(&object)
+        };
+        let mut places: Vec<u32> = self.dominators.places().filter(is_thread).collect();
+        places.sort_by_key(|&place| {
+            let object = self.dominators.object(place);
+            (Reverse(self.dominators.retained(place)), object)
+        });
+        let rows = places.iter().take(most);
+        let rows = self
+            .dump
+            .unless_changed(|| rows.map(|&place| self.thread_row(place)).collect());
+        Ok((rows?, places.len()))
+    }
+
+    fn thread_row(&self, place: u32) -> Result<ThreadRow, Error> {
+        let thread = self.dominators.object(place);
+        let stack = self.thread_stack(thread);
+        let mut frames: Vec<FrameRow> = stack.iter().cloned().map(FrameRow::of).collect();
+        let known = frames.len();
+        frames.push(FrameRow::of(Arc::default()));
+        for local in self.graph.roots.locals_of(thread) {
+            // Those that are not shown have one row together.
+            let frame = usize::try_from(local.frame).map_or(known, |frame| frame.min(FRAMES));
+            let locals = &mut frames[frame.min(known)].locals;
+            if locals.len() < LOCALS {
+                locals.push(LocalRow {
+                    object: self.label(local.object)?,
+                    id: self.objects.ids.id(local.object),
+                });
             }
-            let stack = self.thread_stack(thread);
-            let mut frames: Vec<FrameRow> = stack.into_iter().map(FrameRow::of).collect();
-            let known = frames.len();
-            frames.push(FrameRow::of(String::new()));
-            for local in self
-                .graph
-                .roots
-                .locals
-                .iter()
-                .filter(|local| local.thread == thread)
-            {
-                let frame = usize::try_from(local.frame).unwrap_or(known).min(known);
-                if frames[frame].locals.len() < LOCALS {
-                    frames[frame].locals.push(LocalRow {
-                        object: self.label(local.object)?,
-                        id: self.objects.ids.id(local.object),
-                    });
-                }
-            }
-            frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
-            let mut object = self.object_row(place)?;
-            // That of its making would be taken for where it is.
-            object.stack.clear();
-            rows.push(ThreadRow { object, frames });
         }
-        rows.sort_by_key(|row| (std::cmp::Reverse(row.object.retained), row.object.id));
-        Ok(rows)
+        frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
+        let mut object = self.object_row(place)?;
+        // That of its making would be taken for where it is.
+        object.stack = Stack::default();
+        Ok(ThreadRow { object, frames })
     }
 }
 
 impl FrameRow {
-    fn of(frame: String) -> FrameRow {
+    fn of(frame: Arc<str>) -> FrameRow {
         FrameRow {
             frame,
             locals: Vec::new(),

@@ -1,6 +1,8 @@
 //! A dump record by record, in the file's order, with names and sizes and without a graph: for whoever makes something
 //! else of it.
 
+use std::sync::Arc;
+
 use foldhash::HashSet;
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, Root};
@@ -51,7 +53,7 @@ pub struct Field {
     /// The class that declares it, by its place among [`Walk::classes`]; `None` for what every class refers to.
     pub class: Option<u32>,
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it holds.
     pub kind: BasicType,
     /// Whether it belongs to the class and not to each instance.
@@ -137,6 +139,14 @@ impl<'a> Walk<'a> {
         layout: Option<Layout>,
         progress: &dyn Progress,
     ) -> Result<Walk<'a>, Error> {
+        dump.unless_changed(|| Walk::read(dump, layout, progress))
+    }
+
+    fn read(
+        dump: &'a Dump,
+        layout: Option<Layout>,
+        progress: &dyn Progress,
+    ) -> Result<Walk<'a>, Error> {
         let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
         let mut fields: Vec<Field> = OF_CLASSES.map(Field::of_classes).into();
         let mut first_fields = Vec::new();
@@ -199,10 +209,13 @@ impl<'a> Walk<'a> {
         visitor: &mut V,
         progress: &dyn Progress,
     ) -> Result<(), V::Error> {
-        self.told = 0;
-        self.tell_classes(visitor);
-        each_record(self.contents.dump, progress, Stage::References, |found| {
-            self.record(found, visitor)
+        let dump = self.contents.dump;
+        dump.unless_changed(|| {
+            self.told = 0;
+            self.tell_classes(visitor);
+            each_record(dump, progress, Stage::References, |found| {
+                self.record(found, visitor)
+            })
         })
     }
 
@@ -305,7 +318,7 @@ impl<'a> Walk<'a> {
         let width = self.contents.dump.id_size().bytes() as usize;
         let mut references = Vec::new();
         let mut place = 0;
-        for index in self.contents.classes.chain(class) {
+        for index in self.contents.classes.declaring(class) {
             let first = self.first_fields.get(index as usize).copied();
             let declared = self.contents.classes.get(index).declared.iter();
             for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
@@ -323,7 +336,7 @@ impl Field {
     fn of_classes(name: &str) -> Field {
         Field {
             class: None,
-            name: name.to_owned(),
+            name: name.into(),
             kind: BasicType::Object,
             is_static: true,
         }
@@ -334,7 +347,7 @@ impl Field {
 fn fields_of(index: u32, class: &ClassDump<'_>, dump: &Dump) -> Vec<Field> {
     let field = |name, kind, is_static| Field {
         class: Some(index),
-        name: dump.text(name),
+        name: dump.name(name),
         kind,
         is_static,
     };

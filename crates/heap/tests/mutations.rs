@@ -25,7 +25,7 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
     heap.leaks(0.01)?;
     heap.waste(5)?;
     heap.areas(None, 50)?;
-    heap.threads()?;
+    heap.threads(usize::MAX)?;
     for row in heap.largest(None, 5)? {
         heap.show(row.id, 0)?;
         heap.paths(&Target::Object(row.id), 1)?;

@@ -59,7 +59,7 @@ fn assert_groups(
         .iter()
         .map(|group| {
             (
-                group.name.clone(),
+                group.name.to_string(),
                 group.objects,
                 group.shallow,
                 group.retained,
@@ -73,7 +73,14 @@ fn assert_groups(
         .groups(by, 0)
         .expect("groups")
         .into_iter()
-        .map(|group| (group.name, group.objects, group.shallow, group.retained))
+        .map(|group| {
+            (
+                group.name.to_string(),
+                group.objects,
+                group.shallow,
+                group.retained,
+            )
+        })
         .collect();
     bounds.sort();
     for name in found.iter().map(|row| &row.0) {

@@ -272,7 +272,7 @@ fn assert_waste(waste: &Waste, truth: &Truth) {
         assert_eq!(found.groups, expected.len() as u64);
     }
     let rows = waste.collections.rows.iter().map(|row| {
-        let key = (row.class == "my.List", row.fill);
+        let key = (&*row.class == "my.List", row.fill);
         (key, (row.objects, row.wasted))
     });
     assert_eq!(rows.collect::<BTreeMap<_, _>>(), truth.lists);

@@ -8,7 +8,7 @@ mod pprof;
 mod speedscope;
 
 pub use collapsed::{Folding, collapsed, folded};
-pub use firefox::firefox;
+pub use firefox::{firefox, firefox_divisor};
 pub use json::json;
 pub use otlp::{LimitTooSmall, Origin, Request, Requests, explanation, otlp, rejected};
 pub use pprof::pprof;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
 
 use crate::{FrameKind, LabelsId, Name, Profile};
 
@@ -138,15 +139,9 @@ impl Groups {
     }
 
     fn collect(keys: impl Iterator<Item = String>) -> Groups {
-        let mut known: HashMap<String, u32> = HashMap::default();
-        let mut names = Vec::new();
-        let of = keys.map(|key| {
-            *known.entry(key).or_insert_with_key(|key| {
-                names.push(key.clone());
-                names.len() as u32 - 1
-            })
-        });
-        let of = of.collect();
+        let mut names: IndexSet<String, RandomState> = IndexSet::default();
+        let of = keys.map(|key| names.insert_full(key).0 as u32).collect();
+        let names = names.into_iter().collect();
         Groups { names, of }
     }
 }

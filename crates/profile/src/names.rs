@@ -20,8 +20,9 @@ impl Name {
 pub struct Names(IndexSet<Box<str>, RandomState>);
 
 impl Names {
-    /// The name of a text, which is kept.
+    /// The name of a text, which is kept; of a very long one, its start.
     pub fn intern(&mut self, text: &str) -> Name {
+        let text = &*hprof_format::shortened(text);
         if let Some(index) = self.0.get_index_of(text) {
             return Name(index as u32);
         }

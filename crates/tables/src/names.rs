@@ -1,9 +1,11 @@
 //! Classes, threads, frames and stacks, by the numbers that the file has for them.
 
+use std::fmt::Write;
+
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
     ClassSerial, FrameId, Line, ObjectId, Record, StringId, ThreadSerial, TraceSerial, printable,
-    source_name,
+    shortened, source_name,
 };
 use hprof_profile::stable_class;
 
@@ -20,6 +22,8 @@ const UNKNOWN_THREAD: u32 = 200_000;
 const UNKNOWN: &str = "<unknown>";
 /// A stack without frames.
 const EMPTY: &str = "<empty>";
+/// Bytes of a stack on one line: thousands of frames of one long name would be gigabytes in one cell.
+const LONGEST_STACK: usize = 1 << 20;
 /// What `hprof merge` writes before the traces of a run.
 const LABELS: &str = "labels: ";
 
@@ -69,8 +73,8 @@ impl Names {
                 self.note(&String::from_utf8_lossy(text))
             }
             Record::String { id, ref text } => {
-                let text = String::from_utf8_lossy(text).into_owned();
-                self.strings.insert(id.0, text.into());
+                let text = String::from_utf8_lossy(text);
+                self.strings.insert(id.0, (*shortened(&text)).into());
             }
             Record::LoadClass {
                 serial,
@@ -246,7 +250,7 @@ impl Names {
                 .int(number)
                 .text(kind);
         })?;
-        let in_stack = printable(&full).replace(';', ":");
+        let in_stack = shortened(&printable(&full)).replace(';', ":");
         self.frames.insert(id(frame.0), in_stack.into());
         Ok(())
     }
@@ -263,6 +267,27 @@ impl Names {
         self.add_trace(out, serial.0.into(), thread, &frames)
     }
 
+    /// A stack on one line, outermost frame first. Of one that would be longer than [`LONGEST_STACK`], the innermost frames
+    /// are left out.
+    fn stack(&self, frames: &[i64]) -> String {
+        let mut stack = String::new();
+        for (place, frame) in frames.iter().rev().enumerate() {
+            if place > 0 {
+                stack.push(';');
+            }
+            if stack.len() > LONGEST_STACK {
+                // Writing to a string cannot fail.
+                let _ = write!(stack, "<{} more frames>", frames.len() - place);
+                break;
+            }
+            stack.push_str(self.frames.get(frame).map_or(UNKNOWN, |name| name));
+        }
+        if frames.is_empty() {
+            EMPTY.clone_into(&mut stack);
+        }
+        stack
+    }
+
     fn add_trace(
         &mut self,
         out: &mut Output,
@@ -273,12 +298,7 @@ impl Names {
         if !self.traces.insert(trace) {
             return Ok(());
         }
-        let names = frames.iter().rev();
-        let names = names.map(|frame| self.frames.get(frame).map_or(UNKNOWN, |name| name));
-        let mut stack = names.collect::<Vec<_>>().join(";");
-        if frames.is_empty() {
-            EMPTY.clone_into(&mut stack);
-        }
+        let stack = self.stack(frames);
         let host = self.merged_host.as_deref().or(self.host.as_deref());
         out.trace.row(|row| {
             row.long(trace)

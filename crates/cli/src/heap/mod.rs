@@ -249,8 +249,8 @@ impl Heaps {
                     .print(&shown, |out| print::shown(out, &shown))
             }),
             Heaps::Threads(few) => few.one.with_heap(|heap| {
-                let mut threads = heap.threads().map_err(about(&few.one.file))?;
-                threads.truncate(few.most());
+                let threads = heap.threads(few.most()).map_err(about(&few.one.file))?;
+                let (threads, _) = threads;
                 few.one
                     .reading
                     .print(&threads, |out| print::threads(out, &threads))

@@ -1,6 +1,7 @@
 //! The answers as text.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use hprof_heap::{
     Allocated, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row,
@@ -176,7 +177,7 @@ pub fn objects(out: Out<'_>, rows: &[ObjectRow], layout: Layout) -> io::Result<(
     Ok(())
 }
 
-fn stack(out: Out<'_>, frames: &[String], indent: usize) -> io::Result<()> {
+fn stack(out: Out<'_>, frames: &[Arc<str>], indent: usize) -> io::Result<()> {
     for frame in frames.iter().take(FRAMES) {
         writeln!(out, "{:indent$}at {frame}", "")?;
     }
@@ -219,7 +220,9 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
         out,
         "  retains {retained} bytes, {share:.1} % of what is live"
     )?;
-    writeln!(out, "  held by {}", suspect.holder)?;
+    if let Some(holder) = &suspect.holder {
+        writeln!(out, "  held by {holder}")?;
+    }
     if let Some(path) = &suspect.path {
         let which = if suspect.objects > 1 {
             ", to the largest"
@@ -320,10 +323,9 @@ fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
         if step.left_out > 0 {
             writeln!(out, "{:indent$}  ... {} objects", "", number(step.left_out))?;
         }
-        if step.reference.is_empty() {
-            writeln!(out, "{:indent$}{} ({})", "", step.object, path.root)?;
-        } else {
-            writeln!(out, "{:indent$}  {} -> {}", "", step.reference, step.object)?;
+        match &step.reference {
+            None => writeln!(out, "{:indent$}{} ({})", "", step.object, path.root)?,
+            Some(reference) => writeln!(out, "{:indent$}  {reference} -> {}", "", step.object)?,
         }
     }
     Ok(())
@@ -368,7 +370,7 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
         let row = &thread.object;
         writeln!(out, "{} retains {} bytes", row.object, number(row.retained))?;
         for frame in &thread.frames {
-            let place = match frame.frame.as_str() {
+            let place = match &*frame.frame {
                 "" => "no frame that is known",
                 frame => frame,
             };

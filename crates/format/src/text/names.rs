@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
 
-use crate::printable::printable;
+use crate::printable::{printable, shortened};
 use crate::{BasicType, ClassSerial, StringId};
 
 /// Strings and classes by their ids. Whatever else has a name shares it with this: a few bytes of a file may name a long
@@ -28,7 +28,7 @@ impl Names {
     /// The string's text from now on.
     pub(super) fn add(&mut self, id: StringId, text: &[u8]) {
         let name = Name {
-            text: printable(text).into(),
+            text: shortened(&printable(text)).into(),
             class: OnceLock::new(),
         };
         self.strings.insert(id, name);

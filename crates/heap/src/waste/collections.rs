@@ -1,5 +1,7 @@
 //! Collections of the JDK with little in them.
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 
 use super::gather::{Gathered, first, second};
@@ -110,7 +112,7 @@ fn describe(
     sums.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.wasted), *key));
     let rows = sums.into_iter().take(most);
     let rows = rows.map(|((class, fill), sum)| Unfilled {
-        class: heap.classes.get(class).name.clone(),
+        class: Arc::clone(&heap.classes.get(class).name),
         fill,
         objects: sum.objects,
         wasted: sum.wasted,

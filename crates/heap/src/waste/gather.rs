@@ -65,8 +65,8 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn of(heap: &Heap<'_>) -> Result<Gathered, Error> {
-        let roles = roles(heap);
         let live = heap.live();
+        let roles = roles(heap, &live);
         let mut pass = Pass::new(heap, &roles, &live)?;
         for found in heap.dump.records() {
             let found = found?;
@@ -81,7 +81,12 @@ impl Gathered {
     }
 }
 
-fn roles(heap: &Heap<'_>) -> Vec<Role> {
+/// What the objects of each class are that has live ones: only then are its fields no more than there are bytes in the dump.
+fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
+    let mut has_live = FixedBitSet::with_capacity(heap.classes.len());
+    for number in live.ones() {
+        has_live.insert(heap.objects.class(number as u32) as usize);
+    }
     let place = |class: ClassIndex, name: &str| {
         let mut fields = heap.classes.fields(class);
         let field = fields.find(|field| heap.dump.string(field.name) == Some(name.as_bytes()))?;
@@ -91,6 +96,9 @@ fn roles(heap: &Heap<'_>) -> Vec<Role> {
         Some((place, BasicType::Object)) => Some(place),
         _ => None,
     };
+    let collections = heap
+        .classes
+        .inherited(|class| collections::field(&class.name));
     let of = |index: ClassIndex, name: &str| {
         if name == STRING {
             let coder = place(index, "coder").filter(|&(_, kind)| kind == BasicType::Byte);
@@ -105,13 +113,15 @@ fn roles(heap: &Heap<'_>) -> Vec<Role> {
                 None => Role::Other,
             });
         }
-        let mut above = heap.classes.chain(index);
-        let field = above.find_map(|class| collections::field(&heap.classes.get(class).name))?;
-        reference(index, field).map(|elements| Role::Collection { elements })
+        let elements = reference(index, collections[index as usize]?)?;
+        Some(Role::Collection { elements })
     };
     let classes = heap.classes.iter();
     classes
-        .map(|(index, class)| of(index, &class.name).unwrap_or(Role::Other))
+        .map(|(index, class)| match has_live.contains(index as usize) {
+            true => of(index, &class.name).unwrap_or(Role::Other),
+            false => Role::Other,
+        })
         .collect()
 }
 

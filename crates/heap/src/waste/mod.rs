@@ -4,6 +4,8 @@ mod collections;
 mod duplicates;
 mod gather;
 
+use std::sync::Arc;
+
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use serde::Serialize;
@@ -71,7 +73,7 @@ pub enum Fill {
 #[derive(Clone, Debug, Serialize)]
 pub struct Unfilled {
     /// Their class.
-    pub class: String,
+    pub class: Arc<str>,
     /// How little.
     pub fill: Fill,
     /// How many there are.
@@ -88,13 +90,15 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records, and of temporary files.
     pub fn waste(&self, most: usize) -> Result<Waste, Error> {
-        let gathered = Gathered::of(self)?;
-        let collections = gathered.unfilled(self, most);
-        let (strings, arrays) = gathered.duplicates(self, most)?;
-        Ok(Waste {
-            strings,
-            arrays,
-            collections,
+        self.dump.unless_changed(|| {
+            let gathered = Gathered::of(self)?;
+            let collections = gathered.unfilled(self, most);
+            let (strings, arrays) = gathered.duplicates(self, most)?;
+            Ok(Waste {
+                strings,
+                arrays,
+                collections,
+            })
         })
     }
 

@@ -14,8 +14,26 @@ use crate::{LabelsId, Metric, Name, Profile, Unit};
 
 /// The largest weight that the format's writer takes: what is heavier becomes several samples.
 const HEAVIEST: u64 = i32::MAX as u64;
+/// Samples that may be added in this way. Where it would be more, all weights of the metric are divided.
+const MOST_PIECES: u64 = 10_000;
 
-/// Writes every metric of the profile; `name` is the title. HPROF files do not tell when a sample was taken: they follow
+/// What the weights of a metric are divided by: a power of ten, and 1 unless a few samples are so heavy that they would
+/// become very many.
+#[must_use]
+pub fn firefox_divisor(profile: &Profile, metric: Metric) -> u64 {
+    let more = |divisor: u64| {
+        let samples = profile.samples(metric);
+        let pieces = samples.map(|sample| (sample.value / divisor) / HEAVIEST);
+        pieces.fold(0, u64::saturating_add)
+    };
+    let mut divisor = 1;
+    while more(divisor) > MOST_PIECES {
+        divisor *= 10;
+    }
+    divisor
+}
+
+/// Writes every metric of the profile, divided by its [`firefox_divisor`]; `name` is the title. HPROF files do not tell when a sample was taken: they follow
 /// one another, one a millisecond.
 ///
 /// # Errors
@@ -67,6 +85,11 @@ fn add_metric(
         Unit::Count => metric.name().to_owned(),
         unit => format!("{metric} ({})", unit.name()),
     };
+    let divisor = firefox_divisor(profile, metric);
+    let title = match divisor {
+        1 => title,
+        divisor => format!("{title}, divided by {divisor}"),
+    };
     let process = document.add_process(&title, pid, start);
     let mut threads: HashMap<Option<Name>, ThreadHandle> = HashMap::default();
     let mut tid = pid * 1_000_000;
@@ -93,7 +116,7 @@ fn add_metric(
             flags: FrameFlags::empty(),
         });
         let stack = document.intern_stack_frames(thread, infos);
-        let mut left = sample.value;
+        let mut left = sample.value.div_ceil(divisor);
         while left > 0 {
             let weight = left.min(HEAVIEST);
             let time = Timestamp::from_millis_since_reference(millis as f64);

@@ -6,6 +6,7 @@ mod overview;
 mod treemap;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use hprof_heap::{Allocated, Path};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -68,7 +69,7 @@ fn class_page(name: &str) -> String {
 }
 
 /// A stack, innermost frame first.
-fn stack(out: &mut Html, frames: &[String]) {
+fn stack(out: &mut Html, frames: &[Arc<str>]) {
     if frames.is_empty() {
         return;
     }
@@ -107,9 +108,12 @@ fn path(out: &mut Html, path: &Path, links: Links<'_>) {
         if step.left_out > 0 {
             out.text(&format!("... {} objects, then ", number(step.left_out)));
         }
-        out.text(&step.reference).markup(" ");
-        links.object(out, Some(step.id), &step.object);
-        if step.reference.is_empty() {
+        if let Some(reference) = &step.reference {
+            out.text(&reference.to_string());
+        }
+        out.markup(" ");
+        links.object(out, Some(step.id), &step.object.to_string());
+        if step.reference.is_none() {
             out.text(&format!(" ({})", path.root));
         }
         out.markup("</li>\n");

@@ -19,7 +19,7 @@ pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<
     let shown = heap.show(id, first)?;
     let mut out = Html::default();
     out.markup("<h1>")
-        .text(&shown.object)
+        .text(&shown.object.to_string())
         .markup("</h1>\n<p>Class ");
     links.class(&mut out, &shown.class);
     out.text(&format!("; takes {} bytes itself; ", number(shown.shallow)));
@@ -104,7 +104,7 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
         out.markup("<tr>");
         figures(&mut out, &[&number(row.shallow), &number(row.retained)]);
         out.markup("<td>");
-        links.object(&mut out, Some(row.id), &row.object);
+        links.object(&mut out, Some(row.id), &row.object.to_string());
         out.markup("</td></tr>\n");
     }
     out.markup("</table>\n");

@@ -16,6 +16,8 @@ const CLASSES: usize = 200;
 const SITES: usize = 50;
 const WASTE: usize = 15;
 const THREADS: usize = 100;
+/// Frames of each, with what they hold.
+const THREAD_FRAMES: usize = 200;
 
 /// All of it, from a heading with the file's name on.
 pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, Error> {
@@ -78,11 +80,13 @@ fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
         out.markup("<h3>").text(&format!("{place}. "));
         name(out, suspect, links);
         out.markup("</h3>\n<p>").text(&format!(
-            "retains {} bytes, {:.1} % of what is live; held by {}",
+            "retains {} bytes, {:.1} % of what is live",
             number(suspect.retained),
             percent(suspect.retained, leaks.live_bytes),
-            suspect.holder
         ));
+        if let Some(holder) = &suspect.holder {
+            out.text(&format!("; held by {holder}"));
+        }
         out.markup("</p>\n");
         if let Some(way) = &suspect.path {
             out.markup("<details open><summary>Shortest path from a root</summary>\n");
@@ -198,15 +202,15 @@ fn wasted_head(out: &mut Html, what: &str, bytes: u64, live: u64) {
 /// Threads with their stacks and what their local variables hold.
 pub fn threads(heap: &Heap<'_>, links: Links<'_>) -> Result<Html, Error> {
     let mut out = Html::default();
-    let threads = heap.threads()?;
-    for thread in threads.iter().take(THREADS) {
+    let (threads, all) = heap.threads(THREADS)?;
+    for thread in &threads {
         let row = &thread.object;
         out.markup("<details><summary>");
-        links.object(&mut out, Some(row.id), &row.object);
+        links.object(&mut out, Some(row.id), &row.object.to_string());
         out.text(&format!(" retains {} bytes", number(row.retained)))
             .markup("</summary>\n");
-        for frame in &thread.frames {
-            let place = match frame.frame.as_str() {
+        for frame in thread.frames.iter().take(THREAD_FRAMES) {
+            let place = match &*frame.frame {
                 "" => "no frame that is known",
                 frame => frame,
             };
@@ -215,15 +219,19 @@ pub fn threads(heap: &Heap<'_>, links: Links<'_>) -> Result<Html, Error> {
                 .markup("</div>\n<ul>\n");
             for local in &frame.locals {
                 out.markup("<li>");
-                links.object(&mut out, Some(local.id), &local.object);
+                links.object(&mut out, Some(local.id), &local.object.to_string());
                 out.markup("</li>\n");
             }
             out.markup("</ul>\n");
         }
+        if let Some(left_out @ 1..) = thread.frames.len().checked_sub(THREAD_FRAMES) {
+            let text = format!("... {left_out} more");
+            out.markup("<div>").text(&text).markup("</div>\n");
+        }
         out.markup("</details>\n");
     }
-    if threads.len() > THREADS {
-        let text = format!("{THREADS} of {} threads", threads.len());
+    if all > threads.len() {
+        let text = format!("{} of {all} threads", threads.len());
         out.markup("<p class=\"soft\">")
             .text(&text)
             .markup("</p>\n");
