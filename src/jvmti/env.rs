@@ -8,6 +8,10 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, Vm};
 use super::session_id::SessionId;
 use super::sys;
+use crate::memory;
+
+/// More than any answer but lists; modified UTF-8 has 64 KB at the most.
+const ANSWER: usize = 64 * 1024;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
@@ -265,6 +269,7 @@ impl Env {
         jni: Jni<'a>,
         thread: Object<'_>,
     ) -> Result<ThreadInfo<'a>, JvmtiError> {
+        room_for_answer("GetThreadInfo")?;
         let mut info = sys::jvmtiThreadInfo::default();
         // SAFETY: `info` is where the answer goes.
         unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
@@ -281,6 +286,7 @@ impl Env {
         jni: Jni<'a>,
         group: Object<'_>,
     ) -> Result<GroupInfo<'a>, JvmtiError> {
+        room_for_answer("GetThreadGroupInfo")?;
         let mut info = sys::jvmtiThreadGroupInfo::default();
         // SAFETY: `info` is where the answer goes.
         unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
@@ -309,6 +315,7 @@ impl Env {
 
     /// A method's name and signature.
     pub fn method_name(self, method: MethodId) -> Result<MethodName, JvmtiError> {
+        room_for_answer("GetMethodName")?;
         let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: both are where answers go; the VM checks the method id.
         unsafe {
@@ -349,6 +356,7 @@ impl Env {
 
     /// The source line of a bytecode index; `None` where the class has no line numbers.
     pub fn line(self, method: MethodId, location: i64) -> Result<Option<u32>, JvmtiError> {
+        room_for_answer("GetLineNumberTable")?;
         let mut count = 0;
         let mut table = ptr::null_mut();
         // SAFETY: both are where answers go; the VM checks the method id; `Buffer` frees the table.
@@ -373,6 +381,7 @@ impl Env {
 
     /// A class's signature, `Ljava/lang/String;`.
     pub fn class_signature(self, class: Object<'_>) -> Result<String, JvmtiError> {
+        room_for_answer("GetClassSignature")?;
         let mut signature = ptr::null_mut();
         // SAFETY: `signature` is where the answer goes.
         unsafe {
@@ -389,6 +398,7 @@ impl Env {
 
     /// The file a class was compiled from, if it says so.
     pub fn source_file(self, class: Object<'_>) -> Result<Option<String>, JvmtiError> {
+        room_for_answer("GetSourceFileName")?;
         let mut name = ptr::null_mut();
         // SAFETY: `name` is where the answer goes.
         let answer = unsafe { jvmti!(self, GetSourceFileName, class.raw, &mut name) };
@@ -509,5 +519,17 @@ impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         // SAFETY: JVMTI allocated it, and nobody else frees it; null is allowed. A failure leaves it to the VM.
         let _ = unsafe { jvmti!(self.env, Deallocate, self.start.cast::<c_void>().cast()) };
+    }
+}
+
+/// HotSpot copies the answers of some functions into memory of which it does not look whether it got it. Where the system has no
+/// more than a little, it is not asked.
+fn room_for_answer(function: &'static str) -> Result<(), JvmtiError> {
+    match memory::system_has(ANSWER) {
+        true => Ok(()),
+        false => Err(JvmtiError {
+            function,
+            code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
+        }),
     }
 }

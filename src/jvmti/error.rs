@@ -12,6 +12,13 @@ pub struct JvmtiError {
     pub code: sys::jvmtiError,
 }
 
+impl JvmtiError {
+    /// Whether the VM had no memory for it.
+    pub fn is_out_of_memory(self) -> bool {
+        self.code == sys::JVMTI_ERROR_OUT_OF_MEMORY
+    }
+}
+
 /// The specification's name of a code, without its `JVMTI_ERROR_`.
 fn name(code: sys::jvmtiError) -> &'static str {
     macro_rules! names {

@@ -90,8 +90,8 @@ pub fn return_free_memory() {
     }
 }
 
-/// Whether the system has so many bytes.
-pub(super) fn system_has(bytes: usize) -> bool {
+/// Whether the system has so many bytes, be it for the agent or for the VM.
+pub fn system_has(bytes: usize) -> bool {
     let Ok(layout) = Layout::from_size_align(bytes.max(1), 1) else {
         return false;
     };

@@ -12,7 +12,7 @@ mod reserve;
 mod system_thread;
 
 pub use allocator::{
-    ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory,
+    ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory, system_has,
 };
 
 pub use system_thread::SystemThread;

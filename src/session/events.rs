@@ -19,7 +19,7 @@ struct Receiver;
 
 impl Events for Receiver {
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| session.vm_init(jni, thread));
+        lifecycle::vm_init(jni, thread);
     }
 
     fn vm_death(&self, jni: Jni<'_>) {

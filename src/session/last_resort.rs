@@ -134,14 +134,24 @@ impl Session {
     /// what it had of the VM. Each step may fail and the next does not depend on it. Called on the thread for dumps.
     pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
         self.dump_thread.ask_to_stop();
+        self.end_by_steps(jni, || {
+            if !GATE.has_panicked() {
+                self.dump_without_memory();
+            }
+        });
+    }
+
+    /// It could not start: there is nothing to be written.
+    pub(super) fn abandon(&self, jni: Jni<'_>) {
+        self.dump_thread.stop();
+        self.end_by_steps(jni, || {});
+    }
+
+    fn end_by_steps(&self, jni: Jni<'_>, write: impl Fn()) {
         let steps: [&dyn Fn(); 5] = [
             &|| self.stop_clocks(),
             &|| self.end(jni),
-            &|| {
-                if !GATE.has_panicked() {
-                    self.dump_without_memory();
-                }
-            },
+            &write,
             &|| {
                 self.close();
             },

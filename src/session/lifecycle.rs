@@ -11,7 +11,7 @@ use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
 use crate::lock_order::{Mutex, MutexGuard, rank};
-use crate::memory;
+use crate::memory::{self, OutOfMemory};
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -101,6 +101,33 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
         session.begun(jni);
         Ok(session.outlet.lock().name.clone())
     })
+}
+
+/// The VM is up. Where the session cannot start, it ends at once: a VM that has no room for the agent's threads is to have the room
+/// that is left for its own.
+pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
+    let started = GATE.run(|session| session.vm_init(jni, main));
+    let why = match started {
+        Some(Err(error)) => error.to_string(),
+        _ if memory::is_out() => OutOfMemory.to_string(),
+        _ => return,
+    };
+    let is_out_of_memory =
+        memory::is_out() || matches!(started, Some(Err(error)) if error.is_out_of_memory());
+    // Of a VM without memory nobody knows that.
+    let goes_on = if is_out_of_memory {
+        ""
+    } else {
+        ", the program goes on"
+    };
+    console::line(format_args!("{why}; there will be no profile{goes_on}"));
+    let mut held = VM_HOLD.lock();
+    if let Some(closed) = GATE.close(PATIENCE) {
+        closed.get().abandon(jni);
+        if let Some(held) = held.take() {
+            held.give_back(Some(jni), closed);
+        }
+    }
 }
 
 /// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
@@ -211,14 +238,11 @@ impl VmHold {
 
 impl Session {
     /// The main thread comes first, so that it has the first serial number.
-    pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) {
+    pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) -> Result<(), JvmtiError> {
         self.threads.register(jni, main);
-        if let Err(error) = self.start(jni) {
-            console::line(format_args!(
-                "{error}; there will be no profile, the program goes on"
-            ));
-        }
+        self.start(jni)?;
         self.begun(jni);
+        Ok(())
     }
 
     /// Whether it measures, or has tried to.

@@ -5,9 +5,12 @@
 //! HotSpot's tables for debuggers say it is: behind the exported field `Thread::_allocated_bytes`. That it is there, is tried
 //! on threads of ours, for which the VM must have drawn numbers that fit the interval of the moment.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::vm_structs::VmField;
+use parking_lot::{Condvar, Mutex};
+
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
 use crate::jvmti::events::GcPause;
@@ -74,7 +77,9 @@ impl BytesUntilSample {
 
     /// What the VM has drawn for a thread that starts now.
     fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        // A channel of the standard library would end the process where there is no memory for it.
+        let answer = Arc::new((Mutex::new(None), Condvar::new()));
+        let own_answer = answer.clone();
         agent_threads
             .run(env, jni, "HPROF trial", move |jni| {
                 let thread = env.current_thread(jni).ok().flatten();
@@ -82,10 +87,14 @@ impl BytesUntilSample {
                 // SAFETY: the address is that of the current thread in the VM, and a thread is larger than that.
                 let number = address
                     .map(|thread| unsafe { thread.add(self.offset).cast::<u64>().read_volatile() });
-                let _ = sender.send(number);
+                *own_answer.0.lock() = Some(number);
+                own_answer.1.notify_all();
             })
             .ok()?;
-        receiver.recv_timeout(PATIENCE).ok().flatten()
+        let (number, answered) = &*answer;
+        let mut number = number.lock();
+        answered.wait_while_for(&mut number, |number| number.is_none(), PATIENCE);
+        number.flatten()
     }
 
     /// Has every thread's next allocation told. No thread of the program runs while `_pause` lasts.

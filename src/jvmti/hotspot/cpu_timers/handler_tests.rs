@@ -25,8 +25,9 @@ fn interrupt(record: u32) {
 
 #[test]
 fn a_thread_that_has_left_the_vm_is_not_looked_into() {
-    let records = InterruptedThreads::shared();
-    let ring = Ring::new(8, 1);
+    assert!(InterruptedThreads::prepare());
+    let records = InterruptedThreads::shared().expect("they have been made");
+    let ring = Ring::new(8, 1).expect("memory");
     let in_the_vm = [0_u64; 2];
     let address = |index: usize| ptr::from_ref(&in_the_vm[index]).expose_provenance();
     let thread = |address| JavaThread {
@@ -42,7 +43,7 @@ fn a_thread_that_has_left_the_vm_is_not_looked_into() {
     let samples = || {
         let mut samples = 0;
         // SAFETY: this thread alone reads.
-        unsafe { ring.read(|_| samples += 1) };
+        unsafe { ring.read(usize::MAX, |_| samples += 1) };
         samples
     };
     let mut key = 0;
