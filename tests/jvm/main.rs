@@ -19,6 +19,7 @@ mod head;
 mod heap_graph;
 mod heapfile;
 mod instrument;
+mod lock_order;
 mod messages;
 mod monitor;
 mod net;
