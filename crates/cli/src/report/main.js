@@ -132,7 +132,10 @@ class App {
     if (method >= 0) this.state.set({ view: 'around', method }, true);
   }
 
+  // A button that is made anew between press and release gets no click, so what is to be shown waits for the release.
   show() {
+    this.isDue = this.isPressed;
+    if (this.isDue) return;
     const focus = document.activeElement?.dataset?.focus;
     this.repair();
     this.readSearch();
@@ -265,6 +268,18 @@ class App {
 
   listen() {
     document.addEventListener('keydown', (event) => this.key(event));
+    this.isPressed = false;
+    window.addEventListener('pointerdown', (event) => {
+      this.isPressed = Boolean(event.target.closest?.('button, canvas'));
+    }, true);
+    const released = () => {
+      this.isPressed = false;
+      // The click comes first.
+      setTimeout(() => this.isDue && this.show());
+    };
+    window.addEventListener('pointerup', released, true);
+    window.addEventListener('pointercancel', released, true);
+    window.addEventListener('blur', released);
     const dark = matchMedia('(prefers-color-scheme: dark)');
     dark.addEventListener('change', () => {
       Look.forget();
