@@ -202,7 +202,8 @@ class App {
         (value) => state.set({ value, sort: '' })));
     }
     if (!this.search) this.makeSearch();
-    this.search.value = document.activeElement === this.search ? this.search.value : state.find;
+    // What has been typed and is not searched for yet stays there.
+    if (document.activeElement !== this.search && !this.typing) this.search.value = state.find;
     this.search.setCustomValidity(this.fault);
     this.search.title = this.fault || 'Regular expression; press / to come here';
     const place = document.getElementById('bar');
@@ -215,7 +216,10 @@ class App {
       autocomplete: 'off', spellcheck: false, 'aria-label': 'Search with a regular expression' });
     this.search.addEventListener('input', () => {
       clearTimeout(this.typing);
-      this.typing = setTimeout(() => this.state.set({ find: this.search.value }), 150);
+      this.typing = setTimeout(() => {
+        this.typing = 0;
+        this.state.set({ find: this.search.value });
+      }, 150);
     });
     document.getElementById('bar').append(element('div', { className: 'side' }, this.search,
       button('◐', () => this.turnTheme(), { id: 'theme', title: 'Light or dark (t)', ariaLabel: 'Light or dark' }),
