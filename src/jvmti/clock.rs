@@ -165,14 +165,18 @@ mod tests {
     fn ticks_are_time() {
         let start = TickClock::choose().begin();
         let length = start.length();
-        let (clock, time) = (TickClock::choose(), Instant::now());
+        let clock = TickClock::choose();
+        // The ticks are read within `outer` and around `inner`, however long the thread has to wait in between.
+        let outer = Instant::now();
         let first = clock.ticks();
+        let inner = Instant::now();
         std::thread::sleep(Duration::from_millis(20));
+        let least = inner.elapsed().as_nanos() as u64;
         let nanos = length.nanos(clock.ticks() - first);
-        let truth = time.elapsed().as_nanos() as u64;
+        let most = outer.elapsed().as_nanos() as u64;
         assert!(
-            nanos > 20_000_000 && nanos <= truth + truth / 100,
-            "{nanos} of {truth}"
+            nanos >= least - least / 100 && nanos <= most + most / 100,
+            "{least} {nanos} {most}"
         );
         let back = length.ticks(length.nanos(1_000_000));
         assert!(back.abs_diff(1_000_000) < 10, "{back}");
@@ -181,10 +185,19 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_uses_no_cpu_time() {
         let clock = ThreadCpuClock::of_current_thread().expect("a clock");
+        let time = Instant::now();
         let before = (own_cpu_time(), clock.read().expect("alive"));
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(own_cpu_time() - before.0 < 40_000_000);
-        assert!(clock.read().expect("alive") - before.1 < 40_000_000);
+        std::thread::sleep(Duration::from_secs(1));
+        let used = [
+            own_cpu_time() - before.0,
+            clock.read().expect("alive") - before.1,
+        ];
+        // A busy machine makes the sleep longer; what the thread does itself stays a trifle.
+        let slept = time.elapsed().as_nanos() as u64;
+        assert!(
+            used.iter().all(|&used| used < slept / 2),
+            "{used:?} of {slept}"
+        );
     }
 
     #[test]

@@ -73,19 +73,96 @@ fn timing_takes_a_clock_and_classes() {
     assert_eq!(idle, ["include"]);
 }
 
+/// An option with another value than its default, the options that it needs beside it, and how its effect shows.
+type Effect = (&'static str, &'static str, fn(&Options) -> bool);
+
+/// Every option that has an effect.
+const EFFECTS: &[Effect] = &[
+    ("", "heap=sites", |o| o.heap == Some(Heap::Sites)),
+    ("", "cpu=times", |o| o.cpu == Some(Cpu::Times)),
+    ("", "monitor=y", |o| o.monitors),
+    ("cpu=samples", "format=b", |o| o.format == Format::Binary),
+    ("", "file=x", |o| o.file == "x"),
+    ("", "net=h:1", |o| o.net.is_some()),
+    ("net=h:1", "net_exit=n", |o| !o.net_exit),
+    ("", "compress=y", |o| o.compress == Some(true)),
+    ("", "depth=0", |o| o.depth == 0),
+    ("cpu=samples", "interval=1", |o| {
+        o.interval == Duration::from_millis(1)
+    }),
+    ("cpu=samples", "engine=jvmti", |o| {
+        o.engine == SampleEngine::Jvmti
+    }),
+    ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
+    ("", "cutoff=0.5", |o| o.cutoff == 0.5),
+    ("heap=sites", "sort=alloc", |o| o.sort == Sort::Allocated),
+    ("", "lineno=n", |o| !o.line_numbers),
+    ("", "thread=y", |o| o.threads),
+    ("", "doe=n", |o| !o.dump_on_exit),
+    ("heap=sites", "gc=n", |o| !o.collect),
+    ("heap=sites", "sample=77", |o| o.sample == Some(77)),
+    ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
+    ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
+    ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),
+    ("", "force=n", |o| !o.force),
+    ("", "rotate=2mb", |o| {
+        o.rotate == Some(Rotate::Bytes(2 << 20))
+    }),
+    ("rotate=1h", "keep=3", |o| o.keep == Some(3)),
+    ("", "timeout=30s", |o| {
+        o.timeout == Some(Duration::from_secs(30))
+    }),
+    ("", "verbose=n", |o| !o.verbose),
+    ("heap=dump", "primfields=n", |o| !o.primitive_fields),
+    ("heap=dump", "primarrays=n", |o| !o.primitive_arrays),
+    ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
+    ("heap=sites", "stacks=jvmti", |o| {
+        o.stacks == StackSource::Jvmti
+    }),
+    ("cpu=samples,format=b", "logflags=4", |o| o.check_file),
+];
+
+/// Every option that has none.
+const IDLE: [&str; 8] = [
+    "msa=y",
+    "gc_okay=n",
+    "debugflags=1",
+    "X=1",
+    "coredump=n",
+    "errorexit=y",
+    "pause=y",
+    "debug=y",
+];
+
+fn name(option: &str) -> &str {
+    option.split_once('=').expect("a value").0
+}
+
+/// The options, one behind the other.
+fn together(before: &str, option: &str) -> String {
+    match before {
+        "" => option.to_owned(),
+        before => format!("{before},{option}"),
+    }
+}
+
 #[test]
 fn every_option_is_honoured() {
-    let options = options(
-        "cpu=y,format=b,file=x,depth=0,interval=1,cutoff=0.5,lineno=n,thread=y,doe=n,force=n,verbose=n,logflags=4",
-    );
-    assert_eq!(options.format, Format::Binary);
-    assert_eq!(
-        (options.depth, options.interval, options.cutoff),
-        (0, Duration::from_millis(1), 0.5)
-    );
-    assert!(!options.line_numbers && !options.dump_on_exit && !options.force && !options.verbose);
-    assert!(options.threads && options.check_file);
-    assert_eq!(options.file, "x");
+    let effects = EFFECTS.iter().map(|(_, option, _)| name(option));
+    let mut tried: Vec<&str> = effects.chain(IDLE.map(name)).collect();
+    let mut listed: Vec<&str> = table::ROWS.iter().map(|row| row.name).collect();
+    tried.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(tried, listed);
+    for (before, option, shows) in EFFECTS {
+        assert!(!shows(&options(before)), "{before} has no {option}");
+        let given = options(&together(before, option));
+        assert!(shows(&given), "{before} {option}");
+        assert!(given.without_effect.is_empty(), "{before} {option}");
+    }
+    for option in IDLE {
+        assert_eq!(options(option).without_effect, [name(option)]);
+    }
 }
 
 #[test]
@@ -356,18 +433,52 @@ fn switches_of_old_scripts_are_taken_and_named() {
     );
 }
 
+/// What the help says in words where no value of the option stands for the default.
+const DEFAULTS_IN_WORDS: [(&str, &str); 10] = [
+    ("cpu", "off"),
+    ("file", "java.hprof[.txt]"),
+    ("net", "write to file"),
+    ("compress", "y for *.gz"),
+    ("sample", "every object"),
+    ("include", "all"),
+    ("exclude", "none"),
+    ("rotate", "one file"),
+    ("keep", "all"),
+    ("timeout", "none"),
+];
+
 #[test]
 fn help_lists_every_option_with_its_default() {
     let help = help();
-    for name in [
-        "heap", "cpu", "monitor", "format", "file", "net", "depth", "interval", "cutoff", "lineno",
-    ] {
-        assert!(help.contains(&format!("\n{name}=")), "{name}");
-    }
-    for name in ["gc", "thread", "doe", "msa", "force", "verbose"] {
-        assert!(help.contains(&format!("\n{name}=y|n")), "{name}");
-    }
     assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
+    for row in table::ROWS.iter().filter(|row| !row.description.is_empty()) {
+        let line = help
+            .lines()
+            .find(|line| line.starts_with(&format!("{}={} ", row.name, row.values)))
+            .unwrap_or_else(|| panic!("{} is listed", row.name));
+        let (_, default) = line.split_once(row.description).expect("what it is");
+        let default = default.trim();
+        if DEFAULTS_IN_WORDS.contains(&(row.name, default)) {
+            continue;
+        }
+        // To give the default changes nothing.
+        let before = EFFECTS
+            .iter()
+            .find(|(_, option, _)| name(option) == row.name);
+        let before = before.map_or("", |(before, ..)| before);
+        let mut given = options(&together(before, &format!("{}={default}", row.name)));
+        given.without_effect.clear();
+        // Given, it asks for more than it does by default.
+        given.details = false;
+        assert_eq!(given, options(before), "{}={default}", row.name);
+    }
+    let nothing = options("");
+    assert!(nothing.cpu.is_none() && nothing.net.is_none() && nothing.sample.is_none());
+    assert!(nothing.include.is_empty() && nothing.exclude.is_empty());
+    assert!(nothing.rotate.is_none() && nothing.keep.is_none() && nothing.timeout.is_none());
+    assert_eq!(nothing.file, "java.hprof.txt");
+    assert_eq!(options("format=b").file, "java.hprof");
+    assert!(nothing.compress.is_none(), "the name decides");
 }
 
 #[test]

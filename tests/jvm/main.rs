@@ -20,6 +20,7 @@ mod heap_graph;
 mod heapfile;
 mod instrument;
 mod memory;
+mod lock_order;
 mod messages;
 mod monitor;
 mod net;

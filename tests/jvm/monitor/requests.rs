@@ -29,9 +29,12 @@ fn dumps(run: &Finished, jvm: &Jvm) -> usize {
     counts[0]
 }
 
+/// What the VM's own answer to a request begins with.
+const ANSWER: &str = "Full thread dump";
+
 /// How often the VM answered a request with its own dump of threads.
 fn answered(run: &Finished) -> usize {
-    run.stdout.matches("Full thread dump").count()
+    run.stdout.matches(ANSWER).count()
 }
 
 on_every_jvm!(requests_from_the_first_moment_on);
@@ -70,12 +73,12 @@ on_every_jvm!(a_request_for_each_that_the_vm_tells_of);
 fn a_request_for_each_that_the_vm_tells_of(jvm: &Jvm) {
     let run = program(jvm, OPTIONS, &[], "Desk").start();
     run.wait_for_output("ready");
-    // Two at once, and again as soon as the first is being answered.
-    for _ in 0..3 {
+    // Each as soon as the VM answers the one before, while the agent may still be at that.
+    for number in 1..=6 {
         run.send("QUIT");
-        run.send("QUIT");
-        thread::sleep(Duration::from_millis(300));
+        run.wait_until(|| run.output("stdout").matches(ANSWER).count() == number);
     }
+    run.wait_until(|| run.stderr().matches(" done.\n").count() == 6);
     std::fs::write(run.path("go"), "").expect("a file");
     let run = run.wait();
     assert!(run.status.success(), "{}: {}", jvm.feature, run.stderr);

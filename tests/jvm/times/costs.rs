@@ -30,6 +30,7 @@ fn waiting_is_time_only_for_the_wall_clock(jvm: &Jvm) {
         rows.map(|row| row.own).sum::<f64>() / 100.0 * times.total as f64
     };
     let (cpu, wall) = (asleep("depth=20"), asleep("depth=20,clock=wall"));
-    assert!(cpu < 300.0, "{}: {cpu}", jvm.feature);
     assert!(wall > 590.0, "{}: {wall}", jvm.feature);
+    // A busy machine makes both longer.
+    assert!(cpu < wall / 2.0, "{}: {cpu} of {wall}", jvm.feature);
 }

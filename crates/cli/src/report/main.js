@@ -132,7 +132,10 @@ class App {
     if (method >= 0) this.state.set({ view: 'around', method }, true);
   }
 
+  // A button that is made anew between press and release gets no click, so what is to be shown waits for the release.
   show() {
+    this.isDue = this.isPressed;
+    if (this.isDue) return;
     const focus = document.activeElement?.dataset?.focus;
     this.repair();
     this.readSearch();
@@ -199,7 +202,8 @@ class App {
         (value) => state.set({ value, sort: '' })));
     }
     if (!this.search) this.makeSearch();
-    this.search.value = document.activeElement === this.search ? this.search.value : state.find;
+    // What has been typed and is not searched for yet stays there.
+    if (document.activeElement !== this.search && !this.typing) this.search.value = state.find;
     this.search.setCustomValidity(this.fault);
     this.search.title = this.fault || 'Regular expression; press / to come here';
     const place = document.getElementById('bar');
@@ -212,7 +216,10 @@ class App {
       autocomplete: 'off', spellcheck: false, 'aria-label': 'Search with a regular expression' });
     this.search.addEventListener('input', () => {
       clearTimeout(this.typing);
-      this.typing = setTimeout(() => this.state.set({ find: this.search.value }), 150);
+      this.typing = setTimeout(() => {
+        this.typing = 0;
+        this.state.set({ find: this.search.value });
+      }, 150);
     });
     document.getElementById('bar').append(element('div', { className: 'side' }, this.search,
       button('◐', () => this.turnTheme(), { id: 'theme', title: 'Light or dark (t)', ariaLabel: 'Light or dark' }),
@@ -265,6 +272,18 @@ class App {
 
   listen() {
     document.addEventListener('keydown', (event) => this.key(event));
+    this.isPressed = false;
+    window.addEventListener('pointerdown', (event) => {
+      this.isPressed = Boolean(event.target.closest?.('button, canvas'));
+    }, true);
+    const released = () => {
+      this.isPressed = false;
+      // The click comes first.
+      setTimeout(() => this.isDue && this.show());
+    };
+    window.addEventListener('pointerup', released, true);
+    window.addEventListener('pointercancel', released, true);
+    window.addEventListener('blur', released);
     const dark = matchMedia('(prefers-color-scheme: dark)');
     dark.addEventListener('change', () => {
       Look.forget();

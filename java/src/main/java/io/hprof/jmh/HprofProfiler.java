@@ -22,7 +22,6 @@ import org.openjdk.jmh.results.BenchmarkResultMetaData;
 import org.openjdk.jmh.results.IterationResult;
 import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.ScalarResult;
-import org.openjdk.jmh.results.TextResult;
 import org.openjdk.jmh.runner.IterationType;
 
 /**
@@ -102,7 +101,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
                 counted = sites;
             }
             if (isLast) {
-                results.add(text(counted, operations));
+                tell(counted, operations);
                 forget();
             }
             return results;
@@ -147,7 +146,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
                 sites = Sites.read(profile, result.getParams().getBenchmark());
                 results.addAll(numbers(sites, all));
             }
-            results.add(text(sites, all));
+            tell(sites, all);
             return results;
         } catch (IOException error) {
             throw new IllegalStateException(error);
@@ -187,7 +186,8 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
         return results;
     }
 
-    private TextResult text(Sites sites, long operations) throws IOException {
+    /** Prints what is no number. As a result it would be a row of JMH's table, with NaN for a score. */
+    private void tell(Sites sites, long operations) throws IOException {
         StringBuilder told = new StringBuilder();
         if (sites != null) {
             told.append(String.format(Locale.ROOT, "%nAllocated in %d operations, an operation:%n", operations));
@@ -197,7 +197,8 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
             }
         }
         told.append(String.format("%nProfile: %s%nFlame graph: %s%n", profile, flameGraph()));
-        return new TextResult(told.toString(), "hprof");
+        System.out.print(told);
+        System.out.flush();
     }
 
     private Path flameGraph() throws IOException {

@@ -11,10 +11,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What a benchmark method allocates: those rows of a profile's last SITES whose trace goes through its call. */
 final class Sites {
-    /** By class and the frame that allocates. */
+    /** By class and the line of the benchmark's own code that allocates, or calls what does. */
     private final Map<String, Count> counts = new HashMap<>();
 
     private Sites() {}
@@ -47,8 +48,9 @@ final class Sites {
                     for (line = lines.readLine(); line != null && line.startsWith("\t"); line = lines.readLine()) {
                         frames.add(line.trim());
                     }
-                    if (isOf(benchmark, frames)) {
-                        places.put(number, frames.get(0));
+                    String place = place(benchmark, frames);
+                    if (place != null) {
+                        places.put(number, place);
                     }
                     continue;
                 }
@@ -77,15 +79,26 @@ final class Sites {
         return counts.computeIfAbsent(site, key -> new Count());
     }
 
-    /** Whether the frame above JMH's generated caller of the benchmark is the benchmark's method, not a set-up. */
-    private static boolean isOf(String benchmark, List<String> frames) {
+    /**
+     * The innermost frame that is not the JDK's or JMH's, if the frame above JMH's generated caller of the benchmark is the
+     * benchmark's method, not a set-up; null for other stacks.
+     */
+    private static String place(String benchmark, List<String> frames) {
         String method = benchmark.substring(benchmark.lastIndexOf('.'));
         for (int i = 1; i < frames.size(); i++) {
             if (frames.get(i).contains("_jmhTest.") && frames.get(i).contains("_jmhStub")) {
-                return frames.get(i - 1).split("\\(", 2)[0].endsWith(method);
+                if (!frames.get(i - 1).split("\\(", 2)[0].endsWith(method)) {
+                    return null;
+                }
+                List<String> above = frames.subList(0, i);
+                return above.stream().filter(Sites::isOwn).findFirst().orElse(frames.get(i - 1));
             }
         }
-        return false;
+        return null;
+    }
+
+    private static boolean isOwn(String frame) {
+        return Stream.of("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.openjdk.jmh.infra.").noneMatch(frame::startsWith);
     }
 
     /** What has come since {@code before}; all of it where that is null. */
