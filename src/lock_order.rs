@@ -115,6 +115,8 @@ ranks! {
     // Stacks.
     /// `Stacks::names`, with which the VM is called.
     StackNames
+    /// The shards of `stacks::named_frames`.
+    NamedFrames
 
     // The output.
     /// `Journal::held`: what waits for the end of a heap dump.
@@ -147,6 +149,8 @@ ranks! {
     RegisteredThreads
     /// `jvmti::AgentThreads`, with which the VM is called.
     AgentThreads
+    /// `jvmti::BytesUntilSample`: what was found on a thread that was started to try it.
+    TrialThread
     /// `CpuTimers::reading`.
     RingReading
     /// `cpu_timers::interrupted_threads`.

@@ -57,8 +57,8 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag,
-    SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper, VmFlags,
-    WalkCache, Walked, WeakSlots, characters, current_tid,
+    SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper,
+    VmFlags, WalkCache, Walked, WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

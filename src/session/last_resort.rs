@@ -50,10 +50,7 @@ fn process_exits() {
     {
         return;
     }
-    let done = Arc::new((
-        Mutex::<_, rank::LastResort>::new(false),
-        Condvar::new(),
-    ));
+    let done = Arc::new((Mutex::<_, rank::LastResort>::new(false), Condvar::new()));
     let on_thread = done.clone();
     let thread = SystemThread::start(c"HPROF last", move || {
         let _ = caught(write);

@@ -207,7 +207,9 @@ pub(super) fn vm_is_dead() -> bool {
 }
 
 /// Waits for whoever ends a session, but no longer than until then; while the answer is held nobody else does.
-pub(super) fn hold_until(end: Instant) -> Option<MutexGuard<'static, Option<VmHold>, rank::VmHold>> {
+pub(super) fn hold_until(
+    end: Instant,
+) -> Option<MutexGuard<'static, Option<VmHold>, rank::VmHold>> {
     VM_HOLD.try_lock_until(end)
 }
 

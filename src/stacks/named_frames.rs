@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
+use crate::lock_order::{Mutex, rank};
 use crate::names::frame::FrameId;
 use crate::names::trace::OuterPart;
 
@@ -19,7 +19,9 @@ const MOST: usize = 1 << 15;
 
 /// The frames that have been named, by what a walk knows them by: that is never given to others, so an entry is right for good.
 #[derive(Default)]
-pub(super) struct NamedFrames([Mutex<HashMap<u64, Methods, FixedState>>; SHARDS]);
+pub(super) struct NamedFrames([Shard; SHARDS]);
+
+type Shard = Mutex<HashMap<u64, Methods, FixedState>, rank::NamedFrames>;
 
 /// The methods that a frame stands for, innermost first.
 #[derive(Clone)]
@@ -37,7 +39,7 @@ pub(super) struct NamedMethod {
 }
 
 impl NamedFrames {
-    fn shard(&self, key: u64) -> &Mutex<HashMap<u64, Methods, FixedState>> {
+    fn shard(&self, key: u64) -> &Shard {
         &self.0[(key >> 32) as usize % SHARDS]
     }
 
@@ -105,7 +107,13 @@ impl NamedStack {
 
     /// Adds the methods of a frame but for some of the outermost; `false` where they are not those that the key was seen to
     /// stand for, or not known.
-    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize, skip: usize) -> bool {
+    pub(super) fn add(
+        &mut self,
+        named: &NamedFrames,
+        key: u64,
+        methods: usize,
+        skip: usize,
+    ) -> bool {
         let Some(found) = named.get(key) else {
             return false;
         };

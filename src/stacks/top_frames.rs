@@ -314,13 +314,7 @@ impl StackTop {
 
     /// Names the frames that stand for so many of the innermost methods, which the VM was asked for; `false` where it has told of
     /// fewer.
-    fn name_given(
-        &self,
-        top: &TopFrames,
-        stacks: &Stacks,
-        jni: Jni<'_>,
-        methods: usize,
-    ) -> bool {
+    fn name_given(&self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>, methods: usize) -> bool {
         let mut given = self.buffer.frames();
         let (_, frames) = self.cache.frames_from(self.cache.methods() - methods);
         for frame in frames.rev().filter(|frame| frame.methods > 0) {

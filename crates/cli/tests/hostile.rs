@@ -324,12 +324,7 @@ fn what_the_firefox_profiler_has_no_number_for_is_divided_and_that_is_said() {
 fn one_large_array() -> PathBuf {
     let length = 3_000_000_000_u32;
     let mut hostile = Hostile::new();
-    hostile.root(
-        OBJECTS,
-        Root::JniGlobal {
-            reference: 1,
-        },
-    );
+    hostile.root(OBJECTS, Root::JniGlobal { reference: 1 });
     let mut dump = std::mem::take(&mut hostile.dump);
     dump.push(0x23);
     dump.extend(OBJECTS.to_be_bytes());

@@ -1,26 +1,22 @@
 //! Verifies a file in the binary format: its structure, and that records only name what stands before them.
 
+mod defined;
 mod heap;
 mod ids;
 mod warnings;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
 use std::io::{Read, Seek};
 
-use foldhash::HashMap;
-
 use crate::{
-    CONTROL_HEAP_DUMP_FOLLOWS, ClassSerial, Fault, FrameId, Header, HeapKind, IdSize, Item, Named,
-    ObjectId, Reader, Record, RecordKind, StringId, Subject, ThreadSerial, TraceSerial,
+    CONTROL_HEAP_DUMP_FOLLOWS, Fault, Header, HeapKind, IdSize, Item, Reader, Record, RecordKind,
+    StringId,
 };
+use defined::Defined;
 use heap::HeapDumps;
 use warnings::Tolerance;
 pub use warnings::{Occurrences, Warning};
-
-/// "Any thread", and the unknown thread: never started, yet traces may name them.
-const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
 
 /// What a sound file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,9 +142,6 @@ fn announces_dump(record: &Record<'_>) -> bool {
     matches!(*record, Record::ControlSettings { flags, .. } if flags & CONTROL_HEAP_DUMP_FOLLOWS != 0)
 }
 
-/// A digest of a record's content: equal content has equal digests.
-type Digest = u64;
-
 /// Who wrote a file: not all keep all rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Writer {
@@ -170,278 +163,4 @@ impl Writer {
             _ => Writer::HeapDumper,
         }
     }
-}
-
-/// What the file has defined so far.
-#[derive(Default)]
-struct Defined {
-    writer: Writer,
-    strings: HashMap<StringId, Digest>,
-    frames: HashMap<FrameId, Digest>,
-    traces: HashMap<TraceSerial, Digest>,
-    classes: HashMap<ClassSerial, Spanned>,
-    /// Classes by their objects, and the other way round, as of now.
-    class_objects: HashMap<ObjectId, ClassSerial>,
-    objects_of_classes: HashMap<ClassSerial, ObjectId>,
-    threads: HashMap<ThreadSerial, Spanned>,
-}
-
-/// A class or a thread, which can go and still be named.
-struct Spanned {
-    digest: Digest,
-    /// Loaded and not unloaded, or started and not ended.
-    live: bool,
-}
-
-impl Defined {
-    /// Verifies a record against what is defined, then adds what it defines.
-    fn add(
-        &mut self,
-        offset: u64,
-        record: &Record<'_>,
-        tolerance: &mut Tolerance,
-    ) -> Result<(), Fault> {
-        let subject = Subject::of(record);
-        each_named(record, |named| {
-            let mut may_be_missing = || {
-                matches!(named, Named::Thread(_))
-                    && tolerance.allows(Warning::ThreadNotStarted, offset)
-            };
-            if self.has(named, subject.kind) || may_be_missing() {
-                return Ok(());
-            }
-            Err(Fault::Undefined {
-                offset,
-                subject,
-                named,
-            })
-        })?;
-        let defined = match *record {
-            Record::String { id, ref text } => match define(&mut self.strings, id, text) {
-                // No record names a note: another one under its id misleads nobody.
-                Definition::Other if id.is_note() => Definition::Repeated,
-                defined => defined,
-            },
-            Record::LoadClass {
-                serial,
-                class_object,
-                trace,
-                name,
-            } => {
-                self.class_moves(serial, class_object);
-                span(&mut self.classes, serial, (trace, name))
-            }
-            Record::UnloadClass { serial } => {
-                let may_be_missing = self.writer != Writer::Agent;
-                if !end(&mut self.classes, serial)
-                    && !(may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset))
-                {
-                    return Err(Fault::NotLoaded {
-                        offset,
-                        class: serial,
-                    });
-                }
-                Definition::None
-            }
-            Record::Frame {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            } => {
-                let content = (method, signature, source_file, class, line);
-                define(&mut self.frames, id, content)
-            }
-            Record::Trace {
-                serial,
-                thread,
-                ref frames,
-            } => define(&mut self.traces, serial, (thread, frames)),
-            Record::StartThread {
-                serial,
-                object,
-                trace,
-                name,
-                group,
-                parent_group,
-            } => span(
-                &mut self.threads,
-                serial,
-                (object, trace, name, group, parent_group),
-            ),
-            Record::EndThread { serial } => {
-                let unwritten = !self.threads.contains_key(&serial)
-                    && (self.writer == Writer::JdkAgent
-                        || tolerance.allows(Warning::ThreadNotStarted, offset));
-                if !unwritten && !end(&mut self.threads, serial) {
-                    return Err(Fault::NotRunning {
-                        offset,
-                        thread: serial,
-                    });
-                }
-                Definition::None
-            }
-            Record::CpuSamples { total, ref rows } => {
-                let sum = rows.iter().map(|row| u64::from(row.count)).sum();
-                // A total that fills its field may have been larger.
-                if sum > u64::from(total) && total < u32::MAX {
-                    return Err(Fault::CpuTotal {
-                        offset,
-                        total,
-                        rows: sum,
-                    });
-                }
-                Definition::None
-            }
-            Record::AllocSites { .. }
-            | Record::HeapSummary { .. }
-            | Record::HeapDumpSegment { .. }
-            | Record::HeapDumpEnd
-            | Record::ControlSettings { .. } => Definition::None,
-        };
-        match defined {
-            Definition::None | Definition::New => Ok(()),
-            Definition::Repeated if tolerance.allows(Warning::Repeated, offset) => Ok(()),
-            Definition::Repeated => Err(Fault::Repeated { offset, subject }),
-            Definition::Other => Err(Fault::Redefined { offset, subject }),
-        }
-    }
-
-    /// Classes are objects, and objects move: from one heap dump to the next, a class may have taken another's place.
-    fn class_moves(&mut self, class: ClassSerial, to: ObjectId) {
-        if let Some(from) = self.objects_of_classes.insert(class, to)
-            && self.class_objects.get(&from) == Some(&class)
-        {
-            self.class_objects.remove(&from);
-        }
-        self.class_objects.insert(to, class);
-    }
-
-    fn has(&self, named: Named, by: RecordKind) -> bool {
-        match named {
-            Named::String(id) => self.strings.contains_key(&id),
-            Named::Frame(id) => self.frames.contains_key(&id),
-            Named::Class(serial) => {
-                self.classes.contains_key(&serial)
-                    || self.writer == Writer::JdkAgent && by == RecordKind::AllocSites
-            }
-            Named::Thread(serial) => {
-                self.threads.contains_key(&serial)
-                    || NO_THREADS.contains(&serial)
-                    || self.writer == Writer::HeapDumper
-            }
-            Named::Trace(serial) => {
-                self.traces.contains_key(&serial)
-                    || self.writer != Writer::Agent
-                        && matches!(by, RecordKind::LoadClass | RecordKind::StartThread)
-            }
-        }
-    }
-}
-
-/// Calls `visit` with everything that a record names, as opposed to defines, until it fails.
-fn each_named(
-    record: &Record<'_>,
-    mut visit: impl FnMut(Named) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    match *record {
-        Record::LoadClass { trace, name, .. } => {
-            visit(Named::Trace(trace))?;
-            visit(Named::String(name))
-        }
-        Record::Frame {
-            method,
-            signature,
-            source_file,
-            class,
-            ..
-        } => {
-            visit(Named::String(method))?;
-            visit(Named::String(signature))?;
-            if source_file != StringId(0) {
-                visit(Named::String(source_file))?;
-            }
-            visit(Named::Class(class))
-        }
-        Record::Trace {
-            thread, ref frames, ..
-        } => {
-            visit(Named::Thread(thread))?;
-            frames
-                .iter()
-                .try_for_each(|&frame| visit(Named::Frame(frame)))
-        }
-        Record::StartThread {
-            trace,
-            name,
-            group,
-            parent_group,
-            ..
-        } => {
-            visit(Named::Trace(trace))?;
-            visit(Named::String(name))?;
-            let groups = [group, parent_group]
-                .into_iter()
-                .filter(|&id| id != StringId(0));
-            groups.map(Named::String).try_for_each(visit)
-        }
-        Record::CpuSamples { ref rows, .. } => rows
-            .iter()
-            .try_for_each(|row| visit(Named::Trace(row.trace))),
-        Record::AllocSites { ref sites, .. } => sites.iter().try_for_each(|site| {
-            if site.class != ClassSerial(0) {
-                visit(Named::Class(site.class))?;
-            }
-            visit(Named::Trace(site.trace))
-        }),
-        // What ends a class or a thread has rules of its own.
-        Record::UnloadClass { .. } | Record::EndThread { .. } => Ok(()),
-        Record::String { .. }
-        | Record::HeapDumpSegment { .. }
-        | Record::HeapDumpEnd
-        | Record::HeapSummary { .. }
-        | Record::ControlSettings { .. } => Ok(()),
-    }
-}
-
-/// What a record does to the ids of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Definition {
-    /// It defines none.
-    None,
-    /// Its id is new.
-    New,
-    /// Its id was defined with the same content.
-    Repeated,
-    /// Its id was defined with other content.
-    Other,
-}
-
-/// Defines `id`, unless it is defined.
-fn define<Id: Eq + Hash>(ids: &mut HashMap<Id, Digest>, id: Id, content: impl Hash) -> Definition {
-    let digest = ids.hasher().hash_one(content);
-    match ids.insert(id, digest) {
-        None => Definition::New,
-        Some(before) if before == digest => Definition::Repeated,
-        Some(_) => Definition::Other,
-    }
-}
-
-/// Begins the life of a class or a thread, which may begin again.
-fn span<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id, content: impl Hash) -> Definition {
-    let digest = ids.hasher().hash_one(content);
-    let spanned = ids.entry(id).or_insert(Spanned { digest, live: true });
-    spanned.live = true;
-    match spanned.digest == digest {
-        true => Definition::New,
-        false => Definition::Other,
-    }
-}
-
-/// Whether `id` was alive until now.
-fn end<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id) -> bool {
-    ids.get_mut(&id)
-        .is_some_and(|spanned| std::mem::replace(&mut spanned.live, false))
 }

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::vm_structs::VmField;
-use parking_lot::{Condvar, Mutex};
-
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
 use crate::jvmti::events::GcPause;
 use crate::jvmti::heap::Interval;
 use crate::jvmti::jni::{Jni, Vm};
 use crate::jvmti::sys;
+use crate::lock_order::{Condvar, Mutex, rank};
 
 /// The interval of the first try.
 const TRIED: u32 = 1 << 24;
@@ -78,7 +77,7 @@ impl BytesUntilSample {
     /// What the VM has drawn for a thread that starts now.
     fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
         // A channel of the standard library would end the process where there is no memory for it.
-        let answer = Arc::new((Mutex::new(None), Condvar::new()));
+        let answer = Arc::new((Mutex::<_, rank::TrialThread>::new(None), Condvar::new()));
         let own_answer = answer.clone();
         agent_threads
             .run(env, jni, "HPROF trial", move |jni| {

@@ -5,9 +5,10 @@ use std::io::{Read, Seek};
 
 use foldhash::HashSet;
 
+use super::Writer;
+use super::defined::Defined;
 use super::ids::Ids;
 use super::warnings::{Tolerance, Warning};
-use super::{Defined, Writer};
 use crate::bytes::read_id_be;
 use crate::heap::{ClassIndex, Classes, each_name};
 use crate::printable::printable;
@@ -15,9 +16,6 @@ use crate::{
     ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
     Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
 };
-
-/// What Android's dumper writes for a thread without a stack.
-const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
 
 /// Heap dumps as they go by.
 #[derive(Debug, Default)]
@@ -539,29 +537,4 @@ fn fault_of(offset: u64, record: &HeapRecord<'_>, fault: HeapFault) -> Fault {
         HeapRecord::HeapInfo { .. } => None,
     };
     Fault::heap(offset, record.kind(), object, fault)
-}
-
-impl Defined {
-    fn has_for_heap(&self, named: Named, by: HeapKind) -> bool {
-        match named {
-            Named::String(id) => self.strings.contains_key(&id),
-            Named::Trace(serial) => {
-                self.traces.contains_key(&serial)
-                    || self.writer == Writer::HeapDumper
-                        && by == HeapKind::RootThread
-                        && serial == NO_TRACE
-            }
-            Named::Thread(serial) => {
-                self.threads.contains_key(&serial)
-                    || super::NO_THREADS.contains(&serial)
-                    || self.writer == Writer::HeapDumper
-            }
-            Named::Class(_) | Named::Frame(_) => unreachable!("{by} names neither"),
-        }
-    }
-
-    /// Whether a class with this object was loaded.
-    fn is_class(&self, object: ObjectId) -> bool {
-        self.class_objects.contains_key(&object)
-    }
 }

@@ -130,7 +130,10 @@ impl StackWalker {
         cache.memory.begin(stack);
         let next = self.anchored(stack, &mut cache.memory.found, |offset| {
             // SAFETY: the anchor is a field of the current thread's structure.
-            Some((unsafe { read(thread + self.layout.thread.anchor + offset) }, None))
+            Some((
+                unsafe { read(thread + self.layout.thread.anchor + offset) },
+                None,
+            ))
         })?;
         // Where the innermost frame is, is looked at each time.
         cache.memory.found.clear();
@@ -168,7 +171,12 @@ impl StackWalker {
                 return Some(());
             };
             memory.keep_from(place.sp);
-            if memory.known.frames.last().is_some_and(|last| last.place == place) {
+            if memory
+                .known
+                .frames
+                .last()
+                .is_some_and(|last| last.place == place)
+            {
                 let wanted = depth.saturating_sub(found);
                 let first = memory.first_of(wanted);
                 match self.last_changed(&memory.known, first) {
