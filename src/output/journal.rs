@@ -8,13 +8,13 @@ use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hprof_format::{
-    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CONTROL_HEAP_DUMP_FOLLOWS,
     FrameId as FormatFrameId, Line as FormatLine, ObjectId as FormatObjectId, Record,
     StringId as FormatStringId,
 };
 
-use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
+use super::announced::{AnnouncedThreads, ThreadNames};
 use super::serials;
+use super::settings::ControlSettings;
 use super::{Records, Writer};
 use crate::lock_order::{Condvar, Mutex, RwLock, rank};
 use crate::memory;
@@ -50,21 +50,6 @@ type DeferredRecord = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
 
 /// Events that a heap dump holds back at the most; about 200 bytes each.
 const HELD: usize = 64 * 1024;
-
-/// What CONTROL SETTINGS says of the run.
-#[derive(Clone, Copy)]
-pub struct ControlSettings {
-    /// Whether allocations are tracked.
-    pub allocations: bool,
-    /// Whether CPU samples are taken.
-    pub cpu_samples: bool,
-    /// Whether each output gets a heap dump before its end.
-    pub heap_dump: bool,
-    /// `depth=`.
-    pub depth: u16,
-    /// The threads that the next output will have to name.
-    pub kept_threads: KeptThreads,
-}
 
 #[derive(Default)]
 struct Written {
@@ -280,15 +265,7 @@ impl Entry<'_> {
     }
 
     fn settings(&mut self, dump_follows: bool) {
-        let flags = [
-            (self.settings.allocations, CONTROL_ALLOC_TRACES),
-            (self.settings.cpu_samples, CONTROL_CPU_SAMPLING),
-            (dump_follows, CONTROL_HEAP_DUMP_FOLLOWS),
-        ];
-        self.records.write(&Record::ControlSettings {
-            flags: flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum(),
-            depth: self.settings.depth,
-        });
+        self.records.write(&self.settings.record(dump_follows));
         self.written.dump_is_announced = dump_follows;
     }
 
@@ -489,7 +466,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::names::trace::TraceKey;
-    use crate::output::Sink;
+    use crate::output::{KeptThreads, Sink};
 
     struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
