@@ -81,9 +81,9 @@ impl Defined {
             }
             Record::UnloadClass { serial } => {
                 let may_be_missing = self.writer != Writer::Agent;
-                if !end(&mut self.classes, serial)
-                    && !(may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset))
-                {
+                let was_loaded = end(&mut self.classes, serial)
+                    || may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset);
+                if !was_loaded {
                     return Err(Fault::NotLoaded {
                         offset,
                         class: serial,

@@ -41,39 +41,6 @@ fn a_note_is_a_line_of_its_own() {
 }
 
 #[test]
-fn a_frame_without_a_source_file_says_so() {
-    for source_file in [StringId(0), StringId(3)] {
-        let mut encoder = TextEncoder::new();
-        let mut out = Vec::new();
-        let empty = Record::String {
-            id: StringId(3),
-            text: Cow::Borrowed(b""),
-        };
-        let frame = Record::Frame {
-            id: FrameId(7),
-            method: StringId(0),
-            signature: StringId(0),
-            source_file,
-            class: ClassSerial(0),
-            line: Line::Unknown,
-        };
-        let trace = Record::Trace {
-            serial: TraceSerial(1),
-            thread: ThreadSerial(0),
-            frames: vec![FrameId(7)].into(),
-        };
-        for record in [empty, frame, trace] {
-            encoder.record(Micros(0), &record, &mut out);
-        }
-        let text = String::from_utf8(out).expect("UTF-8");
-        assert_eq!(
-            text,
-            "TRACE 1:\n\t<unknown>.(<Unknown Source>:Unknown line)\n"
-        );
-    }
-}
-
-#[test]
 fn times_are_shares_of_all_time() {
     let mut encoder = TextEncoder::new();
     let mut out = Vec::new();

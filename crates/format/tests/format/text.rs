@@ -310,3 +310,36 @@ fn the_moment_of_a_record_counts_from_the_start() {
     assert!(text_body(&records).starts_with(&begin));
     assert_ne!(ctime(wrapped), ctime(wrapped - (1 << 32)));
 }
+
+#[test]
+fn a_frame_without_a_source_file_says_so() {
+    for source_file in [StringId(0), StringId(3)] {
+        let mut encoder = TextEncoder::new();
+        let mut out = Vec::new();
+        let empty = Record::String {
+            id: StringId(3),
+            text: b"".as_slice().into(),
+        };
+        let frame = Record::Frame {
+            id: FrameId(7),
+            method: StringId(0),
+            signature: StringId(0),
+            source_file,
+            class: ClassSerial(0),
+            line: Line::Unknown,
+        };
+        let trace = Record::Trace {
+            serial: TraceSerial(1),
+            thread: ThreadSerial(0),
+            frames: vec![FrameId(7)].into(),
+        };
+        for record in [empty, frame, trace] {
+            encoder.record(Micros(0), &record, &mut out);
+        }
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(
+            text,
+            "TRACE 1:\n\t<unknown>.(<Unknown Source>:Unknown line)\n"
+        );
+    }
+}
