@@ -6,7 +6,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use crate::exits::cpu_time;
-use crate::harness::{Jvm, Program, Running, any_jdk, any_jvm};
+use crate::harness::{Jvm, Program, Running, any_jvm};
 use crate::profile::Profile;
 
 /// The share of the whole by which a method may miss its truth.
