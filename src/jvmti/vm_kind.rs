@@ -92,8 +92,9 @@ impl VmDescription {
             // From 26 on, for one, the id of a method is no pointer.
             _ => Inside::Unknown,
         };
+        // Faults are those of the code that runs.
         VmKind {
-            version: self.version,
+            version: self.own_version.or(self.version),
             inside,
         }
     }
@@ -266,8 +267,14 @@ mod tests {
         assert!(!kind(21).loses_allocations_without_buffers());
         assert!(!kind(22).hides_virtual_threads_at_monitors());
         assert!(kind(23).hides_virtual_threads_at_monitors());
+        let claims_to_be_newer = VmDescription {
+            version: Some(24),
+            ..hotspot(11)
+        };
+        assert!(claims_to_be_newer.kind().damages_tags_with_zgc());
         let silent = VmDescription {
             version: None,
+            own_version: None,
             ..hotspot(17)
         };
         let silent = silent.kind();
