@@ -327,7 +327,7 @@ fn one_large_array() -> PathBuf {
     hostile.root(
         OBJECTS,
         Root::JniGlobal {
-            reference: ObjectId(1),
+            reference: 1,
         },
     );
     let mut dump = std::mem::take(&mut hostile.dump);
