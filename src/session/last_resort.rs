@@ -1,8 +1,8 @@
 //! Ends for which there is no other way: that of a process whose VM does not tell of it, and that of a session which gets no
 //! memory any more.
 //!
-//! There is no VMDeath after an OutOfMemoryError that nothing caught, where
-//! the thread that is to end the VM finds no room for itself in the heap, nor when native code calls `exit`.
+//! There is no VMDeath after an OutOfMemoryError that nothing caught, where the thread that is to end the VM finds no room for
+//! itself in the heap, nor when native code calls `exit`.
 //!
 //! In both the agent writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
 //! VM's own locks.

@@ -55,7 +55,7 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
             4_000,
         ),
         ("cpu=times,file=x.txt", 8_000),
-        ("monitor=y,cpu=samples,file=x.txt", 2_500),
+        ("monitor=y,cpu=samples,file=x.txt", 700),
     ] {
         let Some(run) = run_without_memory(jvm, options, from) else {
             return;
