@@ -22,22 +22,9 @@ public class FullHeap {
         }
     }
 
-    static final class Crumb {
-        final Crumb next = crumbs;
-    }
-
-    static Crumb crumbs;
-
     static void fill() {
-        try {
-            while (true) {
-                KEPT.add(new Block());
-            }
-        } catch (OutOfMemoryError e) {
-            // What is left is too small for a block, and may be enough for the end of the VM.
-            while (true) {
-                crumbs = new Crumb();
-            }
+        while (true) {
+            KEPT.add(new Block());
         }
     }
 

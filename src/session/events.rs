@@ -5,7 +5,11 @@ use super::{Parts, Session, last_resort};
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
+use crate::memory;
 use crate::names::thread::ThreadSerial;
+
+/// More than what the agent and the C library keep of a thread.
+const FOR_A_THREAD: usize = 64 * 1024;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
 pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
@@ -27,7 +31,11 @@ impl Events for Receiver {
     }
 
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| session.threads.current_started(jni, thread));
+        GATE.run(|session| {
+            // The C library ends the process where it finds no room for what a thread keeps.
+            memory::need(FOR_A_THREAD);
+            session.threads.current_started(jni, thread);
+        });
     }
 
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {

@@ -13,6 +13,7 @@ use crate::profile::Profile;
 const NO_MEMORY: &str = "hprof: the system gives the agent no memory";
 const ENDS: &str =
     "hprof: the system gives the agent no memory; the profile ends here, the program goes on\n";
+const NEVER_BEGAN: &str = "hprof: the system gives the agent no memory; there will be no profile\n";
 
 /// The library to be preloaded; `None` where there is no C compiler.
 fn failing_malloc() -> Option<&'static Path> {
@@ -55,7 +56,7 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
             4_000,
         ),
         ("cpu=times,file=x.txt", 8_000),
-        ("monitor=y,cpu=samples,file=x.txt", 2_500),
+        ("monitor=y,cpu=samples,file=x.txt", 700),
     ] {
         let Some(run) = run_without_memory(jvm, options, from) else {
             return;
@@ -65,14 +66,18 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
             run.status.success() && run.stdout.ends_with("done\n"),
             "{context}"
         );
-        assert_eq!(run.stderr.matches(ENDS).count(), 1, "{context}");
+        // That of `cpu=times` may meet it while the loaded classes are defined anew, at the start.
+        let has_ended = run.stderr.contains(ENDS);
+        let never_began = options.starts_with("cpu=times") && run.stderr.contains(NEVER_BEGAN);
+        assert!(has_ended || never_began, "{context}");
+        assert_eq!(run.stderr.matches(NO_MEMORY).count(), 1, "{context}");
         let text = match options.contains("format=b") {
             true => run.checked_text("x.hprof"),
             false => run.read("x.txt"),
         };
         let profile = Profile::parse(&text);
         assert!(profile.length.is_some(), "{context}");
-        assert!(profile.no_memory, "{context}");
+        assert_eq!(profile.no_memory, has_ended, "{context}");
     }
 }
 

@@ -11,6 +11,7 @@ use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
 use crate::jvmti::{CallHooks, caught};
 use crate::lock_order::{RwLock, rank};
+use crate::memory;
 
 thread_local! {
     static LOCAL: RefCell<Option<ThreadCalls>> = const { RefCell::new(None) };
@@ -39,7 +40,7 @@ pub(super) fn end() {
 #[inline]
 pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
     let run = RUN.load(Ordering::Relaxed);
-    if run == 0 {
+    if run == 0 || memory::is_out() {
         return None;
     }
     let answer = LOCAL.try_with(|local| {
