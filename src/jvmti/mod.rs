@@ -57,8 +57,8 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag, SampledStack,
-    SequenceHash, StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots,
-    characters, current_tid,
+    SequenceHash, StackSample, StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked,
+    WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

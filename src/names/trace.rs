@@ -200,7 +200,10 @@ impl Traces {
     /// All traces that were asked for.
     pub fn iter(&self) -> impl Iterator<Item = TraceId> {
         let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
-        self.0.iter().filter(asked_for).map(|(index, _)| TraceId(index))
+        self.0
+            .iter()
+            .filter(asked_for)
+            .map(|(index, _)| TraceId(index))
     }
 
     /// As many as there are traces and pieces of them.

@@ -105,7 +105,13 @@ impl NamedStack {
 
     /// Adds the methods of a frame but for some of the outermost; `false` where they are not those that the key was seen to
     /// stand for, or not known.
-    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize, skip: usize) -> bool {
+    pub(super) fn add(
+        &mut self,
+        named: &NamedFrames,
+        key: u64,
+        methods: usize,
+        skip: usize,
+    ) -> bool {
         let Some(found) = named.get(key) else {
             return false;
         };

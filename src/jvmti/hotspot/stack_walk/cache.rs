@@ -71,7 +71,10 @@ impl WalkCache {
 
     /// The frames of the last walk from the one on that holds the method with so many before it, outermost first, and how
     /// many stand before that frame.
-    pub fn frames_from(&self, methods: usize) -> (usize, impl DoubleEndedIterator<Item = FrameKey>) {
+    pub fn frames_from(
+        &self,
+        methods: usize,
+    ) -> (usize, impl DoubleEndedIterator<Item = FrameKey>) {
         let frames = &self.memory.known.frames;
         let first = frames.partition_point(|frame| frame.sums.methods as usize <= methods);
         (first, frames[first..].iter().map(|frame| frame.key))

@@ -77,7 +77,9 @@ impl FrameList {
     #[inline]
     fn ends(&self, len: usize) -> (usize, usize) {
         let last = len.checked_sub(1).map(|last| &self.frames[last]);
-        last.map_or((0, 0), |last| (last.words_end as usize, last.codes_end as usize))
+        last.map_or((0, 0), |last| {
+            (last.words_end as usize, last.codes_end as usize)
+        })
     }
 
     /// Remembers what is read on the way from the frame that is added next.
@@ -116,8 +118,10 @@ impl FrameList {
         for index in (keep..other.frames.len()).rev() {
             let (words, codes) = other.ends(index);
             let frame = other.frames[index];
-            self.words.extend_from_slice(&other.words[words..frame.words_end as usize]);
-            self.codes.extend_from_slice(&other.codes[codes..frame.codes_end as usize]);
+            self.words
+                .extend_from_slice(&other.words[words..frame.words_end as usize]);
+            self.codes
+                .extend_from_slice(&other.codes[codes..frame.codes_end as usize]);
             self.add(frame.place, frame.key);
         }
         other.truncate(keep);

@@ -28,7 +28,11 @@ const fn powers() -> [u64; MOST_FRAMES + 1] {
 
 const fn reduced(value: u64) -> u64 {
     let value = (value & MODULUS) + (value >> 61);
-    if value >= MODULUS { value - MODULUS } else { value }
+    if value >= MODULUS {
+        value - MODULUS
+    } else {
+        value
+    }
 }
 
 const fn times(one: u64, other: u64) -> u64 {
