@@ -140,7 +140,8 @@ fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
     assert_eq!(paths.len(), 8_191);
     assert!(paths.values().all(|&made| made == 2), "each twice");
     let told = told(&run).expect("stacks are walked over");
-    assert!(told.known > 2 * 8_191, "{}", run.stderr);
+    // The last thousand are not told.
+    assert!(told.known > 2 * 8_191 - 1_024, "{}", run.stderr);
     assert!(told.asked < 8_191, "{}", run.stderr);
 }
 
