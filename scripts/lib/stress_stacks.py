@@ -22,7 +22,7 @@ WAYS = {
     "Serial": ["-XX:+UseSerialGC"],
     "checked JNI": ["-Xcheck:jni"],
 }
-LINE = re.compile(r"hprof: stacks: (\d+) known again, (\d+) asked of the VM, (\d+) checked, (\d+) differed")
+LINE = re.compile(r"hprof: stacks: (\d+) known again, \d+ of them new ones of known frames, (\d+) asked of the VM, (\d+) checked, (\d+) differed")
 # JDK 21 stops the world for each stack that it is asked for in a virtual thread.
 PATIENCE = 300
 

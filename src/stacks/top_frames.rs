@@ -1,7 +1,10 @@
 //! The innermost frames of the current thread: recognized by a walk over the stack where the VM's layout is known, otherwise
 //! asked of the VM.
 //!
-//! What a walk says is checked against the VM: the first times, and one time in a thousand after that. A difference that no
+//! A new stack is put together from the names of its frames, where each has been seen in other stacks: what a frame stands for
+//! does not depend on those around it. The VM is asked for the innermost frames down to the one that is new.
+//!
+//! What a walk says, and what is put together, is checked against the VM: the first times, and one time in a thousand after that. A difference that no
 //! redefined class explains ends it for the session.
 
 use std::hash::BuildHasher;

@@ -14,6 +14,7 @@ const LIFE: &str = "1500";
 /// What the agent tells at the end: stacks that were known again, and of them the ones that were checked and differed.
 struct Told {
     known: u64,
+    asked: u64,
     checked: u64,
     differed: u64,
 }
@@ -29,14 +30,27 @@ fn told(run: &Finished) -> Option<Told> {
     };
     Some(Told {
         known: number(" known again")?,
+        asked: number(" asked of the VM")?,
         checked: number(" checked")?,
         differed: number(" differed")?,
     })
 }
 
 fn assert_all_agree(jvm: &Jvm, vm_options: &[&str], program: &str, arguments: &[&str]) {
-    let options = "heap=sites,stacks=verify,file=x.txt";
-    let mut run = Program::java(jvm, options, vm_options).program("stacks", program);
+    for depth in [4, 128] {
+        assert_all_agree_at(jvm, depth, vm_options, program, arguments);
+    }
+}
+
+fn assert_all_agree_at(
+    jvm: &Jvm,
+    depth: usize,
+    vm_options: &[&str],
+    program: &str,
+    arguments: &[&str],
+) {
+    let options = format!("heap=sites,stacks=verify,depth={depth},file=x.txt");
+    let mut run = Program::java(jvm, &options, vm_options).program("stacks", program);
     for argument in arguments {
         run = run.arg(argument);
     }
@@ -111,4 +125,30 @@ fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     assert!(told(&run).is_none(), "{}", run.stderr);
     assert!(walked.len() > 5, "{walked:?}");
     assert_eq!(walked, asked);
+}
+
+on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+
+/// The program has 8,191 stacks below its first call and few frames: the VM is asked for frames, and not for stacks.
+fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
+    let options = "heap=sites,cutoff=0,depth=128,verbose=y,file=x.txt";
+    // Code that is compiled has other frames each time.
+    let run = Program::java(jvm, options, &["-Xint"]).program("stacks", "Paths");
+    let run = run.run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    let paths = own_paths(&profile);
+    assert_eq!(paths.len(), 8_191);
+    assert!(paths.values().all(|&made| made == 2), "each twice");
+    let told = told(&run).expect("stacks are walked over");
+    // The last thousand are not told.
+    assert!(told.known > 2 * 8_191 - 1_024, "{}", run.stderr);
+    assert!(told.asked < 8_191, "{}", run.stderr);
+}
+
+/// How many objects of `Paths$Leaf` each stack has made.
+fn own_paths(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
+    let rows = profile.sites[0].rows.iter();
+    let own = rows.filter(|row| row.class == "Paths$Leaf");
+    own.map(|row| (profile.traces[&row.trace].frames.clone(), row.allocated))
+        .collect()
 }

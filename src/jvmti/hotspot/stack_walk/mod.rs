@@ -9,6 +9,14 @@
 //! bytecode pointer. The return address alone would not do, nor the `Method*`: code and metadata are freed, and others take
 //! their places.
 //!
+//! A walk goes on only as far as the stack has changed since the thread's last walk (`memory`). Of that it remembers each frame and
+//! every word that it read on the way to the next one: words of the stack, those behind `jmethodID`s, and which code stood where. A walk
+//! depends on nothing else. So where it comes to a frame that it knows, with the same stack pointer, frame pointer and return address,
+//! and all that was read from there on is as it was, it would find the same frames again. All of it is compared, each time and down
+//! to the last frame that is wanted: a thread may have returned from the frames and called up to the same place by another way. To
+//! compare takes a few loads a frame that do not wait for each other. The number of the innermost frames follows from sums over all
+//! frames (`sums`).
+//!
 //! # What is read, and why it can be
 //!
 //! - **The thread's own structure**: the JNI environment of a thread is a field of it, at an offset that is measured when the
@@ -21,6 +29,10 @@
 //! - **Methods**: an interpreted frame keeps its method loaded. Of it nothing is read. The place that its
 //!   `jmethodID` points to belongs to the VM's list of such ids, whose memory it never gives back, and holds the
 //!   `Method*`, or something else once that is gone.
+//! - **What the last walk read**: words of the stack from the frame on that has been found again, so they are in use now; a place of a
+//!   `jmethodID`; and the segment map, the block's head and the head of code where a block of code was found once, which can be
+//!   read for good. The segment map says whether a block begins there, the block whether it is in use, and the number of the
+//!   compilation whether it is the same one, to which the return address belongs then.
 //!
 //! Whatever does not fit gives no number: the VM is asked then.
 
