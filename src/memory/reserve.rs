@@ -80,7 +80,7 @@ mod tests {
         let first = RESERVE.take(layout(3, 1), 0);
         let second = RESERVE.take(layout(100, 64), 0);
         assert!(RESERVE.contains(first) && RESERVE.contains(second));
-        assert!(second.addr() % 64 == 0 && second.addr() >= first.addr() + 3);
+        assert!(second.addr().is_multiple_of(64) && second.addr() >= first.addr() + 3);
         assert!(RESERVE.take(layout(1024, 1), 0).is_null());
         assert!(
             RESERVE.take(layout(500, 1), 600).is_null(),

@@ -14,7 +14,7 @@ use super::memory::FrameKey;
 const MODULUS: u64 = (1 << 61) - 1;
 /// The point.
 const POINT: u64 = 0x0a3b_1d2f_9c5e_7843;
-const POWERS: [u64; MOST_FRAMES + 1] = powers();
+static POWERS: [u64; MOST_FRAMES + 1] = powers();
 
 const fn powers() -> [u64; MOST_FRAMES + 1] {
     let mut powers = [1; MOST_FRAMES + 1];
