@@ -264,6 +264,13 @@ impl Entry<'_> {
         self.written.dump_is_announced = false;
     }
 
+    /// The heap dump that was announced will not come: the output ends as it should without one, and says why.
+    pub fn withdraw_dump(&mut self) {
+        if self.written.dump_is_announced {
+            self.settings(false);
+        }
+    }
+
     fn settings(&mut self, dump_follows: bool) {
         self.records.write(&self.settings.record(dump_follows));
         self.written.dump_is_announced = dump_follows;

@@ -111,7 +111,10 @@ impl Session {
         let Some(_dumping) = self.wait_for_dumps(DUMP_PATIENCE) else {
             return self.leave_dump_out();
         };
-        self.journal.entry(|entry| entry.note(words));
+        self.journal.entry(|entry| {
+            entry.note(words);
+            entry.withdraw_dump();
+        });
         let report = self.report(Moment::Death, Totals::Kept);
         self.write_sections(
             &report,

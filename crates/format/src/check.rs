@@ -75,7 +75,7 @@ impl fmt::Display for Summary {
 /// much memory their instances take, and gives threads the trace 2^32 - 1, which is none.
 ///
 /// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file, and so is one that the
-/// agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that is not there.
+/// agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that is neither there nor withdrawn by later settings.
 ///
 /// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
 /// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where
@@ -113,8 +113,11 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
                 ref text,
             }) => return Err(heap_dumps.broke_off(entry.offset, text)),
             Item::Record(record) => {
-                if announces_dump(&record) && defined.writer == Writer::Agent {
-                    heap_dumps.announce(entry.offset);
+                if let Record::ControlSettings { flags, .. } = record
+                    && defined.writer == Writer::Agent
+                {
+                    let follows = flags & CONTROL_HEAP_DUMP_FOLLOWS != 0;
+                    heap_dumps.announce(entry.offset, follows);
                 }
                 defined.add(entry.offset, &record, &mut tolerance)?;
             }
@@ -136,10 +139,6 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
         warnings: tolerance.warnings,
         bytes: reader.position(),
     })
-}
-
-fn announces_dump(record: &Record<'_>) -> bool {
-    matches!(*record, Record::ControlSettings { flags, .. } if flags & CONTROL_HEAP_DUMP_FOLLOWS != 0)
 }
 
 /// Who wrote a file: not all keep all rules.

@@ -204,7 +204,8 @@ pub const CONTROL_ALLOC_TRACES: u32 = 1;
 /// `flags` of CONTROL SETTINGS: CPU samples are taken.
 pub const CONTROL_CPU_SAMPLING: u32 = 2;
 /// `flags` of CONTROL SETTINGS: a heap dump follows somewhere behind this record, whole or marked by
-/// [`StringId::BROKE_OFF`]. A file that ends without one has lost it. Only this project's agent sets the flag.
+/// [`StringId::BROKE_OFF`]. A file that ends without one has lost it, unless settings without the flag come later: the dump
+/// could not be made. Only this project's agent sets the flag.
 pub const CONTROL_HEAP_DUMP_FOLLOWS: u32 = 4;
 
 /// One record, without its tag, time and length.

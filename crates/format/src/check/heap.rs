@@ -61,9 +61,9 @@ impl HeapDumps {
         }
     }
 
-    /// The record at `offset` says that a dump follows.
-    pub(super) fn announce(&mut self, offset: u64) {
-        self.announced.get_or_insert(offset);
+    /// The settings at `offset` say whether a dump follows.
+    pub(super) fn announce(&mut self, offset: u64, follows: bool) {
+        self.announced = follows.then(|| self.announced.unwrap_or(offset));
     }
 
     /// The segments so far are a whole dump.

@@ -118,6 +118,9 @@ fn a_dump_that_was_announced_must_be_there() {
             // Behind one dump another one is announced.
             let two = [&whole[..], slice::from_ref(&announcement)].concat();
             judge(Cursor::new(binary(&two))).expect_err("the second one is missing");
+            let withdrawn = Record::ControlSettings { flags: 0, depth: 4 };
+            let without = [&announced[..], slice::from_ref(&withdrawn)].concat();
+            judge(Cursor::new(binary(&without))).expect("it was said that none comes");
         }
     }
 }
