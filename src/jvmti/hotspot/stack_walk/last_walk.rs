@@ -59,6 +59,11 @@ impl FrameList {
     #[inline]
     pub(super) fn add(&mut self, place: Place, key: FrameKey) {
         let before = self.sums(self.frames.len());
+        memory::need_to_grow(
+            self.frames.len(),
+            self.frames.capacity(),
+            size_of::<WalkedFrame>(),
+        );
         self.frames.push(WalkedFrame {
             place,
             key,
@@ -80,10 +85,12 @@ impl FrameList {
         for index in (keep..other.frames.len()).rev() {
             let (words, codes) = other.ends(index);
             let frame = other.frames[index];
-            self.words
-                .extend_from_slice(&other.words[words..frame.words_end as usize]);
-            self.codes
-                .extend_from_slice(&other.codes[codes..frame.codes_end as usize]);
+            for word in &other.words[words..frame.words_end as usize] {
+                self.read(word.address, word.value);
+            }
+            for &code in &other.codes[codes..frame.codes_end as usize] {
+                self.runs(code);
+            }
             self.add(frame.place, frame.key);
         }
         other.truncate(keep);
@@ -98,7 +105,13 @@ impl FrameList {
         is_code: impl Fn(&Code) -> bool,
     ) -> Option<usize> {
         let (words, codes) = self.ends(first);
-        if self.words[words..].iter().all(&is_word) && self.codes[codes..].iter().all(&is_code) {
+        // Nearly all are as they were, so a look at several at a time saves branches.
+        let (blocks, rest) = self.words[words..].as_chunks::<8>();
+        let are_words = blocks
+            .iter()
+            .all(|block| block.iter().fold(true, |same, word| same & is_word(word)))
+            && rest.iter().all(&is_word);
+        if are_words && self.codes[codes..].iter().all(&is_code) {
             return None;
         }
         (first..self.frames.len()).rev().find(|&index| {
