@@ -291,6 +291,7 @@ impl StackTop {
         self.is(top, || mark)
     }
 
+    /// Has the cache hold the frames of the stack that was walked over; `false` where that cannot be done.
     fn remember(&mut self, top: &TopFrames, jni: Jni<'_>) -> bool {
         let (Some(walker), Some(walked)) = (top.walker(), self.walked) else {
             return false;

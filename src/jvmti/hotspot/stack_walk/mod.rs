@@ -9,13 +9,16 @@
 //! bytecode pointer. The return address alone would not do, nor the `Method*`: code and metadata are freed, and others take
 //! their places.
 //!
-//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk (`last_walk`). Of that it remembers each frame and
-//! every word that it read on the way to the next one: words of the stack, those behind `jmethodID`s, and which code stood where. A walk
-//! depends on nothing else. So where it comes to a frame that it knows, with the same stack pointer, frame pointer and return address,
-//! and all that was read from there on is as it was, it would find the same frames again. All of it is compared, each time and down
-//! to the last frame that is wanted: a thread may have returned from the frames and called up to the same place by another way. To
-//! compare takes a few loads a frame that do not wait for each other. The number of the innermost frames follows from sums over all
-//! frames (`sums`).
+//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk (`last_walk`). Of
+//! that it remembers each frame and every word that it read on the way to the next one: words of the stack, those behind
+//! `jmethodID`s, and which code stood where. A walk depends on nothing else. So where it comes to a frame that it knows, with the
+//! same stack pointer, frame pointer and return address, and all that was read from there on is as it was, it would find the same
+//! frames again. All of it is compared, each time and down to the last frame that is wanted: a thread may have returned from the
+//! frames and called up to the same place by another way. To compare takes a few loads a frame that do not wait for each other.
+//! The number of the innermost frames follows from sums over all frames (`sums`).
+//!
+//! To remember costs more than to walk where few frames are wanted, so such a walk remembers nothing, and gives the same number.
+//! Where its frames are to be named, they are walked over once more and remembered.
 //!
 //! # What is read, and why it can be
 //!
