@@ -1,13 +1,13 @@
 //! Frames of the system, as walks know them, and the frames of the tables that they stand for: named once, for all threads.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
 use crate::lock_order::{Mutex, rank};
+use crate::memory;
 use crate::names::frame::FrameId;
 use crate::names::trace::OuterPart;
 
@@ -24,10 +24,9 @@ pub(super) struct NamedFrames([Shard; SHARDS]);
 type Shard = Mutex<HashMap<u64, Methods, FixedState>, rank::NamedFrames>;
 
 /// The methods that a frame stands for, innermost first.
-#[derive(Clone)]
 enum Methods {
     One(NamedMethod),
-    Inlined(Arc<[NamedMethod]>),
+    Inlined(Box<[NamedMethod]>),
 }
 
 /// A method and a place in it.
@@ -56,11 +55,8 @@ impl NamedFrames {
         if shard.len() >= MOST {
             shard.clear();
         }
+        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<(u64, Methods)>());
         shard.insert(key, methods);
-    }
-
-    fn get(&self, key: u64) -> Option<Methods> {
-        self.shard(key).lock().get(&key).cloned()
     }
 }
 
@@ -114,14 +110,17 @@ impl NamedStack {
         methods: usize,
         skip: usize,
     ) -> bool {
-        let Some(found) = named.get(key) else {
+        let shard = named.shard(key).lock();
+        let Some(found) = shard.get(&key).map(Methods::as_slice) else {
             return false;
         };
-        let found = found.as_slice();
         if found.len() != methods {
             return false;
         }
         for method in found.iter().rev().skip(skip) {
+            let length = self.frames.len();
+            memory::need_to_grow(length, self.frames.capacity(), size_of::<FrameId>());
+            memory::need_to_grow(length, self.hashes.capacity(), size_of::<SequenceHash>());
             self.hashes.push(self.hash().with(method.hash));
             self.frames.push(method.frame);
         }

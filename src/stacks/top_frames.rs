@@ -273,6 +273,9 @@ impl StackTop {
 
     /// Names the stack that was walked over; `false` where the VM sees another one.
     fn name(&mut self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>) -> bool {
+        if !self.remember(top, jni) {
+            return false;
+        }
         if let Err(methods) = self.compose(top) {
             self.ask(top, methods);
             if !self.name_given(top, stacks, jni, methods) || self.compose(top).is_err() {
@@ -286,6 +289,18 @@ impl StackTop {
         }
         let mark = self.mark();
         self.is(top, || mark)
+    }
+
+    /// Has the cache hold the frames of the stack that was walked over; `false` where that cannot be done.
+    fn remember(&mut self, top: &TopFrames, jni: Jni<'_>) -> bool {
+        let (Some(walker), Some(walked)) = (top.walker(), self.walked) else {
+            return false;
+        };
+        let given = match self.asked {
+            Some(_) => self.buffer.frames(),
+            None => &[],
+        };
+        walker.remember(jni, (self.depth, walked), &mut self.cache, given)
     }
 
     /// Puts the stack together from frames that were named before. An error says how many of the innermost methods have to be told:

@@ -2,20 +2,27 @@
 
 use super::super::code_heap::{BlockStart, CodeBlob};
 use super::compiled::{CodePlace, PlaceKind};
-use super::memory::{FrameKey, WalkMemory};
+use super::last_walk::LastWalk;
+use super::sums::FrameKey;
 use crate::memory;
 
-/// Places at first and at the most, 40 bytes each.
+/// Places at first and at the most, 48 bytes each.
 const FIRST: usize = 64;
 const MOST: usize = 4_096;
 
-/// Return addresses in compiled code, methods that the interpreter runs, and the frames of the last walk.
+/// What is known of frames, and the frames of the last walk that remembered them.
 #[derive(Default)]
 pub struct WalkCache {
+    pub(super) frames: FrameCache,
+    pub(super) last: LastWalk,
+}
+
+/// Return addresses in compiled code, and methods that the interpreter runs.
+#[derive(Default)]
+pub(super) struct FrameCache {
     places: Slots<CodePlace>,
     /// `Method*` to `jmethodID`.
     methods: Slots<usize>,
-    pub(super) memory: WalkMemory,
     /// See [`WalkCache::unknown`].
     pub(super) unknown: Option<usize>,
 }
@@ -36,7 +43,7 @@ impl<T> Default for Slots<T> {
     }
 }
 
-impl WalkCache {
+impl FrameCache {
     #[inline]
     pub(super) fn place(&self, pc: usize) -> Option<CodePlace> {
         self.places.get(pc)
@@ -54,20 +61,22 @@ impl WalkCache {
     pub(super) fn set_method(&mut self, method: usize, id: usize) {
         self.methods.set(method, id);
     }
+}
 
+impl WalkCache {
     /// The last walk ended at a method whose id nobody has told yet: that of the innermost frame but so many less one.
     pub fn unknown(&self) -> Option<usize> {
-        self.unknown
+        self.frames.unknown
     }
 
     /// How many methods the frames stand for that the last walk knows of: those that were wanted, and perhaps more.
     pub fn methods(&self) -> usize {
-        self.methods_before(self.memory.known.frames.len())
+        self.methods_before(self.last.known.frames.len())
     }
 
     /// How many methods the outermost frames stand for.
     pub fn methods_before(&self, frames: usize) -> usize {
-        self.memory.known.sums(frames).methods as usize
+        self.last.known.sums(frames).methods as usize
     }
 
     /// The frames of the last walk from the one on that holds the method with so many before it, outermost first, and how
@@ -76,19 +85,19 @@ impl WalkCache {
         &self,
         methods: usize,
     ) -> (usize, impl DoubleEndedIterator<Item = FrameKey>) {
-        let frames = &self.memory.known.frames;
+        let frames = &self.last.known.frames;
         let first = frames.partition_point(|frame| frame.sums.methods as usize <= methods);
         (first, frames[first..].iter().map(|frame| frame.key))
     }
 
     /// For how many methods the outermost frames stand which have been the same since [`WalkCache::settle`].
     pub fn unchanged(&self) -> usize {
-        self.methods_before(self.memory.unchanged())
+        self.methods_before(self.last.unchanged())
     }
 
     /// From now on the frames count as unchanged.
     pub fn settle(&mut self) {
-        self.memory.settle();
+        self.last.settle();
     }
 }
 
@@ -148,6 +157,7 @@ impl Empty for CodePlace {
         blob: CodeBlob(0),
         start: BlockStart::NONE,
         identity: 0,
+        key: 0,
         frame_words: 0,
         frames: 0,
         kind: PlaceKind::Stub,

@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char};
+use std::hash::BuildHasher;
 use std::ptr;
+
+use foldhash::fast::FixedState;
 
 use super::super::code_heap::{BlockStart, CodeBlob};
 use super::super::vm_structs::read;
@@ -20,6 +23,8 @@ pub(super) struct CodePlace {
     pub(super) start: BlockStart,
     /// What tells the code from other code that stood at the same place before.
     pub(super) identity: u32,
+    /// What the frame is known by; see `FrameKey`.
+    pub(super) key: u64,
     /// How large its frame is, in words.
     pub(super) frame_words: u32,
     /// How many methods the frame stands for.
@@ -85,11 +90,13 @@ impl Layout {
         } else {
             kind
         };
+        // SAFETY: as above, and as is said at `identity`.
+        let identity = unsafe { self.identity(blob, kind) };
         Some(CodePlace {
             blob,
             start,
-            // SAFETY: as above, and as is said at `identity`.
-            identity: unsafe { self.identity(blob, kind) },
+            identity,
+            key: FixedState::default().hash_one((pc, identity)),
             frame_words,
             frames,
             kind,

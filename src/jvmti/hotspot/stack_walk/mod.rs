@@ -9,13 +9,16 @@
 //! bytecode pointer. The return address alone would not do, nor the `Method*`: code and metadata are freed, and others take
 //! their places.
 //!
-//! A walk goes on only as far as the stack has changed since the thread's last walk (`memory`). Of that it remembers each frame and
-//! every word that it read on the way to the next one: words of the stack, those behind `jmethodID`s, and which code stood where. A walk
-//! depends on nothing else. So where it comes to a frame that it knows, with the same stack pointer, frame pointer and return address,
-//! and all that was read from there on is as it was, it would find the same frames again. All of it is compared, each time and down
-//! to the last frame that is wanted: a thread may have returned from the frames and called up to the same place by another way. To
-//! compare takes a few loads a frame that do not wait for each other. The number of the innermost frames follows from sums over all
-//! frames (`sums`).
+//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk (`last_walk`). Of
+//! that it remembers each frame and every word that it read on the way to the next one: words of the stack, those behind
+//! `jmethodID`s, and which code stood where. A walk depends on nothing else. So where it comes to a frame that it knows, with the
+//! same stack pointer, frame pointer and return address, and all that was read from there on is as it was, it would find the same
+//! frames again. All of it is compared, each time and down to the last frame that is wanted: a thread may have returned from the
+//! frames and called up to the same place by another way. To compare takes a few loads a frame that do not wait for each other.
+//! The number of the innermost frames follows from sums over all frames (`sums`).
+//!
+//! To remember costs more than to walk where few frames are wanted, so such a walk remembers nothing, and gives the same number.
+//! Where its frames are to be named, they are walked over once more and remembered.
 //!
 //! # What is read, and why it can be
 //!
@@ -38,15 +41,14 @@
 
 mod cache;
 mod compiled;
+mod frame;
+mod last_walk;
 mod layout;
-mod memory;
 mod own_stack;
+mod step;
 mod sums;
 
-use std::hash::BuildHasher;
 use std::ops::Range;
-
-use foldhash::fast::FixedState;
 
 use super::code_heap::{CodeHeaps, READABLE};
 use super::vm_structs::{VmStructs, read};
@@ -55,15 +57,18 @@ use crate::jvmti::env::{Env, FrameInfo};
 use crate::jvmti::jni::{Jni, Object, jni};
 use crate::jvmti::vm_kind::Release;
 
-use compiled::{CodePlace, PlaceKind};
+use cache::FrameCache;
+use frame::{NoRecord, Place};
+use last_walk::FrameList;
 use layout::{DebugInfoLayout, Layout, WORD};
-use memory::{Code, FrameList, Place};
 use own_stack::OwnStack;
+use sums::Sums;
 
 pub use cache::WalkCache;
-pub use memory::FrameKey;
 pub use sums::SequenceHash;
 
+/// So many methods are as cheaply found anew as known again.
+const FEW: usize = 8;
 /// The most frames that are walked over, those of inlined methods not counted.
 const MOST_FRAMES: usize = 4_096;
 /// So many more frames than are wanted are walked over where those of the walk before do not suffice.
@@ -136,31 +141,94 @@ impl StackWalker {
         cache: &mut WalkCache,
         given: &[FrameInfo],
     ) -> Option<Walked> {
-        cache.unknown = None;
+        cache.frames.unknown = None;
         let thread = jni.as_raw().addr() - self.jni_environment;
         let stack = self.own_stack(thread)?;
-        cache.memory.begin(stack);
-        let next = self.anchored(stack, &mut cache.memory.found, |offset| {
-            // SAFETY: the anchor is a field of the current thread's structure.
-            Some((
-                unsafe { read(thread + self.layout.thread.anchor + offset) },
-                None,
-            ))
-        })?;
-        // Where the innermost frame is, is looked at each time.
-        cache.memory.found.clear();
-        self.walk_from(stack, next, depth, cache, given)?;
-        if !cache.memory.learn() {
-            self.walk_from(stack, next, depth, cache, given)?;
-            cache.memory.learn();
+        if depth <= FEW {
+            self.walk_few(stack, thread, depth, &mut cache.frames, given)
+        } else {
+            self.walk_and_remember(stack, thread, depth, cache, given)
         }
-        let known = &cache.memory.known;
-        let first = cache.memory.first_of(depth);
+    }
+
+    /// Has the cache hold the frames that the current thread's last walk has found, as deep as it was; `false` where they cannot
+    /// be found again.
+    pub fn remember(
+        &self,
+        jni: Jni<'_>,
+        (depth, walked): (usize, Walked),
+        cache: &mut WalkCache,
+        given: &[FrameInfo],
+    ) -> bool {
+        if depth > FEW {
+            return true;
+        }
+        let thread = jni.as_raw().addr() - self.jni_environment;
+        let again = self
+            .own_stack(thread)
+            .and_then(|stack| self.walk_and_remember(stack, thread, depth, cache, given));
+        again == Some(walked)
+    }
+
+    /// A walk over frames that are too few to be worth remembering.
+    #[inline]
+    fn walk_few(
+        &self,
+        stack: OwnStack,
+        thread: usize,
+        depth: usize,
+        cache: &mut FrameCache,
+        given: &[FrameInfo],
+    ) -> Option<Walked> {
+        let mut next = self.innermost(stack, thread)?;
+        let mut sums = Sums::default();
+        for _ in 0..MOST_FRAMES {
+            let Some(place) = next.filter(|_| (sums.methods as usize) < depth) else {
+                return Some(Walked {
+                    key: sums.key(depth),
+                    frames: depth.min(sums.methods as usize),
+                });
+            };
+            let given = (sums.methods, given);
+            let (frame, below) = self.step(stack, place, cache, given, &mut NoRecord)?;
+            sums = sums.behind(frame);
+            next = below;
+        }
+        None
+    }
+
+    #[inline]
+    fn walk_and_remember(
+        &self,
+        stack: OwnStack,
+        thread: usize,
+        depth: usize,
+        cache: &mut WalkCache,
+        given: &[FrameInfo],
+    ) -> Option<Walked> {
+        cache.last.begin(stack);
+        let next = self.innermost(stack, thread)?;
+        self.walk_from(stack, next, depth, cache, given)?;
+        if !cache.last.learn() {
+            self.walk_from(stack, next, depth, cache, given)?;
+            cache.last.learn();
+        }
+        let known = &cache.last.known;
+        let first = cache.last.first_of(depth);
         let all = known.sums(known.frames.len());
         Some(Walked {
-            key: all.key(known.sums(first), depth),
+            key: all.key_behind(known.sums(first), depth),
             frames: depth.min(all.methods as usize),
         })
+    }
+
+    /// Where the current thread's innermost frame is, which is looked at each time.
+    #[inline]
+    fn innermost(&self, stack: OwnStack, thread: usize) -> Option<Option<Place>> {
+        let anchor = thread + self.layout.thread.anchor;
+        // SAFETY: the anchor is a field of the current thread's structure.
+        let field = |offset| Some((unsafe { read(anchor + offset) }, None));
+        self.anchored(stack, &mut NoRecord, field)
     }
 
     /// Finds the frames from a place on until the known ones are those that follow, or until they are enough.
@@ -173,52 +241,57 @@ impl StackWalker {
         cache: &mut WalkCache,
         given: &[FrameInfo],
     ) -> Option<()> {
+        let (last, cache) = (&mut cache.last, &mut cache.frames);
         let mut enough = depth;
         for _ in 0..MOST_FRAMES {
-            let memory = &mut cache.memory;
-            let found = memory.found.sums(memory.found.frames.len()).methods as usize;
+            let methods = last.found.sums(last.found.frames.len()).methods;
+            let found = methods as usize;
             let Some(mut place) = next.filter(|_| found < enough) else {
-                memory.keep(0);
-                memory.before = next;
+                last.keep(0);
+                last.before = next;
                 return Some(());
             };
-            memory.keep_from(place.sp);
-            if memory
-                .known
-                .frames
-                .last()
-                .is_some_and(|last| last.place == place)
-            {
+            last.keep_from(place.sp);
+            let known = last.known.frames.last();
+            if known.is_some_and(|known| known.place == place) {
                 let wanted = depth.saturating_sub(found);
-                let first = memory.first_of(wanted);
-                match self.last_changed(&memory.known, first) {
+                match self.last_changed(&last.known, last.first_of(wanted)) {
                     Some(changed) => {
-                        place = memory.known.frames[changed].place;
-                        memory.find_known(changed + 1);
-                        memory.keep(changed);
+                        place = last.known.frames[changed].place;
+                        last.find_known(changed + 1);
+                        last.keep(changed);
                     }
                     None => {
-                        let known = memory.known.frames.len();
-                        let methods = memory.known.sums(known).methods as usize;
-                        if methods >= wanted || memory.before.is_none() {
+                        let known = last.known.frames.len();
+                        let methods = last.known.sums(known).methods as usize;
+                        if methods >= wanted || last.before.is_none() {
                             return Some(());
                         }
                         // A stack that shrinks wants one more each time.
                         enough = depth + known.clamp(LEAST_MORE, MOST_MORE);
-                        next = memory.before;
-                        memory.find_known(0);
+                        next = last.before;
+                        last.find_known(0);
                         continue;
                     }
                 }
             }
-            match self.step(stack, place, cache, given) {
-                Some(below) => next = below,
-                None if found >= depth => {
-                    cache.memory.keep(0);
-                    cache.memory.before = Some(place);
+            let found_frames = last.found.frames.len();
+            let methods = last.found.sums(found_frames).methods;
+            match self.step(stack, place, cache, (methods, given), &mut last.found) {
+                Some((frame, below)) => {
+                    last.found.add(place, frame);
+                    next = below;
+                }
+                None => {
+                    // What it has read so far belongs to no frame.
+                    last.found.truncate(found_frames);
+                    if found < depth {
+                        return None;
+                    }
+                    last.keep(0);
+                    last.before = Some(place);
                     return Some(());
                 }
-                None => return None,
             }
         }
         None
@@ -240,82 +313,6 @@ impl StackWalker {
         )
     }
 
-    /// Finds the frame at a place and where the next one is; `Some(None)` where it is the last.
-    #[inline]
-    fn step(
-        &self,
-        stack: OwnStack,
-        place: Place,
-        cache: &mut WalkCache,
-        given: &[FrameInfo],
-    ) -> Option<Option<Place>> {
-        let found = &cache.memory.found;
-        let (frames, methods) = (found.frames.len(), found.sums(found.frames.len()).methods);
-        let given = given.get(methods as usize);
-        match self.try_step(stack.from(place.sp), place, cache, given) {
-            Some((key, below)) => {
-                cache.memory.found.add(place, key);
-                Some(below)
-            }
-            None => {
-                cache.unknown = cache.unknown.map(|_| methods as usize + 1);
-                // What it has read so far belongs to no frame.
-                cache.memory.found.truncate(frames);
-                None
-            }
-        }
-    }
-
-    #[inline]
-    fn try_step(
-        &self,
-        stack: OwnStack,
-        place: Place,
-        cache: &mut WalkCache,
-        given: Option<&FrameInfo>,
-    ) -> Option<(FrameKey, Option<Place>)> {
-        if self.interpreter.contains(&place.pc) {
-            let (method_at, bcp_at) = (
-                place.fp.wrapping_add_signed(self.layout.frame.method),
-                place.fp.wrapping_add_signed(self.layout.frame.bcp),
-            );
-            let (method, bcp) = (stack.word(method_at)?, stack.word(bcp_at)?);
-            let Some(id) = self.method_id(cache, method, given) else {
-                cache.unknown = Some(0);
-                return None;
-            };
-            let found = &mut cache.memory.found;
-            found.read(method_at, method);
-            found.read(bcp_at, bcp);
-            found.read(id, method);
-            let key = FrameKey {
-                key: FixedState::default().hash_one((id, bcp)),
-                methods: 1,
-            };
-            Some((key, Some(self.below_interpreted(stack, place, found)?)))
-        } else if place.pc == self.call_stub_return {
-            let below = self.below_entry(stack, place, &mut cache.memory.found)?;
-            Some((FrameKey::default(), below))
-        } else {
-            let code = self.code_place(cache, place.pc)?;
-            cache.memory.found.runs(Code {
-                blob: code.blob,
-                start: code.start,
-                identity: code.identity,
-                kind: code.kind,
-            });
-            let key = FrameKey {
-                key: FixedState::default().hash_one((place.pc, code.identity)),
-                methods: code.frames,
-            };
-            let below = match code.kind {
-                PlaceKind::ContinuationEntry => None,
-                _ => Some(self.below_compiled(stack, place, code, &mut cache.memory.found)?),
-            };
-            Some((key, below))
-        }
-    }
-
     /// The current thread's stack from here on.
     #[inline]
     fn own_stack(&self, thread: usize) -> Option<OwnStack> {
@@ -328,159 +325,6 @@ impl StackWalker {
             )
         };
         OwnStack::find(base, size)
-    }
-
-    /// Where the frame is that an anchor holds; `Some(None)` where it holds none: no Java runs below. `field` answers what a field holds,
-    /// and where on the stack that was read.
-    #[inline]
-    fn anchored(
-        &self,
-        stack: OwnStack,
-        found: &mut FrameList,
-        field: impl Fn(usize) -> Option<(usize, Option<usize>)>,
-    ) -> Option<Option<Place>> {
-        let mut read = |offset| {
-            let (value, address) = field(offset)?;
-            if let Some(address) = address {
-                found.read(address, value);
-            }
-            Some(value)
-        };
-        let sp = read(self.layout.anchor.sp)?;
-        if sp == 0 {
-            return Some(None);
-        }
-        let (pc, fp) = (read(self.layout.anchor.pc)?, read(self.layout.anchor.fp)?);
-        let pc = match pc {
-            // The VM has not needed it so far; it is where the call into the VM returns to.
-            0 => {
-                let address = sp.checked_sub(WORD)?;
-                let pc = stack.word(address)?;
-                found.read(address, pc);
-                pc
-            }
-            pc => pc,
-        };
-        let fp = if self.is_found_by_fp(pc) { fp } else { 0 };
-        stack.has(sp).then_some(Some(Place { sp, fp, pc }))
-    }
-
-    /// Whether the frame of code at this address is found by the frame pointer.
-    #[inline]
-    fn is_found_by_fp(&self, pc: usize) -> bool {
-        self.interpreter.contains(&pc) || pc == self.call_stub_return
-    }
-
-    /// The place of a frame whose return address and frame pointer stand at these addresses.
-    #[inline]
-    fn returned_to(
-        &self,
-        stack: OwnStack,
-        (sp, fp_at, pc_at): (usize, usize, usize),
-        found: &mut FrameList,
-    ) -> Option<Place> {
-        let pc = stack.word(pc_at)?;
-        found.read(pc_at, pc);
-        let mut fp = 0;
-        if self.is_found_by_fp(pc) {
-            fp = stack.word(fp_at)?;
-            found.read(fp_at, fp);
-        }
-        stack.has(sp).then_some(Place { sp, fp, pc })
-    }
-
-    #[inline]
-    fn below_interpreted(
-        &self,
-        stack: OwnStack,
-        place: Place,
-        found: &mut FrameList,
-    ) -> Option<Place> {
-        let sp_at = place.fp.wrapping_add_signed(self.layout.frame.sender_sp);
-        let mut sp = stack.word(sp_at)?;
-        found.read(sp_at, sp);
-        if cfg!(target_arch = "aarch64") {
-            // The interpreter reserves the whole of a frame's expression stack, and the frame that is called begins within it.
-            sp = sp.max(place.fp.wrapping_add(2 * WORD));
-        }
-        let is_above = place.sp <= place.fp && place.fp < sp;
-        let pc_at = place.fp.wrapping_add(WORD);
-        self.returned_to(stack, (sp, place.fp, pc_at), found)
-            .filter(|_| is_above)
-    }
-
-    /// The frames before the VM called Java.
-    fn below_entry(
-        &self,
-        stack: OwnStack,
-        place: Place,
-        found: &mut FrameList,
-    ) -> Option<Option<Place>> {
-        let wrapper_at = place.fp.wrapping_add_signed(self.layout.frame.call_wrapper);
-        let wrapper = stack.word(wrapper_at)?;
-        found.read(wrapper_at, wrapper);
-        let anchor = wrapper.wrapping_add(self.layout.anchor.in_call_wrapper);
-        let below = self.anchored(stack, found, |offset| {
-            let address = anchor.wrapping_add(offset);
-            Some((stack.word(address)?, Some(address)))
-        })?;
-        let is_above = below.is_none_or(|below| place.sp <= place.fp && place.fp < below.sp);
-        is_above.then_some(below)
-    }
-
-    /// The frame below that of compiled code or of a stub.
-    #[inline]
-    fn below_compiled(
-        &self,
-        stack: OwnStack,
-        place: Place,
-        code: CodePlace,
-        found: &mut FrameList,
-    ) -> Option<Place> {
-        let sp = place.sp.checked_add(code.frame_words as usize * WORD)?;
-        self.returned_to(stack, (sp, sp - 2 * WORD, sp - WORD), found)
-    }
-
-    /// The `jmethodID` of a method that the interpreter runs.
-    #[inline]
-    fn method_id(
-        &self,
-        cache: &mut WalkCache,
-        method: usize,
-        known: Option<&FrameInfo>,
-    ) -> Option<usize> {
-        let is_of_method = |&id: &usize| {
-            // SAFETY: the id was given by the VM, which never frees what it points to.
-            id > LOWEST && id.is_multiple_of(WORD) && unsafe { read::<usize>(id) } == method
-        };
-        if let Some(id) = cache.method(method).filter(is_of_method) {
-            return Some(id);
-        }
-        let id = known
-            .map(|frame| frame.method.address())
-            .filter(is_of_method)?;
-        cache.set_method(method, id);
-        Some(id)
-    }
-
-    /// What is known of a return address in code that is not the interpreter's.
-    #[inline]
-    fn code_place(&self, cache: &mut WalkCache, pc: usize) -> Option<CodePlace> {
-        let blob = self.code.blob(pc)?;
-        if let Some(place) = cache.place(pc)
-            && place.blob == blob
-            // SAFETY: the blob was found in the code heaps.
-            && place.identity == unsafe { self.layout.identity(blob, place.kind) }
-        {
-            return Some(place);
-        }
-        // SAFETY: an id that the VM has given.
-        let continuation_entry = self.continuation_entry.map(|id| unsafe { read(id) });
-        let start = self.code.block_start(blob)?;
-        // SAFETY: the blob is in use and holds `pc`, and the frame that returns there keeps it.
-        let place = unsafe { self.layout.place((blob, start), pc, continuation_entry) }?;
-        cache.set_place(pc, place);
-        Some(place)
     }
 }
 

@@ -8,7 +8,6 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 
 use super::MOST_FRAMES;
-use super::memory::FrameKey;
 
 /// A prime, 2^61 - 1, by which one divides with a shift.
 const MODULUS: u64 = (1 << 61) - 1;
@@ -40,6 +39,15 @@ const fn times(one: u64, other: u64) -> u64 {
     reduced((product & MODULUS as u128) as u64 + (product >> 61) as u64)
 }
 
+/// What a frame is to those who name it.
+#[derive(Clone, Copy, Default)]
+pub struct FrameKey {
+    /// Equal for frames that stand for the same methods at the same places in them.
+    pub key: u64,
+    /// How many methods the frame stands for, which may be inlined into each other; 0 for one that the VM does not show.
+    pub methods: u16,
+}
+
 /// The hash of a sequence, to which one number more is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceHash(u64);
@@ -50,6 +58,12 @@ impl SequenceHash {
     #[must_use]
     pub fn with(self, next: u64) -> Self {
         Self(reduced(times(self.0, POINT) + reduced(next)))
+    }
+
+    /// That of the sequence, which has so many numbers, with one more before them.
+    #[inline]
+    fn behind(self, first: u64, length: usize) -> Self {
+        Self(reduced(self.0 + times(reduced(first), POWERS[length])))
     }
 
     /// That of the last numbers, so many, where `before` is that of the others.
@@ -88,12 +102,36 @@ impl Sums {
         }
     }
 
-    /// The key of the frames behind those of `before`, of which the innermost `depth` methods are wanted.
+    /// The frames and one more, that stands before them.
     #[inline]
-    pub(super) fn key(self, before: Self, depth: usize) -> u64 {
-        let length = (self.keys - before.keys) as usize;
-        let hash = self.hash.without(before.hash, length);
-        FixedState::default().hash_one((hash.0, depth))
+    pub(super) fn behind(self, frame: FrameKey) -> Self {
+        if frame.methods == 0 {
+            return self;
+        }
+        Self {
+            hash: self.hash.behind(frame.key, self.keys as usize),
+            keys: self.keys + 1,
+            methods: self.methods + u32::from(frame.methods),
+        }
+    }
+
+    /// The key of these frames, of which the innermost `depth` methods are wanted.
+    #[inline]
+    pub(super) fn key(self, depth: usize) -> u64 {
+        FixedState::default().hash_one((self.hash.0, depth))
+    }
+
+    /// The same for the frames behind those of `before`.
+    #[inline]
+    pub(super) fn key_behind(self, before: Self, depth: usize) -> u64 {
+        let keys = self.keys - before.keys;
+        let hash = self.hash.without(before.hash, keys as usize);
+        Self {
+            hash,
+            keys,
+            methods: self.methods - before.methods,
+        }
+        .key(depth)
     }
 }
 
@@ -113,14 +151,31 @@ mod tests {
             .map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .collect();
         for cut in [0, 1, 50, 198] {
-            let last = sums(&keys[cut..]).key(Sums::default(), 9);
-            assert_eq!(sums(&keys).key(sums(&keys[..cut]), 9), last);
+            let last = sums(&keys[cut..]).key(9);
+            assert_eq!(sums(&keys).key_behind(sums(&keys[..cut]), 9), last);
         }
-        let one = sums(&keys[..50]).key(Sums::default(), 9);
+        let one = sums(&keys[..50]).key(9);
         let mut swapped = keys[..50].to_vec();
         swapped.swap(3, 4);
-        assert_ne!(sums(&swapped).key(Sums::default(), 9), one);
-        assert_ne!(sums(&keys[..50]).key(Sums::default(), 8), one);
+        assert_ne!(sums(&swapped).key(9), one);
+        assert_ne!(sums(&keys[..50]).key(8), one);
+    }
+
+    #[test]
+    fn a_walk_from_the_innermost_frame_on_adds_up_to_the_same() {
+        let keys: Vec<u64> = (1..20_u64).map(|n| u64::MAX / n).collect();
+        for length in 0..keys.len() {
+            let inward = sums(&keys[..length]);
+            let outward = keys[..length]
+                .iter()
+                .rev()
+                .fold(Sums::default(), |sums, &key| {
+                    let hidden = FrameKey { key: 7, methods: 0 };
+                    sums.behind(hidden).behind(FrameKey { key, methods: 2 })
+                });
+            assert_eq!(outward.key(9), inward.key(9), "{length}");
+            assert_eq!(outward.methods, inward.methods);
+        }
     }
 
     #[test]

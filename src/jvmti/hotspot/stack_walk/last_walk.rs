@@ -1,44 +1,17 @@
 //! The frames that one thread's last walk went over, with all that the walk read on its way: where none of that has changed, a walk
 //! would go the same way again.
 
-use super::super::code_heap::{BlockStart, CodeBlob};
 use super::MOST_FRAMES;
-use super::compiled::PlaceKind;
+use super::frame::{Code, Place, Record};
 use super::own_stack::OwnStack;
-use super::sums::Sums;
-
-/// Where a frame is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) sp: usize,
-    /// The frame pointer, where the frame is one that is found by it; otherwise 0.
-    pub(super) fp: usize,
-    pub(super) pc: usize,
-}
+use super::sums::{FrameKey, Sums};
+use crate::memory;
 
 /// A word that a walk read: one of the stack, or the one behind a `jmethodID`.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
     pub(super) address: usize,
     pub(super) value: usize,
-}
-
-/// Code that a frame returns to.
-#[derive(Clone, Copy)]
-pub(super) struct Code {
-    pub(super) blob: CodeBlob,
-    pub(super) start: BlockStart,
-    pub(super) identity: u32,
-    pub(super) kind: PlaceKind,
-}
-
-/// What a frame is to those who name it.
-#[derive(Clone, Copy, Default)]
-pub struct FrameKey {
-    /// Equal for frames that stand for the same methods at the same places in them.
-    pub key: u64,
-    /// How many methods the frame stands for, which may be inlined into each other; 0 for one that the VM does not show.
-    pub methods: u16,
 }
 
 /// A frame that was walked over.
@@ -82,21 +55,15 @@ impl FrameList {
         })
     }
 
-    /// Remembers what is read on the way from the frame that is added next.
-    #[inline]
-    pub(super) fn read(&mut self, address: usize, value: usize) {
-        self.words.push(Word { address, value });
-    }
-
-    #[inline]
-    pub(super) fn runs(&mut self, code: Code) {
-        self.codes.push(code);
-    }
-
     /// Adds a frame, to which belongs what was read since the last one.
     #[inline]
     pub(super) fn add(&mut self, place: Place, key: FrameKey) {
         let before = self.sums(self.frames.len());
+        memory::need_to_grow(
+            self.frames.len(),
+            self.frames.capacity(),
+            size_of::<WalkedFrame>(),
+        );
         self.frames.push(WalkedFrame {
             place,
             key,
@@ -118,10 +85,12 @@ impl FrameList {
         for index in (keep..other.frames.len()).rev() {
             let (words, codes) = other.ends(index);
             let frame = other.frames[index];
-            self.words
-                .extend_from_slice(&other.words[words..frame.words_end as usize]);
-            self.codes
-                .extend_from_slice(&other.codes[codes..frame.codes_end as usize]);
+            for word in &other.words[words..frame.words_end as usize] {
+                self.read(word.address, word.value);
+            }
+            for &code in &other.codes[codes..frame.codes_end as usize] {
+                self.runs(code);
+            }
             self.add(frame.place, frame.key);
         }
         other.truncate(keep);
@@ -136,7 +105,13 @@ impl FrameList {
         is_code: impl Fn(&Code) -> bool,
     ) -> Option<usize> {
         let (words, codes) = self.ends(first);
-        if self.words[words..].iter().all(&is_word) && self.codes[codes..].iter().all(&is_code) {
+        // Nearly all are as they were, so a look at several at a time saves branches.
+        let (blocks, rest) = self.words[words..].as_chunks::<8>();
+        let are_words = blocks
+            .iter()
+            .all(|block| block.iter().fold(true, |same, word| same & is_word(word)))
+            && rest.iter().all(&is_word);
+        if are_words && self.codes[codes..].iter().all(&is_code) {
             return None;
         }
         (first..self.frames.len()).rev().find(|&index| {
@@ -148,9 +123,25 @@ impl FrameList {
     }
 }
 
+impl Record for FrameList {
+    #[inline]
+    fn read(&mut self, address: usize, value: usize) {
+        let words = &mut self.words;
+        memory::need_to_grow(words.len(), words.capacity(), size_of::<Word>());
+        words.push(Word { address, value });
+    }
+
+    #[inline]
+    fn runs(&mut self, code: Code) {
+        let codes = &mut self.codes;
+        memory::need_to_grow(codes.len(), codes.capacity(), size_of::<Code>());
+        codes.push(code);
+    }
+}
+
 /// What is left of the last walk. Everything in it is looked at again before it is believed.
 #[derive(Default)]
-pub(super) struct WalkMemory {
+pub(super) struct LastWalk {
     /// The frames, outermost first: without a gap, but not always down to the thread's first.
     pub(super) known: FrameList,
     /// Those that the walk under way has found, innermost first.
@@ -159,11 +150,11 @@ pub(super) struct WalkMemory {
     pub(super) before: Option<Place>,
     /// Where the stack begins that the frames are on.
     base: usize,
-    /// How many of the outermost frames have not been taken away since [`WalkMemory::settle`].
+    /// How many of the outermost frames have not been taken away since [`LastWalk::settle`].
     unchanged: usize,
 }
 
-impl WalkMemory {
+impl LastWalk {
     /// A walk over this stack begins.
     #[inline]
     pub(super) fn begin(&mut self, stack: OwnStack) {
