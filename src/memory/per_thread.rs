@@ -7,6 +7,9 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
+use super::allocator::system_refused;
+use super::{LARGE, claim};
+
 type Slot<T> = RefCell<Option<T>>;
 
 /// A value for each thread, dropped when the thread ends. It lives in a static: nothing gives the key back.
@@ -50,8 +53,14 @@ fn new_key<T>() -> Option<libc::pthread_key_t> {
     (refused == 0).then_some(key)
 }
 
+/// The system's library and others keep something for each thread, too, and end the process where there is no memory for that.
+/// So this fails before they do: most threads come here first.
 #[cold]
 fn new_slot<T>(key: libc::pthread_key_t) -> Option<*mut Slot<T>> {
+    if claim(LARGE).is_err() {
+        system_refused();
+        return None;
+    }
     let slot = Box::into_raw(Box::new(Slot::<T>::new(None)));
     // SAFETY: the key exists for good, and its destructor takes what `Box::into_raw` gave for this type.
     let refused = unsafe { libc::pthread_setspecific(key, slot.cast()) };
