@@ -49,7 +49,8 @@ VM_OUT_OF_MEMORY = re.compile(
     r"|Failed to (?:reserve|commit|map|start)|cannot allocate memory|Cannot create (?:GC|worker|VM) thread"
 )
 AGENT_ALLOCATOR = "memory allocation of "
-# Of the system's library where it has no memory for what a thread keeps. A VM that is writing its error file may meet it, too.
+# Of the system's library where it has no memory for what a thread keeps. It does not say whose that is: HotSpot's library keeps
+# something for each thread in the same way, and may meet this while it writes its error file.
 THREAD_STORAGE = ("failed to register TLS destructor", "cannot allocate memory for thread-local data")
 AGENT_FRAME = re.compile(r"^C  \[libhprof\.so", re.MULTILINE)
 LETTERS = {"well": ".", "ended": "e", "refused": "r", "vm": "v", "call": "c", "bad": "B"}
@@ -117,7 +118,7 @@ class Runner:
         if AGENT_ALLOCATOR in said + crash:
             return "bad", "an allocation of the agent ended the program"
         if options and not crash and any(words in said for words in THREAD_STORAGE):
-            return "bad", "a thread's storage ended the program"
+            return "bad", "a thread's storage, the VM's or the agent's, ended the program"
         if status != 0 and "goes on" in said:
             return "bad", "it promised that the program goes on"
         if status == 0 and "done" in printed:
