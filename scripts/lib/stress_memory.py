@@ -137,7 +137,7 @@ class Runner:
         ended = "; the profile ends here" in said
         if "format=b" in options:
             checked = subprocess.run([self.hprof, "check", output], capture_output=True, text=True, check=False)
-            if checked.returncode != 0 and "broke off" not in checked.stderr:
+            if checked.returncode != 0 and not any(words in checked.stderr for words in ("broke off", "a heap dump is announced")):
                 return "bad", f"hprof check: {checked.stderr[-300:]}"
         return ("ended" if ended else "well"), ""
 
