@@ -3,10 +3,12 @@
 
 Twice, in every mode and on every JVM: with a malloc that fails for the agent alone (failing_malloc.c, preloaded), and with
 `ulimit -v` in steps, once from the start and once with an agent that is attached. Under `ulimit -v` the VM itself finds no memory,
-too, and ends the process then: such a run, known by the VM's own words and by an error file that does not name the agent's
-allocator, is counted by itself, and the table says how many runs without the agent ended so at the same limits.
+too, and ends the process then. Such a run is known by the VM's own words, and counted by itself: as the VM's (`vm`), or as the
+VM's inside a call of the agent (`call`) where the error file's stack names the agent's library. The second table says what became
+of each limit, with the runs without the agent beside it.
 
-Exits 1 if a run was bad: it ended otherwise than without the agent, hung, or left a file that cannot be read.
+Exits 1 if a run was bad: the agent's own allocator or the system's library on its behalf ended the program, the program ended
+otherwise than without the agent, hung, or left a file that cannot be read.
 """
 
 import argparse
@@ -47,6 +49,11 @@ VM_OUT_OF_MEMORY = re.compile(
     r"|Failed to (?:reserve|commit|map|start)|cannot allocate memory|Cannot create (?:GC|worker|VM) thread"
 )
 AGENT_ALLOCATOR = "memory allocation of "
+# Of the system's library where it has no memory for what a thread keeps. It does not say whose that is: HotSpot's library keeps
+# something for each thread in the same way, and may meet this while it writes its error file.
+THREAD_STORAGE = ("failed to register TLS destructor", "cannot allocate memory for thread-local data")
+AGENT_FRAME = re.compile(r"^C  \[libhprof\.so", re.MULTILINE)
+LETTERS = {"well": ".", "ended": "e", "refused": "r", "vm": "v", "call": "c", "bad": "B"}
 
 
 class Runner:
@@ -56,7 +63,7 @@ class Runner:
         self.classes = arguments.classes
         self.malloc = arguments.malloc
         self.life = arguments.life
-        self.folder = pathlib.Path(arguments.folder)
+        self.folder = pathlib.Path(arguments.folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, name, home, options, environment=(), limit=None, attach=False):
@@ -71,7 +78,10 @@ class Runner:
             command = ["bash", "-c", f'ulimit -v {limit * 1024}; exec "$@"', "bash", *command]
         surroundings = dict(os.environ, **dict(environment))
         with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
-            program = subprocess.Popen(command, stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL, env=surroundings)
+            # Where compilers that find no memory leave files of their own.
+            program = subprocess.Popen(
+                command, cwd=folder, stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL, env=surroundings,
+            )
             if options and attach:
                 self.attach(program, folder, f"{options},file={output}")
             try:
@@ -107,12 +117,16 @@ class Runner:
         crash = crash.read_text(errors="replace") if crash.exists() else ""
         if AGENT_ALLOCATOR in said + crash:
             return "bad", "an allocation of the agent ended the program"
+        if options and not crash and any(words in said for words in THREAD_STORAGE):
+            return "bad", "a thread's storage, the VM's or the agent's, ended the program"
+        if status != 0 and "goes on" in said:
+            return "bad", "it promised that the program goes on"
         if status == 0 and "done" in printed:
             return self.judge_file(output, said, options)
         if status == 1 and "begun" not in printed and "hprof: " in said:
-            return ("bad", "it promised that the program goes on") if "goes on" in said else ("refused", "")
+            return "refused", ""
         if VM_OUT_OF_MEMORY.search(said + printed + crash):
-            return "vm", ""
+            return ("call" if AGENT_FRAME.search(crash) else "vm"), ""
         return "bad", f"status {status}: {said[-300:]}"
 
     def judge_file(self, output, said, options):
@@ -123,7 +137,7 @@ class Runner:
         ended = "; the profile ends here" in said
         if "format=b" in options:
             checked = subprocess.run([self.hprof, "check", output], capture_output=True, text=True, check=False)
-            if checked.returncode != 0 and "broke off" not in checked.stderr:
+            if checked.returncode != 0 and not any(words in checked.stderr for words in ("broke off", "a heap dump is announced")):
                 return "bad", f"hprof check: {checked.stderr[-300:]}"
         return ("ended" if ended else "well"), ""
 
@@ -151,13 +165,14 @@ def main():
     arguments = parser.parse_args()
     runner = Runner(arguments)
     table = collections.defaultdict(collections.Counter)
+    by_limit = collections.defaultdict(dict)
     bad = []
     modes = arguments.mode or list(MODES)
     with concurrent.futures.ThreadPoolExecutor(arguments.parallel) as pool:
         runs = []
 
         def start(key, name, *what, **how):
-            runs.append((key, name, pool.submit(runner.run, name, *what, **how)))
+            runs.append((key, name, how.get("limit"), pool.submit(runner.run, name, *what, **how)))
 
         for jvm in arguments.jvm:
             feature, home = jvm.split("=", 1)
@@ -176,20 +191,27 @@ def main():
                 for mode, way in itertools.product(modes, ("start", "attach")):
                     name = f"{feature}-{mode}-{way}-{limit}"
                     start((feature, mode, way), name, home, MODES[mode], limit=limit, attach=way == "attach")
-        for key, name, run in runs:
+        for key, name, limit, run in runs:
             outcome, why = run.result()
             table[key][outcome] += 1
+            if limit:
+                by_limit[key][limit] = LETTERS[outcome]
             if outcome == "bad":
                 bad.append(f"{name}: {why}")
                 print(f"bad: {bad[-1]}", flush=True)
-    kinds = ("well", "ended", "refused", "vm", "bad")
+    kinds = tuple(LETTERS)
     print(f"{'JVM':4} {'mode':12} {'way':8}" + "".join(f"{kind:>8}" for kind in kinds))
     for (feature, mode, way), outcomes in sorted(table.items()):
         print(f"{feature:4} {mode:12} {way:8}" + "".join(f"{outcomes[kind]:8}" for kind in kinds))
     print(
         "well: as without the agent; ended: the profile ended early and said so; refused: the agent did not start; "
-        "vm: the VM itself found no memory"
+        "vm: the VM itself found no memory; call: it found none in a call of the agent"
     )
+    if by_limit:
+        print(f"\nEach limit, {STEP} MB apart, from the least on: " + ", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items()))
+    for (feature, mode, way), outcomes in sorted(by_limit.items()):
+        letters = "".join(outcomes[limit] for limit in sorted(outcomes))
+        print(f"{feature:4} {mode:12} {way:8} {min(outcomes):6} MB  {letters}")
     sys.exit(1 if bad else 0)
 
 

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod allocator;
+mod per_thread;
 mod reserve;
 mod system_thread;
 
@@ -15,6 +16,7 @@ pub use allocator::{
     ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory, system_has,
 };
 
+pub use per_thread::PerThread;
 pub use system_thread::SystemThread;
 
 /// The system has no memory.

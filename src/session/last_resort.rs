@@ -100,9 +100,8 @@ impl Session {
 
     /// Writes what is known, as far as the reserve lasts: the VM would need memory, too.
     pub(super) fn dump_without_memory(&self) {
-        console::line(format_args!(
-            "{OutOfMemory}; the profile ends here, the program goes on"
-        ));
+        // Whether the program goes on is the VM's matter, which may have no memory either.
+        console::line(format_args!("{OutOfMemory}; the profile ends here"));
         let unknown = self.unknown_without_vm();
         self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
     }

@@ -112,6 +112,11 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
         _ if memory::is_out() => OutOfMemory.to_string(),
         _ => return,
     };
+    let mut held = VM_HOLD.lock();
+    // Otherwise the thread for dumps has met the end of memory, too: it has ended the session, and said so.
+    let Some(closed) = GATE.close(PATIENCE) else {
+        return;
+    };
     let is_out_of_memory =
         memory::is_out() || matches!(started, Some(Err(error)) if error.is_out_of_memory());
     // Of a VM without memory nobody knows that.
@@ -121,12 +126,9 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
         ", the program goes on"
     };
     console::line(format_args!("{why}; there will be no profile{goes_on}"));
-    let mut held = VM_HOLD.lock();
-    if let Some(closed) = GATE.close(PATIENCE) {
-        closed.get().abandon(jni);
-        if let Some(held) = held.take() {
-            held.give_back(Some(jni), closed);
-        }
+    closed.get().abandon(jni);
+    if let Some(held) = held.take() {
+        held.give_back(Some(jni), closed);
     }
 }
 

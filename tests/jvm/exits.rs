@@ -1,6 +1,6 @@
 //! The profile is whole however the program ends, and a dump on request changes nothing.
 
-use crate::harness::{Finished, Jvm, Program, Running, any_jvm};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm, c_library};
 use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,file=x.txt";
@@ -72,6 +72,8 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
         assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
         let text = if is_text {
             run.read(file)
+        } else if options == "heap=all" {
+            run.text_without_dump(file)
         } else {
             run.checked_text(file)
         };
@@ -144,6 +146,54 @@ fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
         "{context}"
     );
     assert_eq!(profile.sites.len(), usize::from(is_told), "{context}");
+}
+
+/// A program that ends in native code, in one of the ways of `NativeExit`.
+fn native_exit(jvm: &Jvm, way: &str) -> Option<Finished> {
+    let library = c_library("java-tests/exits/native_exit.c")?;
+    let run = Program::java(jvm, "heap=sites,cutoff=0,file=x.txt", &["-Xmx64m"])
+        .program("exits", "NativeExit")
+        .arg(library)
+        .arg(way)
+        .run();
+    Some(run)
+}
+
+/// The profile holds what the program made, once.
+fn made_once(run: &Finished, context: &str) -> Profile {
+    let text = run.read("x.txt");
+    assert_eq!(text.matches("SITES BEGIN").count(), 1, "{context}");
+    let profile = Profile::parse(&text);
+    assert!(profile.length.is_some(), "{context}");
+    let mut rows = profile.sites[0].rows.iter();
+    let made = rows.find(|row| row.class == "NativeExit$Made");
+    assert_eq!(made.expect("the row").allocated, 1_000, "{context}");
+    profile
+}
+
+on_every_jvm!(native_code_that_calls_exit_keeps_the_profile);
+
+fn native_code_that_calls_exit_keeps_the_profile(jvm: &Jvm) {
+    let Some(run) = native_exit(jvm, "exit") else {
+        return;
+    };
+    let context = format!("{}: {}", jvm.feature, run.stderr);
+    assert_eq!(run.status.code(), Some(7), "{context}");
+    assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
+    assert!(made_once(&run, &context).without_vm.is_some(), "{context}");
+}
+
+on_every_jvm!(a_forked_child_that_exits_writes_nothing);
+
+fn a_forked_child_that_exits_writes_nothing(jvm: &Jvm) {
+    let Some(run) = native_exit(jvm, "fork") else {
+        return;
+    };
+    let context = format!("{}: {}", jvm.feature, run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{context}");
+    assert_eq!(run.stdout, "child 9\n", "{context}");
+    assert!(!run.stderr.contains(WITHOUT_VM), "{context}");
+    assert!(made_once(&run, &context).without_vm.is_none(), "{context}");
 }
 
 on_every_jvm!(sigterm_writes_the_profile);

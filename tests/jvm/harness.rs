@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use at_hand::{
-    Jvm, agent, any_jdk, any_jvm, cli, compiler, fetched, javac, jvms, reader, skip,
+    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, fetched, javac, jvms, reader, skip,
 };
 pub use finished::Finished;
 

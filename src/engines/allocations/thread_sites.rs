@@ -1,6 +1,5 @@
 //! What each thread keeps for itself, so that the common allocation takes one lock, which nobody else wants.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,12 +7,11 @@ use super::TrackerState;
 use super::session_sites::SessionSites;
 use super::tracked_threads::OwnLock;
 use crate::jvmti::{Allocation, Jni, SessionId};
+use crate::memory::PerThread;
 use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
 
-thread_local! {
-    static LOCAL: RefCell<Option<ThreadSites>> = const { RefCell::new(None) };
-}
+static LOCAL: PerThread<ThreadSites> = PerThread::new();
 
 /// What one thread of the system keeps. A virtual thread uses that of whichever carries it.
 pub(super) struct ThreadSites {
@@ -31,22 +29,17 @@ impl ThreadSites {
     /// allocation event, or on a thread that is being taken down, finds it taken.
     #[inline]
     pub(super) fn allocated_here(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
-        let is_done = LOCAL.try_with(|local| match local.try_borrow_mut() {
-            Ok(mut local) => local
-                .as_mut()
-                .is_some_and(|local| local.allocated(jni, allocation)),
-            Err(_) => false,
-        });
-        is_done.unwrap_or(false)
+        let allocated = |local: &mut ThreadSites| local.allocated(jni, allocation);
+        LOCAL
+            .with(|local| local.as_mut().is_some_and(allocated))
+            .unwrap_or(false)
     }
 
     /// Runs `body` with what the current thread keeps; where that is taken, with something for the moment.
     pub(super) fn with(shared: &Arc<TrackerState>, body: impl FnOnce(&mut ThreadSites)) {
         let mut body = Some(body);
-        let _ = LOCAL.try_with(|local| {
-            if let Ok(mut local) = local.try_borrow_mut()
-                && let Some(body) = body.take()
-            {
+        LOCAL.with(|local| {
+            if let Some(body) = body.take() {
                 local.take_if(|local| local.session != shared.session);
                 body(local.get_or_insert_with(|| ThreadSites::new(shared)));
             }

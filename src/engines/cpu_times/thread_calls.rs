@@ -1,6 +1,5 @@
 //! What happens at each event of a thread. Nothing here is shared with other threads but what they read.
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -11,11 +10,9 @@ use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
 use crate::jvmti::{CallHooks, caught};
 use crate::lock_order::{RwLock, rank};
-use crate::memory;
+use crate::memory::{self, PerThread};
 
-thread_local! {
-    static LOCAL: RefCell<Option<ThreadCalls>> = const { RefCell::new(None) };
-}
+static LOCAL: PerThread<ThreadCalls> = PerThread::new();
 
 /// The run that the hooks work for, 0 for none. A thread's state from an earlier run is thrown away.
 static RUN: AtomicU32 = AtomicU32::new(0);
@@ -43,14 +40,11 @@ pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
     if run == 0 || memory::is_out() {
         return None;
     }
-    let answer = LOCAL.try_with(|local| {
-        let mut local = local.try_borrow_mut().ok()?;
-        match &mut *local {
-            Some(local) if local.run == run => Some(body(local)),
-            stale => Some(body(renew(stale, run)?)),
-        }
+    let answer = LOCAL.with(|local| match local {
+        Some(local) if local.run == run => Some(body(local)),
+        stale => Some(body(renew(stale, run)?)),
     });
-    answer.ok().flatten()
+    answer.flatten()
 }
 
 #[cold]
@@ -61,7 +55,7 @@ fn renew(local: &mut Option<ThreadCalls>, run: u32) -> Option<&mut ThreadCalls> 
 
 /// The current thread ends: what it has measured goes to the ledger.
 pub(super) fn finish() {
-    let _ = LOCAL.try_with(|local| local.try_borrow_mut().map(|mut local| local.take()));
+    LOCAL.with(Option::take);
 }
 
 /// The hooks of the rewritten methods.

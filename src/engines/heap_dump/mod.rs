@@ -104,7 +104,12 @@ impl HeapDumps {
             Err(DumpError::Output) => report.failed.set(true),
             Err(error) => {
                 report.failed.set(true);
-                console::line(format_args!("no heap dump: {error}; the program goes on"));
+                // Of a VM without memory nobody knows whether it does.
+                let goes_on = match error {
+                    DumpError::Memory(_) => "",
+                    _ => "; the program goes on",
+                };
+                console::line(format_args!("no heap dump: {error}{goes_on}"));
             }
         }
     }

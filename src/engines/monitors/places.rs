@@ -1,6 +1,5 @@
 //! Where a thread contends: its stack and the class of the monitor, found without a lock where it was seen before.
 
-use std::cell::RefCell;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +10,7 @@ use hashbrown::HashMap;
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
 use crate::jvmti::{Jni, Object, SessionId, WeakRef};
+use crate::memory::PerThread;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackTop, TopFrames};
@@ -18,9 +18,7 @@ use crate::stacks::{FramesMark, StackTop, TopFrames};
 /// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
 const REMEMBERED: usize = 1_000;
 
-thread_local! {
-    static CACHE: RefCell<Option<PlaceCache>> = const { RefCell::new(None) };
-}
+static CACHE: PerThread<PlaceCache> = PerThread::new();
 
 /// What finds places.
 pub(super) struct Places {
@@ -66,22 +64,12 @@ impl MonitorWatch {
     ) -> Option<ContentionId> {
         // A thread that is being destroyed has no cache any more, but its event still counts.
         let mut cache = CACHE
-            .try_with(|cache| {
-                cache
-                    .try_borrow_mut()
-                    .ok()
-                    .and_then(|mut cache| cache.take())
-            })
-            .ok()
+            .with(Option::take)
             .flatten()
             .filter(|cache| cache.session == self.places.session)
             .unwrap_or_else(|| PlaceCache::new(self.places.session));
         let place = cache.place(self, jni, serial, monitor);
-        let _ = CACHE.try_with(|own| {
-            if let Ok(mut own) = own.try_borrow_mut() {
-                *own = Some(cache);
-            }
-        });
+        CACHE.with(|own| *own = Some(cache));
         place
     }
 

@@ -1,9 +1,10 @@
 //! The JVMs, programs and tools that are at hand, and word of those that are not.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// A JVM to test on.
 pub struct Jvm {
@@ -133,6 +134,32 @@ fn programs() -> PathBuf {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
         PathBuf::from,
     )
+}
+
+/// A C source of the repository, compiled to a library; says so where there is no compiler.
+pub fn c_library(source: &str) -> Option<PathBuf> {
+    static COMPILED: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().expect("nothing panics inside");
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+        let name = source.with_extension("so");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.file_name()?);
+        let mut compiler = Command::new("cc");
+        let compiler = compiler.args(["-O2", "-shared", "-fPIC", "-o"]);
+        let status = compiler.arg(&library).arg(&source).arg("-ldl").status();
+        if !status.is_ok_and(|status| status.success()) {
+            skip(&format!(
+                "tests with {}: no C compiler takes it",
+                source.display()
+            ));
+            return None;
+        }
+        Some(library)
+    };
+    compiled
+        .entry(source.to_owned())
+        .or_insert_with(compile)
+        .clone()
 }
 
 /// The compiler of the newest JDK.
