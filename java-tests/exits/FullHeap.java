@@ -10,10 +10,20 @@ import java.util.List;
  */
 public class FullHeap {
     static final List<Block> KEPT = new ArrayList<>(1 << 20);
+    static Link last;
     static double sink;
 
     static final class Block {
         final byte[] bytes = new byte[1000];
+    }
+
+    /** The smallest object that keeps another. */
+    static final class Link {
+        final Link before;
+
+        Link(Link before) {
+            this.before = before;
+        }
     }
 
     static void work() {
@@ -23,8 +33,15 @@ public class FullHeap {
     }
 
     static void fill() {
-        while (true) {
-            KEPT.add(new Block());
+        try {
+            while (true) {
+                KEPT.add(new Block());
+            }
+        } catch (OutOfMemoryError noRoomForABlock) {
+            // Nor is there any for a thread, which is smaller.
+            while (true) {
+                last = new Link(last);
+            }
         }
     }
 

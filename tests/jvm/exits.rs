@@ -72,8 +72,6 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
         assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
         let text = if is_text {
             run.read(file)
-        } else if options == "heap=all" {
-            run.text_without_dump(file)
         } else {
             run.checked_text(file)
         };

@@ -85,14 +85,6 @@ impl Finished {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// The text of a binary profile that lacks the heap dump announced at its start, which `hprof check` says.
-    pub fn text_without_dump(&self, name: &str) -> String {
-        let (sound, _, fault) = self.hprof("check", name);
-        let is_said = fault.contains("a heap dump is announced here and is not in the file");
-        assert!(!sound && is_said, "{fault}");
-        self.hprof("text", name).1
-    }
-
     /// The binary file as text; it must pass `hprof check`.
     pub fn checked_text(&self, name: &str) -> String {
         let (sound, _, fault) = self.hprof("check", name);
