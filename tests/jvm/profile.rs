@@ -153,6 +153,16 @@ impl Profile {
                 .starts_with("(the system gives the agent no memory; the profile ends here")
             {
                 profile.no_memory = true;
+            } else if line.starts_with("(left out below") && !line.contains(" live bytes") {
+                let is_of_times = |next: &&str| {
+                    ["CPU TIME", "MONITOR TIME", "("]
+                        .iter()
+                        .any(|head| next.starts_with(head))
+                };
+                assert!(
+                    lines.peek().is_some_and(is_of_times),
+                    "times follow: {line}"
+                );
             } else if line.starts_with('(') {
                 notes.take(line);
                 let is_of_sites = |next: &&str| next.starts_with(['(', 'S']);
