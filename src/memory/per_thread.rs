@@ -20,7 +20,6 @@ pub struct PerThread<T> {
 }
 
 impl<T: 'static> PerThread<T> {
-    #[expect(clippy::new_without_default, reason = "a default is not const")]
     pub const fn new() -> Self {
         Self {
             key: OnceLock::new(),
