@@ -18,7 +18,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
 use crate::console;
-use crate::engines::{self, Context, EngineRefused, Engines, SampleWay};
+use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::lock_order::Mutex;
 use crate::memory::{self, OutOfMemory};
@@ -27,8 +27,8 @@ use crate::options::{
     self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
 };
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
-use crate::session::{self, Collector, NotBegun, Outlet, Parts, Status, Timeout};
-use crate::stacks::{StackWay, Stacks, TopFrames, TopFramesTally, TraceShape};
+use crate::session::{self, Destination, NotBegun, Parts, Receiver, Status, Timeout};
+use crate::stacks::{StackMethod, Stacks, TopFrames, TopFramesTally, TraceShape};
 
 use output::OpenOutput;
 use periods::{Files, PeriodFiles};
@@ -63,7 +63,7 @@ pub enum StartError {
     },
     /// The engine that the user asks for does not work here.
     #[error(transparent)]
-    Engine(#[from] EngineRefused),
+    Engine(#[from] SamplingMethodRefused),
     /// The output cannot be written.
     #[error("option file={}: {error}; must be a file of your own that can be written", path.display())]
     File {
@@ -72,9 +72,9 @@ pub enum StartError {
         /// Why not.
         error: FileError,
     },
-    /// The collector cannot be reached.
-    #[error("option net={address}: {error}; a collector must be listening there")]
-    Collector {
+    /// The receiver cannot be reached.
+    #[error("option net={address}: {error}; a receiver must be listening there")]
+    Receiver {
         /// Its address.
         address: Address,
         /// What the system says.
@@ -105,7 +105,7 @@ impl StartError {
                 error: FileError::System(error),
                 ..
             }
-            | Self::Collector { error, .. } => error,
+            | Self::Receiver { error, .. } => error,
             Self::Descriptors => return true,
             _ => return false,
         };
@@ -158,7 +158,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     request_capabilities(env, options)?;
-    let sample_way = SampleWay::choose(env, options)?;
+    let sampling_method = SamplingMethod::choose(env, options)?;
 
     // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
     let output = output::open(options, path.as_deref())?;
@@ -168,7 +168,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
         options: given.to_owned(),
         since: Instant::now(),
     };
-    let parts = wire(env, options, sample_way, output, status)?;
+    let parts = wire(env, options, sampling_method, output, status)?;
     if memory::is_out() {
         return Err(OutOfMemory.into());
     }
@@ -197,16 +197,27 @@ struct Outputs {
     /// The options as they were given.
     given: String,
     /// How CPU samples are taken.
-    sample_way: Option<SampleWay>,
+    sampling_method: Option<SamplingMethod>,
     files: Files,
 }
 
 impl Outputs {
     /// Starts to write into an output that has been opened.
-    fn start(&self, output: OpenOutput, is_first: bool) -> Result<(Outlet, Writer), StartError> {
+    fn start(
+        &self,
+        output: OpenOutput,
+        is_first: bool,
+    ) -> Result<(Destination, Writer), StartError> {
         let options = &self.options;
         let name = output.name(options);
-        let facts = || head::facts(self.env, &self.given, self.sample_way.as_ref(), is_first);
+        let facts = || {
+            head::facts(
+                self.env,
+                &self.given,
+                self.sampling_method.as_ref(),
+                is_first,
+            )
+        };
         let encoder: Box<dyn Encoder> = match options.format {
             Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
             Format::Text => Box::new(TextEncoder::of_run(facts())),
@@ -216,9 +227,9 @@ impl Outputs {
         let checked = options.check_file && options.format == Format::Binary;
         let file = output.file.filter(|_| checked);
         let files = self.files.clone();
-        let outlet = Outlet {
+        let destination = Destination {
             name,
-            collector: output.commands.map(|commands| Collector {
+            receiver: output.commands.map(|commands| Receiver {
                 commands,
                 may_exit: options.net_exit,
             }),
@@ -231,14 +242,14 @@ impl Outputs {
                 periods::closed(&files);
             }),
         };
-        Ok((outlet, writer))
+        Ok((destination, writer))
     }
 }
 
 fn wire(
     env: Env,
     options: &Options,
-    sample_way: Option<SampleWay>,
+    sampling_method: Option<SamplingMethod>,
     output: OpenOutput,
     status: Status,
 ) -> Result<Parts, StartError> {
@@ -246,11 +257,11 @@ fn wire(
         env,
         options: Arc::new(options.clone()),
         given: status.options.clone(),
-        sample_way: sample_way.clone(),
+        sampling_method: sampling_method.clone(),
         files: Arc::new(Mutex::new(PeriodFiles::new(options))),
     };
     let (path, file) = (output.path(), output.file.clone());
-    let (outlet, writer) = outputs.start(output, true)?;
+    let (destination, writer) = outputs.start(output, true)?;
     let tables = Arc::new(Tables::default());
     let settings = ControlSettings {
         allocations: options.heap.is_some(),
@@ -275,7 +286,7 @@ fn wire(
         top_frames: top_frames.clone(),
         tables,
         journal,
-        sample_way,
+        sampling_method,
         path: &path,
     };
     let engines = Arc::new(Engines::new(&context));
@@ -292,7 +303,7 @@ fn wire(
         dump_on_exit: options.dump_on_exit,
         verbose: options.verbose,
         status,
-        outlet,
+        destination,
         rotation: periods::rotation(outputs, file.as_deref()),
         timeout: options.timeout.map(|after| Timeout {
             after,
@@ -324,9 +335,9 @@ fn stacks(
 
 fn top_frames(env: Env, options: &Options) -> TopFrames {
     let way = match options.stacks {
-        StackSource::Auto => StackWay::Walk,
-        StackSource::Verify => StackWay::CheckedWalk,
-        StackSource::Jvmti => StackWay::Vm,
+        StackSource::Auto => StackMethod::Walk,
+        StackSource::Verify => StackMethod::CheckedWalk,
+        StackSource::Jvmti => StackMethod::Vm,
     };
     TopFrames::new(env, way, || {
         console::line(format_args!(

@@ -21,7 +21,7 @@ mod stacks;
 /// What reads the words of users, for `fuzz/`; no interface of the agent.
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::options::{Request, Surroundings, command, none, parse};
+    pub use crate::options::{Request, Surroundings, command, parse, refuse_options};
 }
 
 use std::borrow::Cow;

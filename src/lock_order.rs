@@ -19,7 +19,7 @@ macro_rules! ranks {
         pub mod rank {
             use super::Rank;
 
-            enum Place { $($name),* }
+            enum Order { $($name),* }
 
             pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
 
@@ -28,7 +28,7 @@ macro_rules! ranks {
                 pub struct $name;
 
                 impl Rank for $name {
-                    const PLACE: u32 = Place::$name as u32;
+                    const ORDER: u32 = Order::$name as u32;
                 }
             )*
         }
@@ -38,7 +38,7 @@ macro_rules! ranks {
 /// Where a lock stands in the order.
 pub trait Rank {
     /// The number of ranks before it.
-    const PLACE: u32;
+    const ORDER: u32;
 }
 
 ranks! {
@@ -53,24 +53,24 @@ ranks! {
     Dumping
     /// `Session::closing`: the end of a period's output.
     Closing
-    /// `Session::outlet`.
-    Outlet
+    /// `Session::destination`.
+    Destination
     /// `agent::periods`: the files of a profile.
     PeriodFiles
     /// `Session::beginning`.
     Beginning
     /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
     Registering
-    /// `collector::Listener::source`.
+    /// `receiver::Listener::source`.
     CommandSource
 
     // Engines.
-    /// `heap_dump::hotspot::temporary`: the folder that is in use.
+    /// `heap_dump::vm_dumper::temporary`: the folder that is in use.
     TemporaryFolder
     /// `LiveObjects::old`, with which the VM is called.
     OldObjects
     /// What a thread keeps of a session for allocations.
-    ThreadSites
+    ThreadTracker
     /// `LiveObjects::full`.
     PiledObjects
     /// `allocations::TrackedThreads`.
@@ -81,8 +81,8 @@ ranks! {
     BufferFlags
     /// `AllocationTracker::unseen_before_dump`.
     UnseenBeforeDump
-    /// `AllocationTracker::told`.
-    ToldUnseen
+    /// `AllocationTracker::reported_unseen`.
+    ReportedUnseen
     /// The threads of either CPU sampler.
     SampledThreads
     /// `cpu_samples::vm_threads`.
@@ -183,9 +183,9 @@ pub fn check<R: Rank>() {
 /// Panics where one of the locks that are held does not stand before the rank.
 #[track_caller]
 fn refuse<R: Rank>(held: u64) {
-    let not_before = held >> R::PLACE << R::PLACE;
+    let not_before = held >> R::ORDER << R::ORDER;
     if not_before != 0 {
-        let wanted = rank::NAMES[R::PLACE as usize];
+        let wanted = rank::NAMES[R::ORDER as usize];
         let held = rank::NAMES[not_before.trailing_zeros() as usize];
         panic!("lock order: {wanted} is wanted while {held} is held");
     }
@@ -195,14 +195,14 @@ fn refuse<R: Rank>(held: u64) {
 struct Held<R: Rank>(PhantomData<R>);
 
 impl<R: Rank> Held<R> {
-    const BIT: u64 = 1 << R::PLACE;
+    const BIT: u64 = 1 << R::ORDER;
 
     #[inline]
     #[track_caller]
     fn new() -> Self {
         if cfg!(debug_assertions) {
             let held = HELD.get();
-            let name = rank::NAMES[R::PLACE as usize];
+            let name = rank::NAMES[R::ORDER as usize];
             assert!(held & Self::BIT == 0, "lock order: two of {name} are held");
             HELD.set(held | Self::BIT);
         }
@@ -295,11 +295,11 @@ impl<T, R: Rank> Mutex<T, R> {
         self.0.try_lock_until(end).map(Guard::new)
     }
 
-    /// Waits for the lock, but no longer than `patience`.
+    /// Waits for the lock, but no longer than `timeout`.
     #[track_caller]
-    pub fn try_lock_for(&self, patience: Duration) -> Option<MutexGuard<'_, T, R>> {
+    pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T, R>> {
         check::<R>();
-        self.0.try_lock_for(patience).map(Guard::new)
+        self.0.try_lock_for(timeout).map(Guard::new)
     }
 }
 
@@ -358,16 +358,16 @@ impl Condvar {
         self.0.wait_while(&mut guard.guard, condition);
     }
 
-    /// Waits while the condition holds, but no longer than `patience`.
+    /// Waits while the condition holds, but no longer than `timeout`.
     #[track_caller]
     pub fn wait_while_for<T, R: Rank>(
         &self,
         guard: &mut MutexGuard<'_, T, R>,
         condition: impl FnMut(&mut T) -> bool,
-        patience: Duration,
+        timeout: Duration,
     ) {
         check_wait::<R>();
-        self.0.wait_while_for(&mut guard.guard, condition, patience);
+        self.0.wait_while_for(&mut guard.guard, condition, timeout);
     }
 
     /// Waits while the condition holds, but not beyond `end`.

@@ -12,7 +12,7 @@ use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 
 /// How long one command waits for another.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Held while a command is carried out.
 static COMMANDING: Mutex<(), rank::Commanding> = Mutex::new(());
@@ -81,14 +81,14 @@ pub fn attach(vm: Vm, text: &str) -> bool {
 }
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
-    let _commanding = COMMANDING.try_lock_for(PATIENCE).ok_or(Refused::Busy)?;
+    let _commanding = COMMANDING.try_lock_for(TIMEOUT).ok_or(Refused::Busy)?;
     vm.with_current(|jni| carry_out_on(vm, jni, command))
         .ok_or(Refused::NoThread)?
 }
 
 fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, Refused> {
     if command.verb != Verb::Start {
-        options::none(command)?;
+        options::refuse_options(command)?;
     }
     match command.verb {
         Verb::Start => match options::parse(command.options, None)? {

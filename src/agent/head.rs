@@ -1,6 +1,6 @@
 //! What the head of a text profile says of the run.
 
-use crate::engines::SampleWay;
+use crate::engines::SamplingMethod;
 use crate::jvmti::{BoolFlag, Env};
 
 /// The collectors of HotSpot by the flags that choose them.
@@ -18,7 +18,7 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
 pub(super) fn facts(
     env: Env,
     options: &str,
-    sample_way: Option<&SampleWay>,
+    sampling_method: Option<&SamplingMethod>,
     is_first: bool,
 ) -> Vec<(&'static str, String)> {
     let now = chrono::Local::now().format("%a %b %e %H:%M:%S %Y");
@@ -34,7 +34,7 @@ pub(super) fn facts(
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
     ];
-    facts.extend(sample_way.map(|way| ("Samples", way.to_string())));
+    facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     facts
 }
 

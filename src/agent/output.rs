@@ -1,4 +1,4 @@
-//! Where the profile goes: a file or a collector, compressed or not.
+//! Where the profile goes: a file or a receiver, compressed or not.
 
 use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
@@ -14,7 +14,7 @@ pub(super) struct OpenOutput {
     pub(super) sink: Box<dyn Sink>,
     /// Where it lies, if it is a file.
     pub(super) file: Option<PathBuf>,
-    /// Where commands come from, if it goes to a collector.
+    /// Where commands come from, if it goes to a receiver.
     pub(super) commands: Option<TcpStream>,
 }
 
@@ -48,10 +48,10 @@ pub(super) fn path(options: &Options) -> Result<Option<PathBuf>, StartError> {
     Ok(Some(Surroundings::of_this_process().expand(&options.file)?))
 }
 
-/// Creates the file of that path, or connects to the collector.
+/// Creates the file of that path, or connects to the receiver.
 pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput, StartError> {
     if let Some(address) = &options.net {
-        let refused = |error| StartError::Collector {
+        let refused = |error| StartError::Receiver {
             address: address.clone(),
             error,
         };

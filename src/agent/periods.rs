@@ -14,7 +14,7 @@ use crate::console;
 use crate::lock_order::{Mutex, rank};
 use crate::options::{Options, Rotate, with_number};
 use crate::output::Writer;
-use crate::session::{Outlet, PeriodLength, Rotation};
+use crate::session::{Destination, PeriodLength, Rotation};
 
 /// The files of one profile, the oldest first.
 pub(super) type Files = Arc<Mutex<PeriodFiles, rank::PeriodFiles>>;
@@ -133,7 +133,7 @@ pub(super) fn rotation(outputs: Outputs, first: Option<&Path>) -> Option<Rotatio
     })
 }
 
-fn next(outputs: &Outputs) -> Result<(Outlet, Writer), StartError> {
+fn next(outputs: &Outputs) -> Result<(Destination, Writer), StartError> {
     let path = output::path(&outputs.options)?;
     let path = path.map(|wanted| outputs.files.lock().name(wanted));
     let output = open(outputs, path.as_deref())?;

@@ -76,17 +76,17 @@ pub struct Report<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Totals {
     /// They go on.
-    Kept,
+    Keep,
     /// Counting starts anew.
     Reset,
     /// As above, and of what was allocated too: the output ends here, and what comes goes to another.
-    Ended,
+    EndPeriod,
 }
 
 impl Totals {
     /// Whether costs of the CPU and of monitors are counted anew.
     pub fn start_anew(self) -> bool {
-        self != Totals::Kept
+        self != Totals::Keep
     }
 }
 

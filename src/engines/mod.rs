@@ -24,7 +24,7 @@ use crate::stacks::{Stacks, TopFrames};
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;
-pub use cpu_samples::{EngineRefused, SampleWay};
+pub use cpu_samples::{SamplingMethod, SamplingMethodRefused};
 use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
@@ -62,7 +62,7 @@ pub struct Context<'a> {
     /// For records that are written as things happen.
     pub journal: Arc<Journal>,
     /// How CPU samples are taken.
-    pub sample_way: Option<SampleWay>,
+    pub sampling_method: Option<SamplingMethod>,
     /// The path beside which temporary files may be put.
     pub path: &'a Path,
 }
@@ -76,7 +76,7 @@ pub struct Engines {
     pub cpu_samples: Option<Arc<CpuSamples>>,
     /// `cpu=times|old`.
     pub cpu_times: Option<Arc<MethodTimer>>,
-    /// `heap=dump|all`, and wherever a collector may ask for a dump.
+    /// `heap=dump|all`, and wherever a receiver may ask for a dump.
     pub heap_dump: Option<Arc<HeapDumps>>,
     /// `monitor=y`.
     pub monitors: Option<Arc<MonitorWatch>>,

@@ -7,7 +7,7 @@ use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use crate::lock_order::{Condvar, Mutex, rank};
 
 /// How long `stop` waits for the thread to finish what it is at.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a thread and ends it. Any thread may wake it.
 #[derive(Clone, Default)]
@@ -79,7 +79,7 @@ impl Worker {
         self.ask_to_stop();
         let mut state = self.0.state.lock();
         let running = |state: &mut WorkerState| state.phase != Phase::NotRunning;
-        self.0.changed.wait_while_for(&mut state, running, PATIENCE);
+        self.0.changed.wait_while_for(&mut state, running, TIMEOUT);
     }
 }
 

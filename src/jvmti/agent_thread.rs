@@ -71,8 +71,8 @@ impl AgentThreads {
 
     /// Whether all have ended but the current one, or do so within that time. A thread that is about to end still shows in
     /// thread lists.
-    pub fn have_ended_within(&self, env: Env, jni: Option<Jni<'_>>, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
+    pub fn have_ended_within(&self, env: Env, jni: Option<Jni<'_>>, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
         let current = jni.and_then(|jni| Some((jni, env.current_thread(jni).ok()??)));
         let is_current = |own: Object<'_>| {
             let current = current.as_ref();

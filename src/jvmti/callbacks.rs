@@ -218,7 +218,7 @@ unsafe extern "C" fn on_sampled_object_alloc(
         class,
         size: size as u64,
     };
-    events.allocated(jni, allocation);
+    events.object_allocated(jni, allocation);
 }
 
 unsafe extern "C" fn on_garbage_collection_start(_: *mut sys::jvmtiEnv) {

@@ -22,7 +22,7 @@ pub trait Events: Sync {
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// The current thread has made an object.
-    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
+    fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
 
     /// The current thread, platform or virtual, wants a monitor that another thread has.
     fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);

@@ -94,9 +94,9 @@ impl<T: Send + Sync> Gate<T> {
         }
     }
 
-    /// Lets nobody in any more and waits until all have come out, but no longer than `patience`: a thread that a debugger
+    /// Lets nobody in any more and waits until all have come out, but no longer than `timeout`: a thread that a debugger
     /// suspended inside never does. `None` when the gate was closed already.
-    pub fn close(&self, patience: Duration) -> Option<Closed<T>> {
+    pub fn close(&self, timeout: Duration) -> Option<Closed<T>> {
         let inner = self.inner.swap(ptr::null_mut(), Ordering::SeqCst);
         if inner.is_null() {
             return None;
@@ -109,7 +109,7 @@ impl<T: Send + Sync> Gate<T> {
             !is_empty
         };
         self.exited
-            .wait_while_for(&mut waiting, &mut occupied, patience);
+            .wait_while_for(&mut waiting, &mut occupied, timeout);
         Some(if is_empty {
             // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; whoever read it before has
             // come out, and whoever comes later finds null.

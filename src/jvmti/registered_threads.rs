@@ -19,10 +19,10 @@ const FIRST_SWEEP: usize = 1024;
 pub struct RegisteredThreads {
     env: Env,
     /// Held while the VM compares references.
-    known: Mutex<Known, rank::RegisteredThreads>,
+    known: Mutex<RegisteredTable, rank::RegisteredThreads>,
 }
 
-struct Known {
+struct RegisteredTable {
     threads: HashTable<KnownThread>,
     next_sweep: usize,
 }
@@ -49,7 +49,7 @@ pub struct UnregisteredThread {
 impl RegisteredThreads {
     /// Knows no thread yet.
     pub fn new(env: Env) -> Self {
-        let known = Mutex::new(Known {
+        let known = Mutex::new(RegisteredTable {
             threads: HashTable::new(),
             next_sweep: FIRST_SWEEP,
         });
@@ -129,7 +129,7 @@ impl RegisteredThreads {
     }
 }
 
-impl Known {
+impl RegisteredTable {
     fn state(&self, jni: Jni<'_>, thread: Object<'_>, identity: i32) -> Option<Registration> {
         let known = self.threads.find(hash(identity), |known| {
             known.identity == identity && known.thread.is(jni, thread)

@@ -58,7 +58,7 @@ const SERVER_VMS: [&str; 2] = [
 ];
 
 impl VmDescription {
-    fn of(env: Env) -> Self {
+    fn detect(env: Env) -> Self {
         let property = |name| env.property(name).unwrap_or_default();
         let flags = VmFlags::find(env.vm());
         Self {
@@ -155,7 +155,7 @@ impl VmKind {
 impl Env {
     /// Which VM this is.
     pub fn vm_kind(self) -> VmKind {
-        VmDescription::of(self).kind()
+        VmDescription::detect(self).kind()
     }
 }
 

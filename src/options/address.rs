@@ -1,8 +1,8 @@
-//! `net=`: the collector's address.
+//! `net=`: the receiver's address.
 
 use std::fmt;
 
-/// Where a collector listens.
+/// Where a receiver listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Its name, or its address without brackets.

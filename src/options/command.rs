@@ -61,7 +61,7 @@ pub fn command(text: &str) -> Command<'_> {
 }
 
 /// Refuses options behind a verb that takes none.
-pub fn none(command: &Command<'_>) -> Result<(), OptionError> {
+pub fn refuse_options(command: &Command<'_>) -> Result<(), OptionError> {
     if command.options.is_empty() {
         return Ok(());
     }
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn only_start_takes_options() {
-        assert_eq!(none(&command("dump")), Ok(()));
-        let refused = none(&command("stop,file=x")).expect_err("an option");
+        assert_eq!(refuse_options(&command("dump")), Ok(()));
+        let refused = refuse_options(&command("stop,file=x")).expect_err("an option");
         assert_eq!(
             refused.to_string(),
             "unknown option file=x: 'stop' takes none"

@@ -15,7 +15,7 @@ mod values;
 use std::time::Duration;
 
 pub use address::Address;
-pub use command::{Command, Verb, command, none};
+pub use command::{Command, Verb, command, refuse_options};
 pub use file_name::{Surroundings, with_number};
 pub use help::help;
 
@@ -42,7 +42,7 @@ pub struct Options {
     /// `interval=`: the CPU time between two samples of a thread.
     pub interval: Duration,
     /// `engine=`: how CPU samples are taken.
-    pub engine: SampleEngine,
+    pub engine: SamplingChoice,
     /// `vmthreads=`: whether the VM's own threads have CPU samples.
     pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
@@ -75,7 +75,7 @@ pub struct Options {
     pub primitive_arrays: bool,
     /// `net=`: where the profile goes instead of the file.
     pub net: Option<Address>,
-    /// `net_exit=`: whether the collector may end the VM.
+    /// `net_exit=`: whether the receiver may end the VM.
     pub net_exit: bool,
     /// `compress=`; where it is not given, the name of the file decides.
     pub compress: Option<bool>,
@@ -123,7 +123,7 @@ impl Default for Options {
             force: true,
             depth: 4,
             interval: Duration::from_millis(10),
-            engine: SampleEngine::Auto,
+            engine: SamplingChoice::Auto,
             vm_threads: false,
             cutoff: 0.0001,
             sort: Sort::Live,
@@ -245,7 +245,7 @@ pub enum Cpu {
 
 /// `engine=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SampleEngine {
+pub enum SamplingChoice {
     /// `engine=auto`: the asynchronous one where it works.
     Auto,
     /// `engine=async`: a timer on each thread's CPU clock.
@@ -339,7 +339,7 @@ pub enum OptionError {
     /// Both places for the profile.
     #[error("options net={net} and file={file} exclude each other; one is allowed")]
     FileAndNet {
-        /// The collector.
+        /// The receiver.
         net: String,
         /// The file.
         file: String,

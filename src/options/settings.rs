@@ -1,6 +1,6 @@
 //! The options as they are read, one after the other.
 
-use super::{Cpu, Format, Heap, OptionError, Options, SampleEngine};
+use super::{Cpu, Format, Heap, OptionError, Options, SamplingChoice};
 
 /// What the rows fill in.
 #[derive(Default)]
@@ -37,10 +37,10 @@ impl Settings {
             self.note_unused_classes();
         }
         let samples = self.options.cpu == Some(Cpu::Samples);
-        if self.options.engine != SampleEngine::Auto && !samples {
+        if self.options.engine != SamplingChoice::Auto && !samples {
             self.note("engine");
         }
-        if self.options.vm_threads && (!samples || self.options.engine == SampleEngine::Jvmti) {
+        if self.options.vm_threads && (!samples || self.options.engine == SamplingChoice::Jvmti) {
             self.note("vmthreads");
         }
         if let Some(with) = self

@@ -91,7 +91,7 @@ const EFFECTS: &[Effect] = &[
         o.interval == Duration::from_millis(1)
     }),
     ("cpu=samples", "engine=jvmti", |o| {
-        o.engine == SampleEngine::Jvmti
+        o.engine == SamplingChoice::Jvmti
     }),
     ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
     ("", "cutoff=0.5", |o| o.cutoff == 0.5),
@@ -167,12 +167,16 @@ fn every_option_is_honoured() {
 
 #[test]
 fn the_engine_of_samples_is_for_samples() {
-    assert_eq!(options("cpu=samples").engine, SampleEngine::Auto);
+    assert_eq!(options("cpu=samples").engine, SamplingChoice::Auto);
     let engines = ["auto", "async", "jvmti"]
         .map(|engine| options(&format!("cpu=samples,engine={engine}")).engine);
     assert_eq!(
         engines,
-        [SampleEngine::Auto, SampleEngine::Async, SampleEngine::Jvmti]
+        [
+            SamplingChoice::Auto,
+            SamplingChoice::Async,
+            SamplingChoice::Jvmti
+        ]
     );
     let own = options("cpu=samples,vmthreads=y");
     assert!(own.vm_threads && own.without_effect.is_empty());
@@ -186,7 +190,7 @@ fn the_engine_of_samples_is_for_samples() {
 }
 
 #[test]
-fn a_collector_takes_the_place_of_the_file() {
+fn a_receiver_takes_the_place_of_the_file() {
     let options = options("cpu=samples,net=[::1]:9000,net_exit=n,format=b");
     let net = options.net.expect("it was given");
     assert_eq!((&*net.host, net.port), ("::1", 9000));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Rotate, SampleEngine};
+use super::{Rotate, SamplingChoice};
 
 /// What `rotate=` takes.
 pub(super) const ROTATE: &str =
@@ -39,11 +39,11 @@ pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
 }
 
 /// How CPU samples are taken.
-pub(super) fn sample_engine(value: &str) -> Option<SampleEngine> {
+pub(super) fn sample_engine(value: &str) -> Option<SamplingChoice> {
     match value {
-        "auto" => Some(SampleEngine::Auto),
-        "async" => Some(SampleEngine::Async),
-        "jvmti" => Some(SampleEngine::Jvmti),
+        "auto" => Some(SamplingChoice::Auto),
+        "async" => Some(SamplingChoice::Async),
+        "jvmti" => Some(SamplingChoice::Jvmti),
         _ => None,
     }
 }

@@ -88,7 +88,7 @@ impl Journal {
 
     /// Goes on in another output. The one before gets `note` as its last line and is returned: it is to be closed. Each record
     /// stands in one of the two. Not within a heap dump.
-    pub fn turn(&self, writer: Writer, note: &str) -> Arc<Writer> {
+    pub fn start_period(&self, writer: Writer, note: &str) -> Arc<Writer> {
         let mut written = self.written.lock();
         self.entry_of(&mut written, |entry| entry.note(note));
         *written = Written::default();

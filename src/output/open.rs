@@ -16,9 +16,9 @@ const ATTEMPTS: u32 = 10;
 /// Links that lead to one another, at the most.
 const LINKS: usize = 40;
 /// How long a pipe may be without a reader: a script starts the reader and the program side by side.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is looked whether the reader has come.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Bits of a mode: others may write; only owners may replace what is in a folder.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
@@ -223,14 +223,14 @@ fn open_existing(target: &Target) -> Result<File, FileError> {
         .write(true)
         .append(target.is_handed_over)
         .custom_flags(flags);
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         match options.open(&target.path) {
             Err(error) if is_unread_pipe(&error, &target.path) => {
                 if Instant::now() >= end {
                     return Err(FileError::NoReader);
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             opened => return Ok(opened?),
         }

@@ -1,4 +1,4 @@
-//! Records to bytes to the file or the collector, on a thread of its own.
+//! Records to bytes to the file or the receiver, on a thread of its own.
 //!
 //! A thread that has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
 //! queue that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
@@ -240,10 +240,10 @@ impl Queue {
     }
 
     /// The next piece. It has not left before [`Queue::left`].
-    fn next(&self, patience: Duration) -> Next {
+    fn next(&self, timeout: Duration) -> Next {
         let mut state = self.state.lock();
         let nothing = |state: &mut QueueState| state.pieces.is_empty() && !state.is_closed;
-        self.changed.wait_while_for(&mut state, nothing, patience);
+        self.changed.wait_while_for(&mut state, nothing, timeout);
         match state.pieces.pop_front() {
             Some(piece) => Next::Piece(piece),
             None if state.is_closed => Next::End,

@@ -13,15 +13,15 @@ const FOR_A_THREAD: usize = 64 * 1024;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
 pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
-    lifecycle::begin(env, parts, &Receiver)?;
+    lifecycle::begin(env, parts, &EventHandler)?;
     last_resort::prepare();
     Ok(())
 }
 
 /// Receives the VM's events, for all sessions.
-struct Receiver;
+struct EventHandler;
 
-impl Events for Receiver {
+impl Events for EventHandler {
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>) {
         lifecycle::vm_init(jni, thread);
     }
@@ -42,16 +42,16 @@ impl Events for Receiver {
         GATE.run(|session| session.threads.current_ended(jni, thread));
     }
 
-    fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+    fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         // A thread that has made an object before holds on to its session until that takes itself away: the gate would cost
         // more than all else that is done here.
-        let here = GATE.run_outside(|| AllocationTracker::allocated_here(jni, allocation));
+        let here = GATE.run_outside(|| AllocationTracker::track_on_known_thread(jni, allocation));
         if here != Some(false) {
             return;
         }
         GATE.run(|session| {
             if let Some(tracker) = &session.engines.allocations {
-                tracker.allocated(jni, allocation);
+                tracker.track(jni, allocation);
             }
         });
     }

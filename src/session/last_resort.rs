@@ -20,12 +20,12 @@ use crate::lock_order::{Condvar, Mutex, rank};
 use crate::memory::{self, OutOfMemory, SystemThread};
 
 /// How long the process waits for its profile, all in all.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long events that are running are waited for: one may itself wait for a VM that has stopped.
-const EVENT_PATIENCE: Duration = Duration::from_millis(500);
+const EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a dump that is being written is waited for while it gets no further.
-const DUMP_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a collector may take to read the end of the profile.
+const DUMP_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a receiver may take to read the end of the profile.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Has what the agent knows written if the process ends without VMDeath.
@@ -36,7 +36,7 @@ pub(super) fn prepare() {
 /// The work is done on a thread of its own, because any lock may be held by a thread that waits for the VM, and the output may
 /// take nothing: the process waits so long and no longer.
 fn process_exits() {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     if lifecycle::vm_is_dead() {
         return;
     }
@@ -70,7 +70,7 @@ fn process_exits() {
 }
 
 fn write() {
-    if let Some(closed) = GATE.close(EVENT_PATIENCE) {
+    if let Some(closed) = GATE.close(EVENT_TIMEOUT) {
         memory::ends_session();
         closed.get().last_resort();
         // The process ends: the memory need not be freed.
@@ -93,7 +93,7 @@ impl Session {
             self.dump_without_vm(&words);
         }
         self.close();
-        if self.outlet.lock().listener.is_some() {
+        if self.destination.lock().listener.is_some() {
             thread::sleep(LINGER);
         }
     }
@@ -107,14 +107,14 @@ impl Session {
     }
 
     fn dump_without_vm(&self, words: &str) {
-        let Some(_dumping) = self.wait_for_dumps(DUMP_PATIENCE) else {
+        let Some(_dumping) = self.wait_for_dumps(DUMP_TIMEOUT) else {
             return self.leave_dump_out();
         };
         self.journal.entry(|entry| {
             entry.note(words);
             entry.withdraw_dump();
         });
-        let report = self.report(Moment::Death, Totals::Kept);
+        let report = self.report(Moment::Death, Totals::Keep);
         self.write_sections(
             &report,
             |engine| engine.section_without_vm(),

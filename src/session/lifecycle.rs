@@ -14,17 +14,17 @@ use crate::lock_order::{Mutex, MutexGuard, rank};
 use crate::memory::{self, OutOfMemory};
 
 /// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long HotSpot waits at its end for threads that are in native code (`VM_Exit`), as the agent's are while they wait.
-const NATIVE_PATIENCE: Duration = Duration::from_millis(300);
+const NATIVE_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a `stop` waits for events that are running: one of them may be writing a large dump.
-const DUMP_PATIENCE: Duration = Duration::from_secs(60);
+const DUMP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
 /// going down, must not keep the program from ending.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often the thread for dumps looks whether memory is out. From then on no event is let in, so a moment does not matter.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The session that runs. Every event and every request goes through it.
 pub(super) static GATE: Gate<Session> = Gate::new();
@@ -84,7 +84,7 @@ pub(super) fn begin(
     }
     let new = VmHold { env, agent_threads };
     if let Err(error) = new.env.receive_events(receiver) {
-        if let Some(closed) = GATE.close(PATIENCE) {
+        if let Some(closed) = GATE.close(TIMEOUT) {
             new.give_back(None, closed);
         }
         return Err(error.into());
@@ -99,7 +99,7 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
     GATE.run(|session| {
         session.start(jni)?;
         session.begun(jni);
-        Ok(session.outlet.lock().name.clone())
+        Ok(session.destination.lock().name.clone())
     })
 }
 
@@ -114,7 +114,7 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
     };
     let mut held = VM_HOLD.lock();
     // Otherwise the thread for dumps has met the end of memory, too: it has ended the session, and said so.
-    let Some(closed) = GATE.close(PATIENCE) else {
+    let Some(closed) = GATE.close(TIMEOUT) else {
         return;
     };
     let is_out_of_memory =
@@ -150,12 +150,12 @@ pub fn status() -> Option<String> {
 /// where the profile is, or that it is not whole; `None` where none runs.
 pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
     let mut held = VM_HOLD.lock();
-    let closed = GATE.close(DUMP_PATIENCE)?;
+    let closed = GATE.close(DUMP_TIMEOUT)?;
     let answer = caught(|| {
         let session = closed.get();
         Stopped {
             is_whole: session.stop(jni),
-            output: session.outlet.lock().name.clone(),
+            output: session.destination.lock().name.clone(),
         }
     });
     if let Some(held) = held.take() {
@@ -171,7 +171,7 @@ fn end_without_memory(jni: Jni<'_>) {
         return;
     };
     memory::ends_session();
-    let Some(closed) = GATE.close(PATIENCE) else {
+    let Some(closed) = GATE.close(TIMEOUT) else {
         return;
     };
     closed.get().stop_without_memory(jni);
@@ -192,8 +192,8 @@ pub struct Stopped {
 /// The VM ends, and with it the session.
 pub(super) fn vm_death(jni: Jni<'_>) {
     // A `stop` closes the gate at once, and writes for a while.
-    let _held = VM_HOLD.try_lock_for(STOP_PATIENCE);
-    if let Some(closed) = GATE.close(PATIENCE) {
+    let _held = VM_HOLD.try_lock_for(STOP_TIMEOUT);
+    if let Some(closed) = GATE.close(TIMEOUT) {
         memory::ends_session();
         // The panic hook has reported it.
         let _ = caught(|| closed.get().vm_death(jni));
@@ -218,7 +218,7 @@ pub(super) fn hold_until(
 /// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in. Where memory
 /// is out, the thread ends the session: no other may be had then.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
-    while thread.sleep_until(Instant::now() + LOOK) {
+    while thread.sleep_until(Instant::now() + POLL_INTERVAL) {
         if memory::is_out() {
             return end_without_memory(jni);
         }
@@ -231,7 +231,7 @@ impl VmHold {
     /// thread was suspended within an event, or a thread of the agent did not end in time.
     fn give_back(self, jni: Option<Jni<'_>>, closed: Closed<Session>) {
         let Self { env, agent_threads } = self;
-        let have_ended = agent_threads.have_ended_within(env.env(), jni, PATIENCE);
+        let have_ended = agent_threads.have_ended_within(env.env(), jni, TIMEOUT);
         drop(env);
         memory::put_reserve_away();
         if !have_ended {
@@ -255,7 +255,7 @@ impl Session {
     }
 
     fn status_line(&self, panicked: bool) -> String {
-        let output = self.outlet.lock().name.clone();
+        let output = self.destination.lock().name.clone();
         self.status.line(&output, panicked)
     }
 
@@ -290,7 +290,7 @@ impl Session {
         for engine in self.engines.iter().rev() {
             engine.start(jni)?;
         }
-        let listener = self.outlet.lock().listener.clone();
+        let listener = self.destination.lock().listener.clone();
         if let Some(listener) = listener {
             listener.start(&self.agent_threads, self.env, jni)?;
         }
@@ -302,9 +302,9 @@ impl Session {
 
     /// `hprof dump`: counting goes on.
     fn dump_request(&self) {
-        if self.may_dump(Totals::Kept) {
+        if self.may_dump(Totals::Keep) {
             self.env
-                .with_current_jni(|jni| self.dump_on_request(jni, Totals::Kept));
+                .with_current_jni(|jni| self.dump_on_request(jni, Totals::Keep));
         }
     }
 
@@ -353,7 +353,7 @@ impl Session {
         self.close();
         // One that does not end in time is HotSpot's to wait for.
         self.agent_threads
-            .have_ended_within(self.env, Some(jni), NATIVE_PATIENCE);
+            .have_ended_within(self.env, Some(jni), NATIVE_TIMEOUT);
     }
 
     /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
@@ -367,7 +367,7 @@ impl Session {
             self.dump_without_memory();
         } else if is_sound {
             let _dumping = self.dumping.lock();
-            self.dump(jni, Moment::Running, Totals::Kept);
+            self.dump(jni, Moment::Running, Totals::Keep);
         }
         let is_whole = self.close();
         self.give_back(jni);
@@ -390,7 +390,7 @@ impl Session {
     pub(super) fn close(&self) -> bool {
         self.journal.ended(&self.last_note());
         let is_whole = self.journal.close();
-        self.outlet.lock().finish(is_whole);
+        self.destination.lock().finish(is_whole);
         // That of the period before may still be on its way.
         drop(self.closing.lock());
         (self.ended)();

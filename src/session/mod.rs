@@ -2,15 +2,15 @@
 //!
 //! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
 //! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `last_resort` is the end where the VM does not tell of it; `outlet` is where they go, and `periods` has them go elsewhere after a while; `collector` obeys who takes the profile over
+//! `last_resort` is the end where the VM does not tell of it; `destination` is where they go, and `periods` has them go elsewhere after a while; `receiver` obeys who takes the profile over
 //! the network; `status` says what is going on.
 
-mod collector;
+mod destination;
 mod events;
 mod last_resort;
 mod lifecycle;
-mod outlet;
 mod periods;
+mod receiver;
 mod reports;
 mod status;
 mod threads;
@@ -25,14 +25,14 @@ use crate::names::Tables;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 
+use destination::OpenDestination;
 use lifecycle::Beginning;
-use outlet::OpenOutlet;
 use threads::ThreadRegistry;
 
-pub use collector::Collector;
+pub use destination::{Destination, PeriodLength, Rotation, Timeout};
 pub use events::begin;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
-pub use outlet::{Outlet, PeriodLength, Rotation, Timeout};
+pub use receiver::Receiver;
 pub use status::Status;
 
 /// What a session is made of.
@@ -60,7 +60,7 @@ pub struct Parts {
     /// What the user is told of the session.
     pub status: Status,
     /// Where the journal's records go.
-    pub outlet: Outlet,
+    pub destination: Destination,
     /// `rotate=`.
     pub rotation: Option<Rotation>,
     /// `timeout=`.
@@ -71,7 +71,7 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// `outlet` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
+/// `destination` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
 /// journal and to the engines.
 pub struct Session {
     env: Env,
@@ -84,7 +84,7 @@ pub struct Session {
     dump_on_exit: bool,
     verbose: bool,
     status: Status,
-    outlet: Mutex<OpenOutlet, rank::Outlet>,
+    destination: Mutex<OpenDestination, rank::Destination>,
     rotation: Option<Rotation>,
     timeout: Option<Timeout>,
     ended: Box<dyn Fn() + Send + Sync>,
@@ -120,7 +120,7 @@ impl Session {
             dump_on_exit: parts.dump_on_exit,
             verbose: parts.verbose,
             status: parts.status,
-            outlet: Mutex::new(OpenOutlet::new(parts.outlet)),
+            destination: Mutex::new(OpenDestination::new(parts.destination)),
             rotation: parts.rotation,
             timeout: parts.timeout,
             ended: parts.ended,

@@ -8,20 +8,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Session;
+use super::destination::{OpenDestination, PeriodLength, Rotation};
 use super::lifecycle::GATE;
-use super::outlet::{OpenOutlet, PeriodLength, Rotation};
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{Jni, JvmtiError};
 
 /// How often the size of the output is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
 fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
     loop {
         let pause = match length {
             PeriodLength::Time(time) => time,
-            PeriodLength::Bytes(_) => LOOK,
+            PeriodLength::Bytes(_) => POLL_INTERVAL,
         };
         if !thread.sleep_until(Instant::now() + pause) {
             return;
@@ -98,20 +98,24 @@ impl Session {
     /// A period goes on where the next output cannot be opened. Where its own output has failed, nothing is written: what was
     /// counted goes to the next period.
     fn end_period(&self, jni: Jni<'_>, rotation: &Rotation) {
-        let Some((outlet, writer)) = (rotation.next)() else {
+        let Some((destination, writer)) = (rotation.next)() else {
             return;
         };
-        let new = OpenOutlet::new(outlet);
+        let new = OpenDestination::new(destination);
         let listener = new.listener.clone();
         let (old, writer, _closing) = {
             let _dumping = self.dumping.lock();
             if self.journal.is_sound() {
-                self.dump(jni, Moment::Running, Totals::Ended);
+                self.dump(jni, Moment::Running, Totals::EndPeriod);
             }
             let number = self.period.fetch_add(1, Ordering::Relaxed) + 1;
-            let old = std::mem::replace(&mut *self.outlet.lock(), new);
+            let old = std::mem::replace(&mut *self.destination.lock(), new);
             let note = end_note(number, self.status.since.elapsed());
-            (old, self.journal.turn(writer, &note), self.closing.lock())
+            (
+                old,
+                self.journal.start_period(writer, &note),
+                self.closing.lock(),
+            )
         };
         // `hprof status` shows the new output.
         self.journal.flush();

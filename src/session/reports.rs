@@ -12,7 +12,7 @@ use crate::lock_order::{MutexGuard, rank};
 use crate::memory::{self, OutOfMemory};
 
 /// How long the dump at the end of the program waits for another.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Writes a dump while the program goes on. Waits for a dump that is being written.
@@ -28,10 +28,10 @@ impl Session {
     /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The
     /// end of the program does not wait for that.
     pub(super) fn dump_at_death(&self, jni: Jni<'_>) {
-        let Some(_dumping) = self.wait_for_dumps(PATIENCE) else {
+        let Some(_dumping) = self.wait_for_dumps(TIMEOUT) else {
             return self.leave_dump_out();
         };
-        self.dump(jni, Moment::Death, Totals::Kept);
+        self.dump(jni, Moment::Death, Totals::Keep);
     }
 
     pub(super) fn leave_dump_out(&self) {
@@ -102,11 +102,11 @@ impl Session {
     /// The end of the program waits for another dump only while that one makes progress.
     pub(super) fn wait_for_dumps(
         &self,
-        patience: Duration,
+        timeout: Duration,
     ) -> Option<MutexGuard<'_, (), rank::Dumping>> {
         let mut segments = self.journal.segments();
         loop {
-            let dumping = self.dumping.try_lock_for(patience);
+            let dumping = self.dumping.try_lock_for(timeout);
             let before = std::mem::replace(&mut segments, self.journal.segments());
             if dumping.is_some() || segments == before {
                 return dumping;

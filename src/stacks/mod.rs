@@ -23,7 +23,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
-pub use top_frames::{FramesMark, StackKey, StackTop, StackWay, TopFrames, TopFramesTally};
+pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
 /// How much of a stack a trace keeps.
 #[derive(Clone, Copy)]

@@ -29,7 +29,7 @@ const MORE: usize = 4;
 
 /// How stacks are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StackWay {
+pub enum StackMethod {
     /// By walks where they are right, checked now and then.
     Walk,
     /// By walks that are all checked.
@@ -41,7 +41,7 @@ pub enum StackWay {
 /// Looks at the innermost frames of threads.
 pub struct TopFrames {
     env: Env,
-    way: StackWay,
+    way: StackMethod,
     walker: OnceLock<Option<StackWalker>>,
     is_refuted: AtomicBool,
     tally: WalkCounters,
@@ -100,7 +100,7 @@ pub struct FramesMark(u32);
 
 impl TopFrames {
     /// `refuted` is called once where the walks turn out to be wrong.
-    pub fn new(env: Env, way: StackWay, refuted: fn()) -> Self {
+    pub fn new(env: Env, way: StackMethod, refuted: fn()) -> Self {
         Self {
             env,
             way,
@@ -115,7 +115,7 @@ impl TopFrames {
     /// The VM is up: from here on walks are tried. Called on a thread of the VM that is no virtual one.
     pub fn start(&self, jni: Jni<'_>) {
         self.walker.get_or_init(|| {
-            if self.way == StackWay::Vm {
+            if self.way == StackMethod::Vm {
                 return None;
             }
             let thread = self.env.current_thread(jni).ok()??;
@@ -151,7 +151,7 @@ impl TopFrames {
         }
         self.tally.differences.fetch_add(1, Ordering::Relaxed);
         let is_first = match self.way {
-            StackWay::CheckedWalk => false,
+            StackMethod::CheckedWalk => false,
             _ => !self.is_refuted.swap(true, Ordering::Relaxed),
         };
         if is_first {
@@ -193,7 +193,7 @@ impl StackTop {
             return true;
         }
         self.known += 1;
-        let is_due = self.known >= CHECKED || top.way == StackWay::CheckedWalk;
+        let is_due = self.known >= CHECKED || top.way == StackMethod::CheckedWalk;
         if !is_due && top.tally.checked.load(Ordering::Relaxed) >= TRIAL {
             return true;
         }

@@ -21,7 +21,7 @@ pub use at_hand::{
 pub use finished::Finished;
 
 /// A program that runs longer hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The classes of `java-tests/<feature>`, compiled.
 pub fn classes(feature: &str) -> PathBuf {
@@ -350,7 +350,7 @@ impl Running {
     }
 
     pub fn wait_until(&self, condition: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !condition() {
             assert!(
                 Instant::now() < end,
@@ -369,7 +369,7 @@ impl Running {
     }
 
     pub fn wait(mut self) -> Finished {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.0.try_wait().expect("wait") {
                 break status;

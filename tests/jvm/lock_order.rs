@@ -80,10 +80,10 @@ fn a_profile_over_the_network_keeps_to_the_order(jvm: &Jvm) {
     let Some(library) = checking_agent() else {
         return;
     };
-    let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = collector.local_addr().expect("bound").port();
+    let receiver = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = receiver.local_addr().expect("bound").port();
     let reader = thread::spawn(move || {
-        let (mut connection, _) = collector.accept().expect("the agent connects");
+        let (mut connection, _) = receiver.accept().expect("the agent connects");
         copy(&mut connection, &mut sink())
     });
     let options = format!("heap=sites,cpu=samples,format=b,net=127.0.0.1:{port}");

@@ -50,7 +50,7 @@ fn checked(memory: *mut u8, size: usize) -> *mut u8 {
 /// Says what is missing, and ends the process. Nothing else runs: this may be at any place, with any lock held.
 #[cold]
 fn end(size: usize) -> ! {
-    let mut line = Line::default();
+    let mut line = MessageLine::default();
     line.push(b"hprof: out of memory: the system refuses ");
     line.push_number(size);
     line.push(b" bytes\n");
@@ -63,21 +63,21 @@ fn end(size: usize) -> ! {
 }
 
 /// A short line without an allocation.
-struct Line {
+struct MessageLine {
     bytes: [u8; 80],
     length: usize,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line {
+impl Default for MessageLine {
+    fn default() -> MessageLine {
+        MessageLine {
             bytes: [0; 80],
             length: 0,
         }
     }
 }
 
-impl Line {
+impl MessageLine {
     /// Adds a text, as far as there is room.
     fn push(&mut self, text: &[u8]) {
         for &byte in text {
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn a_line_says_how_much() {
         for (size, text) in [(0, "0"), (7, "7"), (1_234_500, "1234500")] {
-            let mut line = Line::default();
+            let mut line = MessageLine::default();
             line.push_number(size);
             assert_eq!(&line.bytes[..line.length], text.as_bytes());
         }
-        let mut line = Line::default();
+        let mut line = MessageLine::default();
         line.push_number(usize::MAX);
         line.push(&[b'x'; 200]);
         assert!(line.bytes.starts_with(usize::MAX.to_string().as_bytes()));

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Opened, open};
 use crate::table::{Style, Table, number, signed, unit};
-use gate::Gate;
+use gate::Condition;
 
 /// Compare two profiles: what grew, what shrank, what appeared, what vanished
 ///
@@ -49,7 +49,7 @@ pub struct Arguments {
 
     /// Fail where this holds: VALUE > N, VALUE > N%, or with <
     #[arg(long, value_name = "CONDITION")]
-    fail_if: Vec<Gate>,
+    fail_if: Vec<Condition>,
 
     /// So many rows; 0 for all
     #[arg(short, value_name = "N", default_value_t = 20)]
@@ -65,7 +65,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct DiffDocument<'a> {
     format: &'static str,
     version: u32,
     value: &'a str,
@@ -74,19 +74,19 @@ struct Document<'a> {
     normalised: bool,
     base_total: u64,
     new_total: u64,
-    rows: Vec<Row<'a>>,
+    rows: Vec<DiffRow<'a>>,
     failed: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct DiffRow<'a> {
     name: &'a str,
-    base: Option<Sums>,
-    new: Option<Sums>,
+    base: Option<DiffSums>,
+    new: Option<DiffSums>,
 }
 
 #[derive(Serialize)]
-struct Sums {
+struct DiffSums {
     #[serde(rename = "self")]
     own: u64,
     total: u64,
@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if failed.is_empty() {
         return Ok(());
     }
-    Err(Failure::Gate(failed.join("; ")))
+    Err(Failure::Condition(failed.join("; ")))
 }
 
 impl Arguments {
@@ -202,11 +202,11 @@ impl Arguments {
     }
 
     fn json(&self, compared: &Compared, failed: &[String], out: &mut dyn Write) -> io::Result<()> {
-        let sums = |costs: Costs| Sums {
+        let sums = |costs: Costs| DiffSums {
             own: costs.own,
             total: costs.total,
         };
-        let document = Document {
+        let document = DiffDocument {
             format: "hprof-diff",
             version: 1,
             value: compared.metric.name(),
@@ -218,7 +218,7 @@ impl Arguments {
             rows: compared
                 .changes
                 .iter()
-                .map(|change| Row {
+                .map(|change| DiffRow {
                     name: &change.name,
                     base: change.base.map(sums),
                     new: change.new.map(sums),

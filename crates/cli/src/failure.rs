@@ -10,7 +10,7 @@ pub enum Failure {
     /// One line that says what is wrong.
     Message(String),
     /// A condition of `hprof diff --fail-if` holds: one line that says which.
-    Gate(String),
+    Condition(String),
 }
 
 impl Failure {
@@ -23,7 +23,7 @@ impl Failure {
     pub fn message(&self) -> Option<&str> {
         match self {
             Failure::ReaderGone => None,
-            Failure::Message(message) | Failure::Gate(message) => Some(message),
+            Failure::Message(message) | Failure::Condition(message) => Some(message),
         }
     }
 

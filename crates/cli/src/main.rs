@@ -13,12 +13,12 @@ mod heap;
 mod input;
 mod merge;
 mod output;
-mod private;
+mod packaging;
+mod private_file;
 mod profile;
 mod push;
 mod recv;
 mod report;
-mod shell;
 mod size;
 mod table;
 mod terminal;
@@ -114,11 +114,11 @@ enum Command {
     /// Write a profile and end it; nothing of it stays in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
-    Completions(shell::Completions),
+    Completions(packaging::Completions),
     #[command(hide = true)]
-    Manual(shell::Manual),
+    Manual(packaging::Manual),
     #[command(subcommand)]
-    Heap(heap::Heaps),
+    Heap(heap::HeapCommand),
     Browse(browse::Arguments),
 }
 
@@ -150,7 +150,7 @@ fn main() -> ExitCode {
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
         Err(Failure::Message(message)) => (message, 1),
-        Err(Failure::Gate(message)) => (message, GATE_FAILED),
+        Err(Failure::Condition(message)) => (message, GATE_FAILED),
     };
     // Nobody is left to tell where even this fails.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));

@@ -29,12 +29,12 @@ pub struct Arguments {
 
     /// Mark what comes from these files: host=NAME, or file for their names
     #[arg(long, value_name = "LABEL")]
-    label: Vec<Label>,
+    label: Vec<MergeLabel>,
 }
 
 /// What is marked.
 #[derive(Clone, Debug)]
-enum Label {
+enum MergeLabel {
     Host(String),
     File,
 }
@@ -44,13 +44,13 @@ enum Label {
 #[error("a label is `host=NAME` or `file`")]
 struct NoLabel;
 
-impl std::str::FromStr for Label {
+impl std::str::FromStr for MergeLabel {
     type Err = NoLabel;
 
-    fn from_str(text: &str) -> Result<Label, NoLabel> {
+    fn from_str(text: &str) -> Result<MergeLabel, NoLabel> {
         match text.split_once('=') {
-            None if text == "file" => Ok(Label::File),
-            Some(("host", host)) if !host.is_empty() => Ok(Label::Host(host.to_owned())),
+            None if text == "file" => Ok(MergeLabel::File),
+            Some(("host", host)) if !host.is_empty() => Ok(MergeLabel::Host(host.to_owned())),
             _ => Err(NoLabel),
         }
     }
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         WriteError::Io(error) => Failure::writing(&arguments.output, &error),
         error @ WriteError::Mixed => Failure::about(&arguments.output, error),
     };
-    if Form::of(&sum).is_none() {
+    if Form::for_profile(&sum).is_none() {
         return Err(failed(WriteError::Mixed));
     }
     let inputs = arguments.files.iter().map(PathBuf::as_path);
@@ -89,8 +89,8 @@ impl Arguments {
         let mut added = Added::default();
         for label in &self.label {
             match label {
-                Label::Host(host) => added.host = Some(host.clone()),
-                Label::File => added.file = Some(path.display().to_string()),
+                MergeLabel::Host(host) => added.host = Some(host.clone()),
+                MergeLabel::File => added.file = Some(path.display().to_string()),
             }
         }
         added

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::input;
-use crate::private;
+use crate::private_file;
 use crate::terminal::Watched;
 
 /// Creates a file for its owner's eyes alone; none of `inputs` may be lost by it.
@@ -21,7 +21,7 @@ pub fn create<'a>(
             "is the file to be read, and would be lost",
         ));
     }
-    private::create(path).map_err(|error| Failure::about(path, error))
+    private_file::create(path).map_err(|error| Failure::about(path, error))
 }
 
 fn is_same(path: &Path, input: &Path) -> bool {

@@ -164,9 +164,9 @@ pub struct Target {
 
 impl Target {
     pub fn new(endpoint: Endpoint, options: Options) -> Target {
-        let patience = Duration::from_secs(options.retry.into());
+        let timeout = Duration::from_secs(options.retry.into());
         Target {
-            collector: Collector::new(endpoint, patience),
+            collector: Collector::new(endpoint, timeout),
             options,
         }
     }

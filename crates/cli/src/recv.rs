@@ -1,4 +1,4 @@
-//! `hprof recv`: the collector that an agent with `net=host:port` sends its profile to.
+//! `hprof recv`: the receiver that an agent with `net=host:port` sends its profile to.
 
 mod agent;
 mod callers;
@@ -178,7 +178,7 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
         output: output.to_owned(),
         watch: Watch::default(),
         is_broken: false,
-        progress: Progress::new(arguments.progress),
+        progress: AgentProgress::new(arguments.progress),
     }
     .run(arguments, &beginning);
     // What was cut off goes on too; a file that could not be written is told of already.
@@ -293,7 +293,7 @@ struct Reception {
     watch: Watch,
     /// Whether the connection broke.
     is_broken: bool,
-    progress: Progress,
+    progress: AgentProgress,
 }
 
 impl Reception {
@@ -359,13 +359,13 @@ impl Reception {
 }
 
 /// The line on stderr that grows.
-struct Progress {
+struct AgentProgress {
     is_wanted: bool,
     is_terminal: bool,
     shown: Option<Instant>,
 }
 
-impl Progress {
+impl AgentProgress {
     fn new(is_asked_for: bool) -> Self {
         let is_terminal = io::stderr().is_terminal();
         Self {

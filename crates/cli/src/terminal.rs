@@ -10,7 +10,7 @@ use hprof_format::printable;
 use hprof_heap::{Progress, Stage};
 
 /// Nothing is said of work that takes less.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// The line changes no more often than this.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Letters of a file's name that are shown, so that the line fits.
@@ -28,7 +28,7 @@ impl Terminal {
     pub fn new() -> Terminal {
         Terminal {
             is_terminal: io::stderr().is_terminal(),
-            next: Cell::new(Instant::now() + PATIENCE),
+            next: Cell::new(Instant::now() + TIMEOUT),
             has_spoken: Cell::new(false),
         }
     }

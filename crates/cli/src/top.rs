@@ -55,7 +55,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct TopDocument<'a> {
     format: &'static str,
     version: u32,
     value: &'a str,
@@ -64,11 +64,11 @@ struct Document<'a> {
     section: u32,
     sections: u32,
     total: u64,
-    rows: Vec<Row<'a>>,
+    rows: Vec<TopRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct TopRow<'a> {
     name: &'a str,
     #[serde(rename = "self")]
     own: u64,
@@ -136,7 +136,7 @@ impl Arguments {
         rows: &[Cost],
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let document = Document {
+        let document = TopDocument {
             format: "hprof-top",
             version: 1,
             value: metric.name(),
@@ -152,8 +152,8 @@ impl Arguments {
     }
 }
 
-fn row(cost: &Cost) -> Row<'_> {
-    Row {
+fn row(cost: &Cost) -> TopRow<'_> {
+    TopRow {
         name: &cost.name,
         own: cost.own,
         total: cost.total,

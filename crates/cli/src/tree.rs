@@ -55,7 +55,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct TreeDocument<'a> {
     format: &'static str,
     version: u32,
     value: &'a str,
@@ -64,12 +64,12 @@ struct Document<'a> {
     section: u32,
     sections: u32,
     total: u64,
-    nodes: Vec<Row<'a>>,
+    nodes: Vec<TreeRow<'a>>,
 }
 
 /// A node, right behind its parent or a sibling's last descendant.
 #[derive(Serialize)]
-struct Row<'a> {
+struct TreeRow<'a> {
     depth: usize,
     name: &'a str,
     #[serde(rename = "self")]
@@ -121,7 +121,7 @@ impl Arguments {
     }
 
     /// The nodes that are shown, in the order in which they are.
-    fn rows<'a>(&self, tree: &'a Tree) -> Vec<Row<'a>> {
+    fn rows<'a>(&self, tree: &'a Tree) -> Vec<TreeRow<'a>> {
         let Some(root) = tree.nodes.first() else {
             return Vec::new();
         };
@@ -132,7 +132,7 @@ impl Arguments {
             if depth >= self.depth || percent(node.total, root.total) < self.min {
                 continue;
             }
-            rows.push(Row {
+            rows.push(TreeRow {
                 depth,
                 name: tree.name(node),
                 own: node.own,
@@ -147,10 +147,10 @@ impl Arguments {
         &self,
         profile: &Profile,
         metric: Metric,
-        nodes: Vec<Row<'_>>,
+        nodes: Vec<TreeRow<'_>>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let document = Document {
+        let document = TreeDocument {
             format: "hprof-tree",
             version: 1,
             value: metric.name(),
@@ -172,7 +172,7 @@ impl Arguments {
 fn table(
     profile: &Profile,
     metric: Metric,
-    rows: &[Row<'_>],
+    rows: &[TreeRow<'_>],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let all = profile.total(metric);
@@ -192,7 +192,7 @@ fn table(
 
 /// A node's name at its level. Deeper ones than [`INDENTED`] stand below one another and tell their level: a stack of
 /// thousands of frames would be mostly blanks.
-fn indented(row: &Row<'_>) -> String {
+fn indented(row: &TreeRow<'_>) -> String {
     let name = row.name;
     match row.depth {
         depth @ 0..=INDENTED => format!("{:width$}{name}", "", width = 2 * depth),

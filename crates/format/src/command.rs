@@ -1,4 +1,4 @@
-//! What a collector may ask of an agent that sends it a profile (`net=host:port`).
+//! What a receiver may ask of an agent that sends it a profile (`net=host:port`).
 //!
 //! A command is u1 tag, u4 serial number, u4 byte count, and as many bytes; tag 0xFF stands alone and ends the
 //! commands. All numbers are big-endian.
@@ -77,7 +77,7 @@ pub enum Threads {
     One(ObjectId),
 }
 
-/// What came from the collector.
+/// What came from the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Received {
     /// A command.
@@ -250,7 +250,7 @@ impl<R: Read> Commands<R> {
         Self { source }
     }
 
-    /// Waits for the next one. `None` is the end: the collector said so, or closed the connection, be it in the middle
+    /// Waits for the next one. `None` is the end: the receiver said so, or closed the connection, be it in the middle
     /// of a command, or the connection broke.
     pub fn receive(&mut self) -> Option<Received> {
         self.read().unwrap_or(None)
@@ -334,7 +334,7 @@ impl Payload<'_> {
         })
     }
 
-    /// An id of 8 bytes, as this agent writes them, or of 4, as collectors for the original send them.
+    /// An id of 8 bytes, as this agent writes them, or of 4, as receivers for the original send them.
     fn threads(&self) -> Result<Threads, Refused> {
         let object = match self.length {
             10.. => u64::from_be_bytes(self.at(2)?),

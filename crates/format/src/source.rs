@@ -54,9 +54,9 @@ struct Decompressed<R> {
     /// Where in the file it starts.
     start: u64,
     /// The place that is read at.
-    here: Place<R>,
+    here: DecodedStream<R>,
     /// The place that was read at before.
-    there: Option<Place<R>>,
+    there: Option<DecodedStream<R>>,
     position: u64,
 }
 
@@ -64,7 +64,7 @@ impl<R: Source> Decompressed<R> {
     fn new(file: R, start: u64) -> Self {
         let file = Rc::new(RefCell::new(file));
         Self {
-            here: Place::new(&file, start),
+            here: DecodedStream::new(&file, start),
             there: None,
             file,
             start,
@@ -92,7 +92,7 @@ impl<R: Source> Seek for Decompressed<R> {
         let position = position.ok_or(ErrorKind::InvalidInput)?;
         if !self.here.reaches(position) {
             let there = self.there.take().filter(|there| there.reaches(position));
-            let there = there.unwrap_or_else(|| Place::new(&self.file, self.start));
+            let there = there.unwrap_or_else(|| DecodedStream::new(&self.file, self.start));
             self.there = Some(mem::replace(&mut self.here, there));
         }
         self.position = self.here.go_to(position)?;
@@ -101,7 +101,7 @@ impl<R: Source> Seek for Decompressed<R> {
 }
 
 /// A place in what is decompressed, which only goes on.
-struct Place<R> {
+struct DecodedStream<R> {
     decoder: MultiGzDecoder<BufReader<Shared<R>>>,
     /// What was decompressed last.
     kept: Vec<u8>,
@@ -109,7 +109,7 @@ struct Place<R> {
     end: u64,
 }
 
-impl<R: Source> Place<R> {
+impl<R: Source> DecodedStream<R> {
     fn new(file: &Rc<RefCell<R>>, start: u64) -> Self {
         let shared = Shared {
             file: Rc::clone(file),

@@ -19,7 +19,7 @@ use crate::{
     StringId, Timing, TraceSerial, TraceTime,
 };
 use heap::HeapText;
-use names::Names;
+use names::TextNames;
 pub use names::source_name;
 use sites::SitesOrder;
 
@@ -107,7 +107,7 @@ This file is the profile of a Java program, written as a sequence of records:
 pub struct TextEncoder {
     start: Millis,
     about: Vec<(&'static str, String)>,
-    names: Names,
+    names: TextNames,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,

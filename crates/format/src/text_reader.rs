@@ -22,7 +22,7 @@ use crate::{Micros, Millis, MonitorRecord, Record, StringId, Timing};
 pub use error::TextError;
 use head::Head;
 use lines::Lines;
-use names::Names;
+use names::AssignedIds;
 
 /// What stands in a text file.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub struct TextEntry {
 #[derive(Debug)]
 pub struct TextReader<R> {
     lines: Lines<R>,
-    names: Names,
+    names: AssignedIds,
     head: Head,
     /// How many notes there were.
     notes: u32,
@@ -88,7 +88,7 @@ impl<R: Read> TextReader<R> {
         let head = head::read(&mut lines)?;
         Ok(TextReader {
             lines,
-            names: Names::default(),
+            names: AssignedIds::default(),
             head,
             notes: 0,
             left_out: None,

@@ -14,11 +14,11 @@ use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId
 pub struct Merger {
     profile: Profile,
     stacks: HashMap<Box<[FrameId]>, StackId, RandomState>,
-    sums: Vec<Sums>,
+    sums: Vec<MergedSums>,
 }
 
 /// The sums of metrics that were measured together.
-struct Sums {
+struct MergedSums {
     metrics: Vec<Metric>,
     rows: IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>,
 }
@@ -56,7 +56,7 @@ impl Merger {
         for table in other.tables() {
             let known = self.sums.iter().position(|s| s.metrics == table.metrics());
             let place = known.unwrap_or_else(|| {
-                self.sums.push(Sums {
+                self.sums.push(MergedSums {
                     metrics: table.metrics().to_vec(),
                     rows: IndexMap::default(),
                 });

@@ -33,7 +33,7 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
 
 /// Own and total costs of one group.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct MethodSums {
     own: u64,
     total: u64,
     /// The last sample that was counted in, from 1 on.
@@ -44,7 +44,7 @@ fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut groups = Groups::of_frames(profile, by);
     let empty = groups.names.len();
     groups.names.push(EMPTY.to_owned());
-    let mut sums = vec![Sums::default(); groups.names.len()];
+    let mut sums = vec![MethodSums::default(); groups.names.len()];
     let samples = profile.samples(metric).filter(|sample| sample.value > 0);
     for (number, sample) in (1..).zip(samples) {
         let frames = profile.stacks.frames(sample.stack);
@@ -63,7 +63,7 @@ fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
         }
     }
     let named = groups.names.into_iter().zip(sums);
-    let cost = |(name, sums): (String, Sums)| Cost {
+    let cost = |(name, sums): (String, MethodSums)| Cost {
         name,
         own: sums.own,
         total: sums.total,

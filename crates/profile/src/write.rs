@@ -38,7 +38,7 @@ pub enum Form {
 impl Form {
     /// The form that holds all metrics of a profile; binary where it can; `None` where no form holds them all.
     #[must_use]
-    pub fn of(profile: &Profile) -> Option<Form> {
+    pub fn for_profile(profile: &Profile) -> Option<Form> {
         let metrics = profile.metrics();
         let has = |metric| metrics.contains(&metric);
         if has(Metric::InclusiveTime) {
@@ -69,7 +69,7 @@ pub enum WriteError {
 /// # Errors
 /// [`WriteError`].
 pub fn write(profile: &Profile, out: impl Write) -> Result<Form, WriteError> {
-    let form = Form::of(profile).ok_or(WriteError::Mixed)?;
+    let form = Form::for_profile(profile).ok_or(WriteError::Mixed)?;
     let encoder: Box<dyn Encoder> = match form {
         Form::Binary => Box::new(BinaryEncoder::new()),
         Form::Text => Box::new(TextEncoder::new()),

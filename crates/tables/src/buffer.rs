@@ -24,7 +24,7 @@ enum Values {
 }
 
 impl Buffer {
-    pub(crate) fn of(column: &Column) -> Buffer {
+    pub(crate) fn for_column(column: &Column) -> Buffer {
         Buffer {
             values: match column.kind {
                 Kind::Repeated | Kind::Distinct => Values::Longs(Vec::new()),

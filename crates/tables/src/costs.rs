@@ -17,10 +17,10 @@ const NOT_LISTED: &str = "<not listed>";
 pub(crate) struct Costs {
     /// Which dump is wanted, from 1 on; the last without it.
     wanted: Option<u32>,
-    cpu_samples: Rows<1>,
-    call_times: Rows<2>,
-    sites: Rows<4>,
-    monitors: Rows<2>,
+    cpu_samples: CostRows<1>,
+    call_times: CostRows<2>,
+    sites: CostRows<4>,
+    monitors: CostRows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
     /// What the next sites leave out.
@@ -28,21 +28,21 @@ pub(crate) struct Costs {
 }
 
 /// The rows of the wanted dump.
-struct Rows<const N: usize> {
+struct CostRows<const N: usize> {
     seen: u32,
-    rows: Vec<Row<N>>,
+    rows: Vec<CostRow<N>>,
     totals: [u64; N],
 }
 
-struct Row<const N: usize> {
+struct CostRow<const N: usize> {
     trace: TraceSerial,
     class: ClassSerial,
     values: [u64; N],
 }
 
-impl<const N: usize> Default for Rows<N> {
+impl<const N: usize> Default for CostRows<N> {
     fn default() -> Self {
-        Rows {
+        CostRows {
             seen: 0,
             rows: Vec::new(),
             totals: [0; N],
@@ -105,11 +105,11 @@ impl Costs {
                     let sums = [allocated, allocated_objects, live, live_objects];
                     totals = std::array::from_fn(|at| totals[at].max(sums[at]));
                 }
-                let rows = sites.iter().map(Row::from);
+                let rows = sites.iter().map(CostRow::from);
                 self.sites.take(self.wanted, totals, rows);
             }
             Record::CpuSamples { total, ref rows } => {
-                let rows = rows.iter().map(Row::from);
+                let rows = rows.iter().map(CostRow::from);
                 self.cpu_samples.take(self.wanted, [total.into()], rows);
             }
             _ => {}
@@ -118,7 +118,7 @@ impl Costs {
 
     pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
         if let MonitorRecord::Time { total, count, rows } = record {
-            let rows = rows.iter().map(Row::from);
+            let rows = rows.iter().map(CostRow::from);
             self.monitors.take(self.wanted, [*total, *count], rows);
         }
     }
@@ -126,7 +126,7 @@ impl Costs {
     pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
             Timing::Traces { total, calls, rows } => {
-                let rows = rows.iter().map(Row::from);
+                let rows = rows.iter().map(CostRow::from);
                 self.call_times.take(self.wanted, [*total, *calls], rows);
             }
             Timing::Calls(calls) => {
@@ -181,8 +181,13 @@ impl Costs {
     }
 }
 
-impl<const N: usize> Rows<N> {
-    fn take(&mut self, wanted: Option<u32>, totals: [u64; N], rows: impl Iterator<Item = Row<N>>) {
+impl<const N: usize> CostRows<N> {
+    fn take(
+        &mut self,
+        wanted: Option<u32>,
+        totals: [u64; N],
+        rows: impl Iterator<Item = CostRow<N>>,
+    ) {
         self.seen += 1;
         if wanted.is_none_or(|wanted| wanted == self.seen) {
             self.totals = totals;
@@ -224,9 +229,9 @@ fn signed(value: u64) -> i64 {
 /// No class.
 const NONE: ClassSerial = ClassSerial(0);
 
-impl From<&CpuSample> for Row<1> {
+impl From<&CpuSample> for CostRow<1> {
     fn from(row: &CpuSample) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: NONE,
             values: [row.count.into()],
@@ -234,9 +239,9 @@ impl From<&CpuSample> for Row<1> {
     }
 }
 
-impl From<&TraceTime> for Row<2> {
+impl From<&TraceTime> for CostRow<2> {
     fn from(row: &TraceTime) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: NONE,
             values: [row.own, row.calls],
@@ -244,9 +249,9 @@ impl From<&TraceTime> for Row<2> {
     }
 }
 
-impl From<&AllocSite> for Row<4> {
+impl From<&AllocSite> for CostRow<4> {
     fn from(row: &AllocSite) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: row.class,
             values: [
@@ -259,9 +264,9 @@ impl From<&AllocSite> for Row<4> {
     }
 }
 
-impl From<&ContendedTime> for Row<2> {
+impl From<&ContendedTime> for CostRow<2> {
     fn from(row: &ContendedTime) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: row.class,
             values: [row.nanos, row.count],

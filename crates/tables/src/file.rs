@@ -48,7 +48,7 @@ impl TableFile {
             table,
             run,
             writer: SerializedFileWriter::new(file, schema, properties)?,
-            columns: table.columns.iter().map(Buffer::of).collect(),
+            columns: table.columns.iter().map(Buffer::for_column).collect(),
             runs: Vec::new(),
             rows: 0,
             text_bytes: 0,
@@ -58,8 +58,8 @@ impl TableFile {
 
     /// Adds a row. `fill` gives a value for each column, in their order.
     #[inline]
-    pub(crate) fn row(&mut self, fill: impl FnOnce(&mut Row<'_>)) -> Result<()> {
-        let mut row = Row {
+    pub(crate) fn row(&mut self, fill: impl FnOnce(&mut TableRow<'_>)) -> Result<()> {
+        let mut row = TableRow {
             columns: self.columns.iter_mut(),
             text_bytes: 0,
         };
@@ -119,12 +119,12 @@ impl TableFile {
 }
 
 /// A row that is being filled.
-pub(crate) struct Row<'a> {
+pub(crate) struct TableRow<'a> {
     columns: std::slice::IterMut<'a, Buffer>,
     text_bytes: usize,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     #[inline]
     pub(crate) fn long(&mut self, value: impl Into<Option<i64>>) -> &mut Self {
         if let Some(column) = self.columns.next() {

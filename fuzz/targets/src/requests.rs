@@ -1,6 +1,6 @@
 //! What users and collectors ask of the agent.
 
-use hprof::fuzzing::{Request, Surroundings, command, none, parse};
+use hprof::fuzzing::{Request, Surroundings, command, parse, refuse_options};
 use hprof_format::{Commands, Received};
 
 /// The command line, and behind a NUL the environment. What is taken is in its ranges; what is refused has one line.
@@ -12,7 +12,7 @@ pub fn options(data: &[u8]) {
     };
     let command = command(line);
     assert!(line.ends_with(command.options));
-    let refused = none(&command).err();
+    let refused = refuse_options(&command).err();
     let error = match parse(command.options, environment) {
         Ok(Request::Help) => None,
         Ok(Request::Profile(options)) => {

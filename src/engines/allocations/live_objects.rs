@@ -161,10 +161,10 @@ impl LiveObjects {
         sweep.finish();
     }
 
-    /// As [`LiveObjects::sweep_all`]; where others keep the old generation for longer than `patience`, only what was made last
+    /// As [`LiveObjects::sweep_all`]; where others keep the old generation for longer than `timeout`, only what was made last
     /// is counted.
-    pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, patience: Duration) {
-        match self.old.try_lock_for(patience) {
+    pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
+        match self.old.try_lock_for(timeout) {
             Some(mut old) => {
                 old.sweep(&mut sweep);
                 self.sweep_young(&mut old, &mut sweep);

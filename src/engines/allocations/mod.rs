@@ -4,6 +4,7 @@
 //! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
 //! which of them have died.
 
+mod allocating_thread;
 mod buffer_flags;
 mod heap_totals;
 mod known_classes;
@@ -11,12 +12,11 @@ mod late_attach;
 mod live_objects;
 mod report;
 mod sample_weight;
-mod session_sites;
 mod site_cache;
 mod site_table;
 mod sites;
 mod sweep;
-mod thread_sites;
+mod thread_tracker;
 mod tracked_threads;
 mod unseen;
 
@@ -41,6 +41,7 @@ use crate::options::{Options, Sort};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames};
 
+use allocating_thread::AllocatingThread;
 use buffer_flags::BufferFlags;
 use late_attach::LateStart;
 use live_objects::LiveObjects;
@@ -48,9 +49,8 @@ use report::HeapState;
 use sample_weight::SampleWeight;
 use sites::{Amount, Sites};
 use sweep::Sweep;
-use thread_sites::ThreadSites;
 use tracked_threads::TrackedThreads;
-use unseen::Told;
+use unseen::ReportedUnseen;
 
 pub use report::SitesRequest;
 
@@ -58,7 +58,7 @@ pub use report::SitesRequest;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a report that cannot ask the VM waits for threads that are in an allocation event, and for the sweeper.
-const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The interval of a VM that nobody has told another.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
@@ -74,7 +74,7 @@ pub struct AllocationTracker {
     /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
     unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
     /// What outputs that have ended tell of such objects.
-    told: Mutex<Told, rank::ToldUnseen>,
+    reported_unseen: Mutex<ReportedUnseen, rank::ReportedUnseen>,
 }
 
 /// What the options say of reports.
@@ -97,7 +97,7 @@ impl ReportPlan {
             cutoff: self.cutoff,
             by_allocation: self.by_allocation,
             incremental: false,
-            is_last: totals == Totals::Ended,
+            is_last: totals == Totals::EndPeriod,
         }
     }
 }
@@ -180,7 +180,7 @@ impl AllocationTracker {
             sites: Sites::default(),
             stacks: context.stacks.clone(),
             top_frames: context.top_frames.clone(),
-            sample_weight: SampleWeight::of(interval),
+            sample_weight: SampleWeight::new(interval),
             live: LiveObjects::new(sweeper.clone()),
             slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
@@ -203,28 +203,28 @@ impl AllocationTracker {
             },
             settled_at_death: OnceLock::new(),
             unseen_before_dump: Mutex::default(),
-            told: Mutex::default(),
+            reported_unseen: Mutex::default(),
         })
     }
 
     /// The current thread has made an object; `false` where it knows of no tracker.
     #[inline]
-    pub fn allocated_here(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
-        ThreadSites::allocated_here(jni, allocation)
+    pub fn track_on_known_thread(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+        AllocatingThread::track_current(jni, allocation)
     }
 
     /// The current thread, which may not know of this tracker, has made an object.
-    pub fn allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
-        ThreadSites::with(&self.shared, |local| {
-            local.allocated(jni, allocation);
+    pub fn track(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+        AllocatingThread::with(&self.shared, |local| {
+            local.track(jni, allocation);
         });
     }
 
     /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
     pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
-        ThreadSites::with(&self.shared, |local| local.set_muted(true));
+        AllocatingThread::with(&self.shared, |local| local.set_muted(true));
         let answer = body();
-        ThreadSites::with(&self.shared, |local| local.set_muted(false));
+        AllocatingThread::with(&self.shared, |local| local.set_muted(false));
         answer
     }
 
@@ -330,7 +330,7 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let unseen = self.told.lock().new_of(unseen, request.is_last);
+        let unseen = self.reported_unseen.lock().new_of(unseen, request.is_last);
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
@@ -382,7 +382,7 @@ impl AllocationTracker {
     }
 }
 
-/// What a run that tracks nothing answers a collector who asks for sites.
+/// What a run that tracks nothing answers a receiver who asks for sites.
 pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     let nothing = HeapState {
         collected: false,
@@ -393,7 +393,7 @@ pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     report::sites(journal, &Sites::default(), request, nothing);
 }
 
-/// What a run that tracks nothing answers a collector who asks how much the heap holds.
+/// What a run that tracks nothing answers a receiver who asks how much the heap holds.
 pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiError> {
     let live = heap_totals::live(env)?;
     report::heap_summary(journal, &Sites::default(), live);
@@ -441,7 +441,7 @@ impl Engine for AllocationTracker {
     }
 
     fn current_thread_started(&self, serial: ThreadSerial) {
-        ThreadSites::with(&self.shared, |local| local.set_serial(serial));
+        AllocatingThread::with(&self.shared, |local| local.set_serial(serial));
     }
 
     fn section(&self) -> Option<&'static str> {
@@ -463,10 +463,10 @@ impl Engine for AllocationTracker {
 
     fn report_without_vm(&self, report: &Report<'_>) {
         let shared = &self.shared;
-        shared.live.add(shared.threads.end_within(SHORT_PATIENCE));
+        shared.live.add(shared.threads.end_within(SHORT_TIMEOUT));
         shared.has_ended.store(true, Ordering::Relaxed);
         let sweep = Sweep::new(None, shared.slots(), &shared.sites, shared.sample_weight);
-        shared.live.sweep_all_within(sweep, SHORT_PATIENCE);
+        shared.live.sweep_all_within(sweep, SHORT_TIMEOUT);
         let before_dump = self.unseen_before_dump.lock().take();
         let unseen = before_dump.unwrap_or_default();
         let request = self.plan.request(report.totals);

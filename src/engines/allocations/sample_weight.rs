@@ -14,7 +14,7 @@ pub(super) enum SampleWeight {
 }
 
 impl SampleWeight {
-    pub(super) fn of(interval: Interval) -> Self {
+    pub(super) fn new(interval: Interval) -> Self {
         match interval {
             Interval::Every => Self::Exact,
             Interval::Bytes(bytes) => Self::Sampled(f64::from(bytes)),

@@ -17,7 +17,7 @@ use crate::stacks::{FramesMark, StackKey, StackTop};
 
 /// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
 /// VM longer.
-const CROWD: usize = 4;
+const COMPARED_CLASSES: usize = 4;
 /// Sites that the caches of all threads hold together, 27 to 53 bytes each. A thread that finds them full starts anew.
 const CACHED: usize = 1_000_000;
 
@@ -54,8 +54,12 @@ enum SoughtClass {
 }
 
 /// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
-fn crowd(stack: &StackTop) -> usize {
-    if stack.is_empty() { 0 } else { CROWD }
+fn compared_classes(stack: &StackTop) -> usize {
+    if stack.is_empty() {
+        0
+    } else {
+        COMPARED_CLASSES
+    }
 }
 
 impl SiteCache {
@@ -104,7 +108,7 @@ impl SiteCache {
         allocation: Allocation<'_>,
     ) -> SiteId {
         let class = allocation.class;
-        let crowd = crowd(stack);
+        let crowd = compared_classes(stack);
         let (_, found) = self.find(shared, sought, crowd, jni, class);
         if let FoundSite::Site(place) = found
             && stack.is(&shared.top_frames, || self.sites.frames(place))

@@ -34,7 +34,7 @@ pub struct Site {
     /// What of `dead` was forgotten by [`Site::forget_dead`].
     forgotten: SiteTally,
     /// What of `allocated` an output has that has ended.
-    told: SiteTally,
+    reported: SiteTally,
     /// Objects made and dead, added, at the last [`Site::take_change`].
     known: AtomicU64,
 }
@@ -167,13 +167,13 @@ impl Site {
     pub fn take_allocated(&self) -> Amount {
         let before = self.before();
         let now = self.allocated.get();
-        self.told.set(now);
+        self.reported.set(now);
         difference(now, before)
     }
 
     /// What was made and does not count any more.
     fn before(&self) -> Weight {
-        self.forgotten.get().most(self.told.get())
+        self.forgotten.get().most(self.reported.get())
     }
 
     /// What is not known to be dead.
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn what_outputs_have_adds_up_to_what_was_made() {
         let site = Site::default();
-        let mut told = Amount::default();
+        let mut reported = Amount::default();
         for round in 0..10 {
             for _ in 0..round {
                 site.add_allocated(Weight {
@@ -315,7 +315,7 @@ mod tests {
             }
             site.add_dead(Weight::exact(24));
             assert_eq!(site.allocated(), site.allocated());
-            told = told + site.take_allocated();
+            reported = reported + site.take_allocated();
             assert_eq!(site.allocated(), Amount::default());
         }
         // 45 of 1.3 objects each.
@@ -323,7 +323,7 @@ mod tests {
             instances: 58,
             bytes: 45 * 24,
         };
-        assert_eq!(told, made);
+        assert_eq!(reported, made);
         assert_eq!(
             site.live().bytes,
             35 * 24,

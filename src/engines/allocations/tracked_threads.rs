@@ -8,7 +8,7 @@ use spin::RelaxStrategy;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::live_objects::Chunk;
-use super::session_sites::SessionSites;
+use super::thread_tracker::ThreadTracker;
 use crate::lock_order::{self, Guard, Mutex, rank};
 
 /// The lock of what one thread uses a million times before anybody else wants it. To take it is one locked instruction, to
@@ -16,26 +16,26 @@ use crate::lock_order::{self, Guard, Mutex, rank};
 #[derive(Default)]
 pub(super) struct OwnLock<T>(SpinMutex<T, Sleep>);
 
-type OwnGuard<'a, T> = Guard<SpinMutexGuard<'a, T, Sleep>, rank::ThreadSites>;
+type OwnGuard<'a, T> = Guard<SpinMutexGuard<'a, T, Sleep>, rank::ThreadTracker>;
 
 /// How one waits for such a lock.
 pub(super) struct Sleep;
 
 /// How long others wait for a thread that is in an allocation event, all threads together: one that a debugger has suspended
 /// there never comes out.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two looks at a lock.
-const NAP: Duration = Duration::from_micros(50);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 /// The threads.
 #[derive(Default)]
 pub(super) struct TrackedThreads(
-    Mutex<Vec<Arc<OwnLock<Option<SessionSites>>>>, rank::TrackedThreads>,
+    Mutex<Vec<Arc<OwnLock<Option<ThreadTracker>>>>, rank::TrackedThreads>,
 );
 
 impl RelaxStrategy for Sleep {
     fn relax() {
-        thread::sleep(NAP);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -46,13 +46,13 @@ impl<T> OwnLock<T> {
 
     #[inline]
     pub(super) fn lock(&self) -> OwnGuard<'_, T> {
-        lock_order::check::<rank::ThreadSites>();
+        lock_order::check::<rank::ThreadTracker>();
         Guard::new(self.0.lock())
     }
 
     /// Waits for the lock, but not beyond `end`.
     fn lock_until(&self, end: Instant) -> Option<OwnGuard<'_, T>> {
-        lock_order::check::<rank::ThreadSites>();
+        lock_order::check::<rank::ThreadTracker>();
         loop {
             if let Some(guard) = self.0.try_lock() {
                 return Some(Guard::new(guard));
@@ -60,14 +60,14 @@ impl<T> OwnLock<T> {
             if Instant::now() >= end {
                 return None;
             }
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
 impl TrackedThreads {
     /// A thread begins to keep something.
-    pub(super) fn add(&self, sites: SessionSites) -> Arc<OwnLock<Option<SessionSites>>> {
+    pub(super) fn add(&self, sites: ThreadTracker) -> Arc<OwnLock<Option<ThreadTracker>>> {
         let sites = Arc::new(OwnLock::new(Some(sites)));
         self.0.lock().push(sites.clone());
         sites
@@ -78,43 +78,43 @@ impl TrackedThreads {
         // The other owner is the thread.
         let has_ended = |sites: &mut Arc<_>| Arc::strong_count(sites) == 1;
         let ended: Vec<_> = self.0.lock().extract_if(.., has_ended).collect();
-        end_all(&ended, PATIENCE)
+        end_all(&ended, TIMEOUT)
     }
 
     /// The objects that all threads made last.
     pub(super) fn take_objects(&self) -> Vec<Chunk> {
         let threads = self.0.lock().clone();
         let take =
-            |sites: &mut Option<SessionSites>| sites.as_mut().map(SessionSites::take_objects);
-        with_each(&threads, PATIENCE, take)
+            |sites: &mut Option<ThreadTracker>| sites.as_mut().map(ThreadTracker::take_objects);
+        with_each(&threads, TIMEOUT, take)
     }
 
     /// Has the threads keep nothing any more; answers the objects that they made last.
     pub(super) fn end(&self) -> Vec<Chunk> {
-        self.end_within(PATIENCE)
+        self.end_within(TIMEOUT)
     }
 
     /// As [`TrackedThreads::end`], but for threads that take longer.
-    pub(super) fn end_within(&self, patience: Duration) -> Vec<Chunk> {
+    pub(super) fn end_within(&self, timeout: Duration) -> Vec<Chunk> {
         let threads = std::mem::take(&mut *self.0.lock());
-        end_all(&threads, patience)
+        end_all(&threads, timeout)
     }
 }
 
-fn end_all(threads: &[Arc<OwnLock<Option<SessionSites>>>], patience: Duration) -> Vec<Chunk> {
+fn end_all(threads: &[Arc<OwnLock<Option<ThreadTracker>>>], timeout: Duration) -> Vec<Chunk> {
     // What they keep is freed without a lock: the VM is called for that.
-    let kept = with_each(threads, patience, Option::take);
+    let kept = with_each(threads, timeout, Option::take);
     let chunks = kept.into_iter().map(|mut sites| sites.take_objects());
     chunks.collect()
 }
 
-/// What `take` has of each thread, but for those that come out no sooner than `patience` lasts.
+/// What `take` has of each thread, but for those that come out no sooner than `timeout` lasts.
 fn with_each<T, U>(
     threads: &[Arc<OwnLock<T>>],
-    patience: Duration,
+    timeout: Duration,
     take: impl Fn(&mut T) -> Option<U>,
 ) -> Vec<U> {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     threads
         .iter()
         .filter_map(|thread| take(&mut *thread.lock_until(end)?))
@@ -150,7 +150,7 @@ mod tests {
             scope.spawn(|| {
                 let mut own = threads[1].lock();
                 is_inside.wait();
-                thread::sleep(10 * NAP);
+                thread::sleep(10 * POLL_INTERVAL);
                 *own = Some(7);
             });
             is_inside.wait();

@@ -12,19 +12,19 @@ use crate::names::class::ClassId;
 
 /// What outputs that have ended tell of such objects, as of things that were allocated.
 #[derive(Default)]
-pub(super) struct Told(HashMap<ClassId, Amount, FixedState>);
+pub(super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
 
-impl Told {
+impl ReportedUnseen {
     /// What of them is new; with `is_last` the output that tells of them ends.
     pub(super) fn new_of(&mut self, seen: Vec<(ClassId, Amount)>, is_last: bool) -> Vec<Unseen> {
         let unseen = seen.into_iter().map(|(class, live)| {
-            let told = self.0.get(&class).copied().unwrap_or_default();
+            let reported = self.0.get(&class).copied().unwrap_or_default();
             let new = Amount {
-                instances: live.instances.saturating_sub(told.instances),
-                bytes: live.bytes.saturating_sub(told.bytes),
+                instances: live.instances.saturating_sub(reported.instances),
+                bytes: live.bytes.saturating_sub(reported.bytes),
             };
             if is_last {
-                self.0.insert(class, told + new);
+                self.0.insert(class, reported + new);
             }
             Unseen { class, live, new }
         });
@@ -105,9 +105,9 @@ mod tests {
             instances,
             bytes: 16 * instances,
         };
-        let mut told = Told::default();
+        let mut reported = ReportedUnseen::default();
         let mut new_of = |live, is_last| {
-            let unseen = told.new_of(vec![(class, amount(live))], is_last);
+            let unseen = reported.new_of(vec![(class, amount(live))], is_last);
             assert_eq!(unseen[0].live, amount(live));
             unseen[0].new
         };

@@ -15,7 +15,7 @@ use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
 use super::inlining_notes;
-use super::vm_threads::{LOOK_INTERVAL, VmThreads};
+use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
@@ -304,7 +304,7 @@ impl Shared {
             let now = Instant::now();
             if now >= next_look {
                 self.look_at_vm_threads();
-                next_look = now + LOOK_INTERVAL;
+                next_look = now + POLL_INTERVAL;
             }
             if now >= next_sweep {
                 self.stacks.sweep(jni);

@@ -25,7 +25,7 @@ use asynchronous::AsyncSampler;
 use counts::SampleCounts;
 use jvmti::JvmtiSampler;
 
-pub use choice::{EngineRefused, SampleWay};
+pub use choice::{SamplingMethod, SamplingMethodRefused};
 
 /// A way to take CPU samples. Threads are registered before they are sampled.
 trait Sampler: Send + Sync {
@@ -69,7 +69,7 @@ trait Sampler: Send + Sync {
 /// The engine of `cpu=samples`.
 pub struct CpuSamples {
     sampler: Box<dyn Sampler>,
-    way: SampleWay,
+    way: SamplingMethod,
     counts: Arc<SampleCounts>,
     cutoff: f64,
     /// Whether stderr says how the samples were taken.
@@ -92,12 +92,12 @@ impl CpuSamples {
             return None;
         }
         let counts = Arc::new(SampleCounts::default());
-        let way = context.sample_way.clone()?;
+        let way = context.sampling_method.clone()?;
         let sampler: Box<dyn Sampler> = match way {
-            SampleWay::Async(support) => {
+            SamplingMethod::Async(support) => {
                 Box::new(AsyncSampler::new(context, support, counts.clone()))
             }
-            SampleWay::Jvmti(_) => Box::new(JvmtiSampler::new(context, counts.clone())),
+            SamplingMethod::Jvmti(_) => Box::new(JvmtiSampler::new(context, counts.clone())),
         };
         Some(Self {
             sampler,
@@ -134,7 +134,7 @@ impl CpuSamples {
     }
 }
 
-/// What a run that takes no samples answers a collector who asks for them.
+/// What a run that takes no samples answers a receiver who asks for them.
 pub fn report_nothing(journal: &Journal) {
     report::cpu_samples(journal, Default::default(), 0.0);
 }

@@ -16,7 +16,7 @@ use crate::lock_order::{Mutex, rank};
 use crate::stacks::Stacks;
 
 /// How often they are looked at: what a thread uses between the last look and its end is not seen.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What HotSpot calls its threads, as far as the system keeps a name (15 bytes), and what stands for them. The first that
 /// a name begins with holds.
@@ -50,7 +50,7 @@ enum VmThreadKind {
 }
 
 impl VmThreadKind {
-    fn of(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         let mut kinds = KINDS.iter();
         let found = kinds.find(|(begin, _)| name.starts_with(begin));
         found.map_or(Self::Other, |&(_, kind)| kind)
@@ -58,7 +58,7 @@ impl VmThreadKind {
 
     fn of_thread(task: i32) -> Self {
         let name = fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default();
-        Self::of(&name)
+        Self::from_name(&name)
     }
 
     fn name(self) -> &'static str {

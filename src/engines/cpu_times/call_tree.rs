@@ -37,7 +37,7 @@ pub(super) struct CallTally {
 
 /// A tally's numbers at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sums {
+pub(super) struct CallSums {
     /// Calls that have begun.
     pub calls: u64,
     /// Pieces of `own`: the time between two events of the thread is one, and holds what measuring it costs once.
@@ -95,8 +95,8 @@ fn add(counter: &AtomicU64, amount: u64) {
 }
 
 impl CallTally {
-    fn sums(&self) -> Sums {
-        Sums {
+    fn sums(&self) -> CallSums {
+        CallSums {
             calls: self.calls.load(Ordering::Relaxed),
             gaps: self.gaps.load(Ordering::Relaxed),
             own: self.own.load(Ordering::Relaxed),
@@ -106,7 +106,7 @@ impl CallTally {
     }
 }
 
-impl std::ops::AddAssign for Sums {
+impl std::ops::AddAssign for CallSums {
     fn add_assign(&mut self, other: Self) {
         self.calls += other.calls;
         self.gaps += other.gaps;
@@ -116,7 +116,7 @@ impl std::ops::AddAssign for Sums {
     }
 }
 
-impl Sums {
+impl CallSums {
     /// What has come to these since `earlier`.
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {
@@ -295,7 +295,7 @@ impl Published {
     }
 
     /// Calls `visit` with every trace and what it has cost up to now.
-    pub(super) fn each(&self, mut visit: impl FnMut(TraceId, Sums)) {
+    pub(super) fn each(&self, mut visit: impl FnMut(TraceId, CallSums)) {
         let contexts = self.0.lock();
         let tallies = contexts.blocks.iter().flat_map(|block| block.iter());
         for (&trace, tally) in contexts.traces.iter().zip(tallies).skip(1) {
@@ -402,13 +402,13 @@ pub(super) mod tests {
         tree.close(context, 20, 3);
         let mut seen = Vec::new();
         tree.published.each(|_, sums| seen.push(sums));
-        let cost = Sums {
+        let cost = CallSums {
             calls: 2,
             gaps: 2,
             own: 12,
             total: 20,
             total_gaps: 3,
         };
-        assert_eq!(seen, [Sums::default(), cost], "the root is not shown");
+        assert_eq!(seen, [CallSums::default(), cost], "the root is not shown");
     }
 }

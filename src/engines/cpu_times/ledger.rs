@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::call_tree::{Published, Sums, Tree};
+use super::call_tree::{CallSums, Published, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
@@ -62,19 +62,19 @@ struct Books {
 
 /// Sums by trace.
 #[derive(Clone, Default)]
-struct Costs(Vec<Sums>);
+struct Costs(Vec<CallSums>);
 
 impl Costs {
-    fn add(&mut self, trace: TraceId, sums: Sums) {
+    fn add(&mut self, trace: TraceId, sums: CallSums) {
         let index = trace.index() as usize;
         if index >= self.0.len() {
-            memory::need((2 * index + 1) * size_of::<Sums>());
-            self.0.resize(index + 1, Sums::default());
+            memory::need((2 * index + 1) * size_of::<CallSums>());
+            self.0.resize(index + 1, CallSums::default());
         }
         self.0[index] += sums;
     }
 
-    fn get(&self, index: usize) -> Sums {
+    fn get(&self, index: usize) -> CallSums {
         self.0.get(index).copied().unwrap_or_default()
     }
 }
@@ -182,7 +182,7 @@ impl Ledger {
         let mut books = self.books.lock();
         // What has been measured, what of it is new, and the rows of a report.
         let traces = self.tables.traces.count();
-        memory::need(traces * (size_of::<Sums>() + 4 * size_of::<TraceCost>()));
+        memory::need(traces * (size_of::<CallSums>() + 4 * size_of::<TraceCost>()));
         let mut now = books.ended.clone();
         for record in &books.threads {
             record.contexts.each(|trace, sums| now.add(trace, sums));
@@ -206,7 +206,7 @@ impl Ledger {
     }
 
     /// Sums as time, without what measuring has cost.
-    fn cost(&self, sums: Sums, overhead: u64) -> Cost {
+    fn cost(&self, sums: CallSums, overhead: u64) -> Cost {
         let nanos = |ticks: u64, gaps: u64| {
             self.timing
                 .length
@@ -239,10 +239,10 @@ impl Books {
 fn add_open(costs: &mut Costs, record: &ThreadRecord) {
     let context = record.top.load(Ordering::Relaxed);
     let open = record.clock.since_last();
-    let own = Sums {
+    let own = CallSums {
         own: open,
         gaps: 1,
-        ..Sums::default()
+        ..CallSums::default()
     };
     if context != super::call_tree::ROOT
         && let Some(trace) = record.contexts.trace(context)
@@ -251,10 +251,10 @@ fn add_open(costs: &mut Costs, record: &ThreadRecord) {
     }
     record.stack.each_open(|context, ticks, gaps| {
         if let Some(trace) = record.contexts.trace(context) {
-            let sums = Sums {
+            let sums = CallSums {
                 total: ticks + open,
                 total_gaps: gaps + 1,
-                ..Sums::default()
+                ..CallSums::default()
             };
             costs.add(trace, sums);
         }

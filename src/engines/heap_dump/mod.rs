@@ -4,9 +4,9 @@
 //! that JVMTI offers. Both describe the same graph.
 
 mod choice;
-mod hotspot;
-mod references;
+mod jvmti_dumper;
 mod report;
+mod vm_dumper;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ use crate::stacks::WholeStack;
 
 use crate::memory::OutOfMemory;
 use choice::{Done, Dumpers};
-use hotspot::VmEngine;
-use references::WalkEngine;
+use jvmti_dumper::WalkEngine;
+use vm_dumper::VmEngine;
 
 /// Dumps the heap on request.
 pub struct HeapDumps {
@@ -44,7 +44,7 @@ pub struct HeapDumps {
     spool: Option<PathBuf>,
 }
 
-/// What heap dumps need of the VM. A collector may ask for one, and for a HEAP SUMMARY, in any run.
+/// What heap dumps need of the VM. A receiver may ask for one, and for a HEAP SUMMARY, in any run.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     options.net.is_some().then_some(Requirement {
         option: "net",

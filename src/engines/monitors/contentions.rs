@@ -124,7 +124,7 @@ mod tests {
         contentions.add(first, 6);
         let contended = |count, nanos| Contended { count, nanos };
         assert_eq!(
-            contentions.costs(Totals::Kept),
+            contentions.costs(Totals::Keep),
             [(key(1), contended(2, 11)), (key(2), contended(1, 7))]
         );
         assert_eq!(contentions.costs(Totals::Reset).len(), 2);

@@ -4,9 +4,9 @@
 //! (from JDK 24 on it leaves it while it waits), so what has begun is kept by the number of the thread, not by that of
 //! the system's thread.
 
+mod contention_cache;
 mod contentions;
 mod pending;
-mod places;
 mod report;
 mod snapshot;
 mod states;
@@ -24,9 +24,9 @@ use crate::options::Options;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 
+use contention_cache::Contenders;
 use contentions::Contentions;
 use pending::PendingWaits;
-use places::Places;
 use virtual_threads::KnownVirtualThreads;
 
 /// The beginnings before their ends, so that no end is missed: a beginning without its end would stay behind.
@@ -46,7 +46,7 @@ pub struct MonitorWatch {
     journal: Arc<Journal>,
     cutoff: f64,
     contentions: Contentions,
-    places: Places,
+    places: Contenders,
     pending_waits: PendingWaits,
     known: KnownVirtualThreads,
     /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
@@ -81,7 +81,7 @@ impl MonitorWatch {
             journal: context.journal.clone(),
             cutoff: context.options.cutoff,
             contentions: Contentions::default(),
-            places: Places::new(context.top_frames.clone(), env.session()),
+            places: Contenders::new(context.top_frames.clone(), env.session()),
             pending_waits: PendingWaits::default(),
             known: KnownVirtualThreads::default(),
             hides_virtual_threads: env.vm_kind().hides_virtual_threads_at_monitors(),

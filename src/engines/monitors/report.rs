@@ -180,7 +180,7 @@ mod tests {
             total,
             rows,
             left_out,
-        } = select(contentions.costs(Totals::Kept), 0.1);
+        } = select(contentions.costs(Totals::Keep), 0.1);
         assert_eq!(
             (total.nanos, total.count),
             (100, 5),

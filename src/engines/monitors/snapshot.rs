@@ -19,7 +19,7 @@ use crate::stacks::StackBuffer;
 const SHALLOW: usize = 1_024;
 
 /// How often it is asked who has a monitor that is wanted and seems to be free.
-const LOOKS: usize = 5;
+const ATTEMPTS: usize = 5;
 
 /// Answers the number of a thread; `None` for one of ours.
 type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
@@ -259,7 +259,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
     /// of which the VM does not tell.
     fn settled_usage(&self, monitor: Object<'_>) -> Result<MonitorUsage<'j>, JvmtiError> {
         let mut usage = self.watch.env.monitor_usage(self.jni, monitor)?;
-        for _ in 0..LOOKS {
+        for _ in 0..ATTEMPTS {
             let settled = usage.owner.is_some() || usage.entering.is_empty();
             if settled || !self.watch.hides_virtual_threads {
                 break;

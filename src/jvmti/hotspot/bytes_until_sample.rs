@@ -26,7 +26,7 @@ const TRIED: u32 = 1 << 24;
 const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 13)..(TRIED as u64 * 19);
 
 /// How long a thread may take to start: in a VM that is going down it never does.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Finds the numbers of all threads.
 #[derive(Clone, Copy)]
@@ -92,7 +92,7 @@ impl BytesUntilSample {
             .ok()?;
         let (number, answered) = &*answer;
         let mut number = number.lock();
-        answered.wait_while_for(&mut number, |number| number.is_none(), PATIENCE);
+        answered.wait_while_for(&mut number, |number| number.is_none(), TIMEOUT);
         number.flatten()
     }
 

@@ -1,4 +1,4 @@
-//! `net=host:port` and `compress=y`: the profile on its way over a socket or through gzip, and the collector's commands.
+//! `net=host:port` and `compress=y`: the profile on its way over a socket or through gzip, and the receiver's commands.
 
 mod commands;
 mod compress;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::harness::{Finished, Jvm, Program, Running};
 
-/// A collector that waits for its agent.
+/// A receiver that waits for its agent.
 pub(super) struct Waiting {
     listener: TcpListener,
 }
@@ -46,14 +46,14 @@ impl Waiting {
     }
 }
 
-/// A collector that reads all it gets and can send commands.
-pub(super) struct Collector {
+/// A receiver that reads all it gets and can send commands.
+pub(super) struct TestReceiver {
     stream: TcpStream,
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
-impl Collector {
+impl TestReceiver {
     pub(super) fn accept(waiting: &Waiting) -> Self {
         let stream = waiting.accept();
         let bytes = Arc::<Mutex<Vec<u8>>>::default();

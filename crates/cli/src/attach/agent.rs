@@ -102,8 +102,8 @@ pub fn command(
     let answer = listener::request(process, "load", [&library, "true", &command]);
     // What the agent says stands, even where its program has ended since.
     match reply.read(pid)? {
-        Some(Told::Done(text)) => return Ok(text),
-        Some(Told::Refused(text)) => return Err(Error::Refused(text)),
+        Some(Answered::Done(text)) => return Ok(text),
+        Some(Answered::Refused(text)) => return Err(Error::Refused(text)),
         None => {}
     }
     let answer = answer?;
@@ -130,7 +130,7 @@ struct Reply {
     _folder: Folder,
 }
 
-enum Told {
+enum Answered {
     Done(String),
     Refused(String),
 }
@@ -172,13 +172,13 @@ impl Reply {
     }
 
     /// What has come, if something has.
-    fn read(&self, pid: u32) -> Result<Option<Told>, Error> {
+    fn read(&self, pid: u32) -> Result<Option<Answered>, Error> {
         let Some(text) = bounded(self.file.as_file()).unwrap_or(Some(String::new())) else {
             return Err(Error::TooMuch(pid));
         };
         Ok(match text.split_once('\n') {
-            Some(("done", text)) => Some(Told::Done(text.to_owned())),
-            Some(("refused", text)) => Some(Told::Refused(text.to_owned())),
+            Some(("done", text)) => Some(Answered::Done(text.to_owned())),
+            Some(("refused", text)) => Some(Answered::Refused(text.to_owned())),
             _ => None,
         })
     }

@@ -16,13 +16,13 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::fs::FileType;
 
 use super::process::Process;
-use super::view::{Folder, Found};
+use super::view::{Folder, FoundFile};
 use super::{Error, TEMPORARY, bounded, perf_data, temporary};
 
 /// The most bytes of an argument.
 pub const LONGEST: usize = 1024;
 /// How long a VM may take to open its socket.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What the VM answers to a request.
 pub struct Answer {
@@ -113,7 +113,7 @@ fn connect(process: &Process) -> Result<UnixStream, Error> {
 }
 
 /// The VM's socket, if it has made one.
-fn socket(process: &Process, folder: &Folder) -> Result<Option<Found>, Error> {
+fn socket(process: &Process, folder: &Folder) -> Result<Option<FoundFile>, Error> {
     let found = folder.find(&name(process));
     let Some(found) = found.map_err(|error| failed(process, error))? else {
         return Ok(None);
@@ -148,10 +148,10 @@ fn failed(process: &Process, error: io::Error) -> Error {
 }
 
 /// Has the VM open its socket.
-fn wake(process: &Process, folder: &Folder) -> Result<Found, Error> {
+fn wake(process: &Process, folder: &Folder) -> Result<FoundFile, Error> {
     let pid = process.pid();
     // To such a VM SIGQUIT would be no request, but a thread dump.
-    let capabilities = perf_data::of(process).remove(perf_data::CAPABILITIES);
+    let capabilities = perf_data::find(process).remove(perf_data::CAPABILITIES);
     let is_told = process
         .command_line()
         .contains("-XX:+DisableAttachMechanism");
@@ -163,7 +163,7 @@ fn wake(process: &Process, folder: &Folder) -> Result<Found, Error> {
     }
     let _trigger = Trigger::create(process, folder)?;
     process.quit()?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = socket(process, folder)? {
             return Ok(found);
@@ -172,7 +172,7 @@ fn wake(process: &Process, folder: &Folder) -> Result<Found, Error> {
             return Err(Error::Ended(pid));
         }
         if Instant::now() >= end {
-            let seconds = PATIENCE.as_secs();
+            let seconds = TIMEOUT.as_secs();
             return Err(Error::NoAnswer { pid, seconds });
         }
         sleep(Duration::from_millis(10));

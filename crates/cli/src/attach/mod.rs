@@ -245,7 +245,7 @@ impl List {
     pub fn run(&self) -> Result<(), Failure> {
         let mut lines = Vec::new();
         for process in process::ids().into_iter().flat_map(Process::find) {
-            let facts = perf_data::of(&process);
+            let facts = perf_data::find(&process);
             let version = facts.get(perf_data::VERSION);
             let command = facts.get(perf_data::COMMAND).cloned();
             lines.push(format!(

@@ -31,7 +31,7 @@ pub const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
 type Facts = HashMap<&'static str, String>;
 
 /// What there is of the texts named above.
-pub fn of(process: &Process) -> Facts {
+pub fn find(process: &Process) -> Facts {
     read(process).unwrap_or_default()
 }
 

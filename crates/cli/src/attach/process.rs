@@ -66,7 +66,7 @@ impl Process {
             let uid = status.uid;
             return Err(Error::AnotherUser { pid, uid });
         }
-        let view = View::of(folder.as_fd()).map_err(failed)?;
+        let view = View::enter(folder.as_fd()).map_err(failed)?;
         let process = Self {
             working_folder: Folder::working(folder.as_fd()).ok(),
             status,

@@ -28,7 +28,7 @@ pub struct View {
 }
 
 /// What stands at a path, whatever becomes of the path.
-pub struct Found {
+pub struct FoundFile {
     place: OwnedFd,
     stat: Stat,
 }
@@ -40,16 +40,16 @@ pub struct Folder {
 
 impl View {
     /// The view of the process whose folder in /proc this is.
-    pub fn of(process: BorrowedFd) -> io::Result<Self> {
+    pub fn enter(process: BorrowedFd) -> io::Result<Self> {
         let root = openat(process, "root", PLACE | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Self { root })
     }
 
     /// Looks up what the program calls `path`.
-    pub fn find(&self, path: &Path) -> io::Result<Found> {
+    pub fn find(&self, path: &Path) -> io::Result<FoundFile> {
         let flags = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.root, path, PLACE, Mode::empty(), flags) {
-            Ok(place) => Found::new(place),
+            Ok(place) => FoundFile::new(place),
             // A kernel before 5.6, or a container whose rules are older than the call.
             Err(Errno::NOSYS | Errno::PERM) => self.walk(path),
             Err(error) => Err(error.into()),
@@ -66,8 +66,8 @@ impl View {
     }
 
     /// As `find`, part by part: no part is followed by the kernel, and `..` goes back to where the walk came from.
-    fn walk(&self, path: &Path) -> io::Result<Found> {
-        let mut way: Vec<Found> = Vec::new();
+    fn walk(&self, path: &Path) -> io::Result<FoundFile> {
+        let mut way: Vec<FoundFile> = Vec::new();
         let mut ahead = parts(path);
         let mut links = 0;
         while let Some(part) = ahead.pop() {
@@ -75,8 +75,8 @@ impl View {
                 way.pop();
                 continue;
             }
-            let folder = way.last().map_or(self.root.as_fd(), Found::place);
-            let found = Found::at(folder, part.as_os_str())?;
+            let folder = way.last().map_or(self.root.as_fd(), FoundFile::place);
+            let found = FoundFile::at(folder, part.as_os_str())?;
             if found.kind() != FileType::Symlink {
                 way.push(found);
                 continue;
@@ -94,7 +94,7 @@ impl View {
         }
         match way.pop() {
             Some(found) => Ok(found),
-            None => Found::new(self.root.try_clone()?),
+            None => FoundFile::new(self.root.try_clone()?),
         }
     }
 }
@@ -108,7 +108,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-impl Found {
+impl FoundFile {
     fn new(place: OwnedFd) -> io::Result<Self> {
         let stat = fstat(&place)?;
         Ok(Self { place, stat })
@@ -157,8 +157,8 @@ impl Folder {
     }
 
     /// What has this name in it; `None` where nothing has. A link is not followed.
-    pub fn find(&self, name: &str) -> io::Result<Option<Found>> {
-        match Found::at(self.place.as_fd(), OsStr::new(name)) {
+    pub fn find(&self, name: &str) -> io::Result<Option<FoundFile>> {
+        match FoundFile::at(self.place.as_fd(), OsStr::new(name)) {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -175,7 +175,7 @@ impl Folder {
     /// Opens a plain file of this user's; a link, a pipe or somebody else's file is an error.
     pub fn open(&self, name: &str, owner: u32, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let found = Found::new(openat(&self.place, name, flags, Mode::empty())?)?;
+        let found = FoundFile::new(openat(&self.place, name, flags, Mode::empty())?)?;
         if found.kind() != FileType::RegularFile || found.owner() != owner {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -237,7 +237,7 @@ mod tests {
         (folder, View { root })
     }
 
-    fn read(found: io::Result<Found>) -> Option<String> {
+    fn read(found: io::Result<FoundFile>) -> Option<String> {
         let found = found.ok()?;
         assert_ne!(found.kind(), FileType::Symlink);
         Some(fs::read_to_string(found.path()).expect("it can be read"))

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::request::{Gate, LONGEST, Refusal, Request};
+use super::request::{AccessRule, LONGEST, Request, RequestRefusal};
 use super::{Answer, Asked};
 
 /// How long the head of a request may take to come, and an answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that are read at once; a browser opens about six.
 const MOST: usize = 256;
 /// How long nobody is let in where there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often it is looked for those who take too long.
-const LOOK: Timespec = Timespec {
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
@@ -30,7 +30,7 @@ const PIECE: usize = 4096;
 
 /// The connections.
 pub struct Connections {
-    gate: Gate,
+    gate: AccessRule,
     asked: SyncSender<Asked>,
     reading: Vec<Connection>,
 }
@@ -46,12 +46,12 @@ struct Connection {
 enum Progress {
     /// More must come.
     Open,
-    Asked(Result<Request, Refusal>),
+    Asked(Result<Request, RequestRefusal>),
     Gone,
 }
 
 impl Connections {
-    pub fn new(gate: Gate, asked: SyncSender<Asked>) -> Connections {
+    pub fn new(gate: AccessRule, asked: SyncSender<Asked>) -> Connections {
         Connections {
             gate,
             asked,
@@ -75,8 +75,8 @@ impl Connections {
         let mut all = vec![PollFd::new(listener, PollFlags::IN)];
         let streams = self.reading.iter().map(|connection| &connection.stream);
         all.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
-        let patience = (!self.reading.is_empty()).then_some(&LOOK);
-        match poll(&mut all, patience) {
+        let timeout = (!self.reading.is_empty()).then_some(&POLL_INTERVAL);
+        match poll(&mut all, timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -98,15 +98,19 @@ impl Connections {
     }
 
     /// Has a request answered, or refuses it.
-    fn pass_on(&self, mut stream: TcpStream, judged: Result<Request, Refusal>) -> io::Result<()> {
+    fn pass_on(
+        &self,
+        mut stream: TcpStream,
+        judged: Result<Request, RequestRefusal>,
+    ) -> io::Result<()> {
         let refusal = match judged {
             Ok(request) => {
                 stream.set_nonblocking(false)?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 match self.asked.try_send((request, stream)) {
                     Err(TrySendError::Full((_, busy))) => {
                         stream = busy;
-                        Refusal(503, "too many requests wait for an answer")
+                        RequestRefusal(503, "too many requests wait for an answer")
                     }
                     // Whoever answers may have ended.
                     _ => return Ok(()),
@@ -114,14 +118,14 @@ impl Connections {
             }
             Err(refusal) => refusal,
         };
-        let Refusal(status, why) = refusal;
+        let RequestRefusal(status, why) = refusal;
         Answer::plain(status, why).send(&mut stream, false)
     }
 
     /// Closes those whose requests take too long, however often something comes of them.
     fn close_late(&mut self, now: Instant) {
         self.reading
-            .retain(|connection| now.duration_since(connection.since) < PATIENCE);
+            .retain(|connection| now.duration_since(connection.since) < TIMEOUT);
     }
 
     /// Takes one connection: those that are being read have their turn before the next one.
@@ -166,7 +170,7 @@ impl Connection {
         }
     }
 
-    fn read(&mut self, gate: &Gate) -> Progress {
+    fn read(&mut self, gate: &AccessRule) -> Progress {
         let mut piece = [0; PIECE];
         let count = match self.stream.read(&mut piece) {
             Ok(0) => return Progress::Gone,
@@ -188,7 +192,7 @@ impl Connection {
             return Progress::Asked(gate.judge(&self.head));
         }
         if self.head.len() > LONGEST {
-            let refusal = Refusal(431, "the head of the request is too long");
+            let refusal = RequestRefusal(431, "the head of the request is too long");
             return Progress::Asked(Err(refusal));
         }
         self.has_token = self.has_token || gate.knows(&self.head);
@@ -211,7 +215,7 @@ mod tests {
 
     fn fixture() -> Fixture {
         let (asked, answers) = sync_channel(1);
-        let gate = Gate::new("t0k3n".to_owned(), 7000);
+        let gate = AccessRule::new("t0k3n".to_owned(), 7000);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         Fixture {
             listener,
@@ -264,7 +268,7 @@ mod tests {
         client.write_all(b"x").expect("it reads");
         fixture.connections.read();
         assert_eq!(fixture.heads().len(), 1);
-        fixture.connections.close_late(Instant::now() + PATIENCE);
+        fixture.connections.close_late(Instant::now() + TIMEOUT);
         assert_eq!(fixture.heads().len(), 0);
     }
 }

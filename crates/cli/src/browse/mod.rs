@@ -17,7 +17,7 @@ use crate::heap::options::Reading;
 use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
 use connections::Connections;
-use request::{Gate, Page, Request};
+use request::{AccessRule, Page, Request};
 
 /// Requests that wait for an answer; all of them know the token.
 const QUEUED: usize = 1024;
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             base: &base,
         };
         let (sender, asked) = mpsc::sync_channel(QUEUED);
-        let connections = Connections::new(Gate::new(token.clone(), port), sender);
+        let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
         let reader = thread::spawn(move || connections.serve(&listener));
         for (request, mut stream) in asked {
             // A browser that has gone away wants no answer.

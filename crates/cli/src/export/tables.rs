@@ -16,7 +16,7 @@ use crate::terminal::Terminal;
 pub struct TableArguments {
     /// Say this of the runs in table `label`, such as host=web1 or build=1.7 (tables)
     #[arg(long, value_name = "NAME=VALUE")]
-    label: Vec<Label>,
+    label: Vec<TableLabel>,
 
     /// Work out what each object of a heap dump keeps alive (tables)
     #[arg(long)]
@@ -29,17 +29,17 @@ pub struct TableArguments {
 
 /// What is said of a run.
 #[derive(Clone, Debug)]
-struct Label {
+struct TableLabel {
     name: String,
     value: String,
 }
 
-impl std::str::FromStr for Label {
+impl std::str::FromStr for TableLabel {
     type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Label, Self::Err> {
+    fn from_str(text: &str) -> Result<TableLabel, Self::Err> {
         match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok(Label {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok(TableLabel {
                 name: name.to_owned(),
                 value: value.to_owned(),
             }),
@@ -80,7 +80,7 @@ impl TableArguments {
 
     fn options(&self, section: Option<u32>) -> Result<Options, Failure> {
         let mut labels: Vec<(String, String)> = Vec::new();
-        for Label { name, value } in &self.label {
+        for TableLabel { name, value } in &self.label {
             if labels.iter().any(|(other, _)| other == name) {
                 let message =
                     format!("--label {name}= is given twice; a run has one value of each");

@@ -26,7 +26,7 @@ const TOLD: usize = 200;
 pub struct Collector {
     agent: Agent,
     endpoint: Endpoint,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Why a request was not taken.
@@ -76,7 +76,7 @@ enum Outcome {
 
 impl Collector {
     /// A collector that is asked again for so long where it has no time.
-    pub fn new(endpoint: Endpoint, patience: Duration) -> Collector {
+    pub fn new(endpoint: Endpoint, timeout: Duration) -> Collector {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             // Nobody else is to get the profile: no proxy of the environment, nobody whom an answer names.
@@ -90,7 +90,7 @@ impl Collector {
         Collector {
             agent: config.new_agent(),
             endpoint,
-            patience,
+            timeout,
         }
     }
 
@@ -108,7 +108,7 @@ impl Collector {
             };
             let spent = begun.elapsed();
             match asked {
-                Some(wait) if spent + wait <= self.patience => thread::sleep(wait),
+                Some(wait) if spent + wait <= self.timeout => thread::sleep(wait),
                 _ => {
                     return Err(PushError {
                         endpoint: self.endpoint.clone(),

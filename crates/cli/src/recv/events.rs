@@ -1,4 +1,4 @@
-//! What a collector for many agents says: a line of JSON for each event.
+//! What a receiver for many agents says: a line of JSON for each event.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Lines that wait for a reader; who reads nothing loses some, and holds up nobody.
 const QUEUED: usize = 10_000;
 /// How long the last lines may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked whether there is room for the last one.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The collector waits for agents.
+    /// The receiver waits for agents.
     Listening { address: String, dir: String },
     /// An agent has begun to send its profile.
     Begun {
@@ -51,7 +51,7 @@ pub enum Event {
         error: String,
     },
     /// Somebody was sent away.
-    Refused { peer: String, reason: Refusal },
+    Refused { peer: String, reason: AgentRefusal },
     /// A file could not be written as it should.
     Failed {
         agent: Option<u64>,
@@ -60,7 +60,7 @@ pub enum Event {
     },
     /// A command was sent to so many agents.
     Sent { command: String, agents: usize },
-    /// The collector has ended.
+    /// The receiver has ended.
     Stopped { agents: u64, bytes: u64 },
 }
 
@@ -78,14 +78,14 @@ pub enum Reason {
     LimitOfAll,
     /// Its file cannot be written.
     File,
-    /// The collector was stopped.
+    /// The receiver was stopped.
     Stopped,
 }
 
 /// Why somebody was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum AgentRefusal {
     /// What it sends is no profile.
     NoAgent,
     /// It says nothing.
@@ -101,7 +101,7 @@ pub enum Refusal {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct EventLine {
     /// Milliseconds since 1970.
     time: u64,
     /// Lines before this one that nobody took.
@@ -117,7 +117,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// Writes events to the standard output, on a thread of its own.
 pub struct Events {
-    queue: Option<SyncSender<Line>>,
+    queue: Option<SyncSender<EventLine>>,
     lost: AtomicU64,
     ended: Receiver<()>,
 }
@@ -144,22 +144,22 @@ impl Events {
 
     /// Says the last thing. Waits for a reader, but not for ever for one who does not read.
     pub fn end(mut self, mut last: Event) {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + TIMEOUT;
         while let Err(event) = self.try_to_say(last) {
             self.lost.fetch_sub(1, Ordering::Relaxed);
             last = event;
-            if Instant::now() >= patience {
+            if Instant::now() >= timeout {
                 return;
             }
             thread::sleep(PAUSE);
         }
         self.queue = None;
-        let _ = self.ended.recv_timeout(PATIENCE);
+        let _ = self.ended.recv_timeout(TIMEOUT);
     }
 
     fn try_to_say(&self, event: Event) -> Result<(), Event> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let line = Line {
+        let line = EventLine {
             time: now.unwrap_or_default().as_millis() as u64,
             lost: self.lost.swap(0, Ordering::Relaxed),
             event,
@@ -175,7 +175,7 @@ impl Events {
     }
 }
 
-fn write(lines: &Receiver<Line>) {
+fn write(lines: &Receiver<EventLine>) {
     for line in lines {
         // All that it holds can be JSON.
         let Ok(mut text) = serde_json::to_vec(&line) else {

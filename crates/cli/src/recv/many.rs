@@ -1,4 +1,4 @@
-//! A collector for any number of agents: a file for each in one folder.
+//! A receiver for any number of agents: a file for each in one folder.
 //!
 //! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
 //! agent waits in memory up to a bound, and events go out on a thread of their own.
@@ -18,15 +18,15 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
 use super::command;
-use super::events::{Event, Events, Reason, Refusal};
+use super::events::{AgentRefusal, Event, Events, Reason};
 use super::forward::{Finished, Forwarder, Sent};
-use super::names::{Known, PartFile, Pattern};
+use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
 use super::waiting::{Heard, Waiting, origin};
 use crate::failure::Failure;
 use crate::push::{Pushed, Target};
 
-/// Descriptors of the collector itself, and of files that it forwards.
+/// Descriptors of the receiver itself, and of files that it forwards.
 const OWN_DESCRIPTORS: u64 = 20;
 /// Each agent has its connection and its file.
 const DESCRIPTORS: u64 = 2;
@@ -34,7 +34,7 @@ const DESCRIPTORS: u64 = 2;
 const KEPT_PART: usize = 8;
 /// How long after an error nobody is let in: there may be no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long files may be on their way when the collector ends.
+/// How long files may be on their way when the receiver ends.
 const LAST_FILES: Duration = Duration::from_secs(10);
 
 /// What is allowed.
@@ -44,7 +44,7 @@ pub struct Limits {
     pub agents: usize,
     /// Bytes of each.
     pub bytes: Option<u64>,
-    /// Bytes of all of them, as long as the collector runs.
+    /// Bytes of all of them, as long as the receiver runs.
     pub all_bytes: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ pub struct Wanted {
 }
 
 /// What goes on.
-struct Collector {
+struct Server {
     wanted: Wanted,
     forwarder: Option<Forwarder>,
     events: Events,
@@ -93,7 +93,7 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
         address: address.to_string(),
         dir: wanted.folder.display().to_string(),
     });
-    let mut collector = Collector {
+    let mut receiver = Server {
         wanted,
         forwarder,
         events,
@@ -104,13 +104,13 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
         bytes: 0,
         pause: None,
     };
-    let ended = collector.run(listener, &requests, &woken);
-    collector.stop(&requests);
+    let ended = receiver.run(listener, &requests, &woken);
+    receiver.stop(&requests);
     ended.map_err(broken)
 }
 
 pub(super) fn broken(error: io::Error) -> Failure {
-    Failure::Message(format!("the collector cannot go on: {error}"))
+    Failure::Message(format!("the receiver cannot go on: {error}"))
 }
 
 /// Raises the limit of descriptors, and says for how many connections they are enough.
@@ -124,7 +124,7 @@ fn allow_many_connections() -> usize {
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
-impl Collector {
+impl Server {
     fn run(
         &mut self,
         listener: &TcpListener,
@@ -137,7 +137,7 @@ impl Collector {
             for request in requests.try_iter() {
                 match request {
                     Request::Stop => return Ok(()),
-                    Request::Line(line) => self.obey(&line),
+                    Request::EventLine(line) => self.obey(&line),
                     Request::Sent(sent) => self.arrived(sent),
                 }
             }
@@ -169,16 +169,16 @@ impl Collector {
         }
         let waiting = self.waiting.streams();
         all.extend(waiting.map(|stream| PollFd::new(stream, PollFlags::IN)));
-        let patience = match (paused, self.waiting.is_empty()) {
+        let timeout = match (paused, self.waiting.is_empty()) {
             (true, _) => Some(PAUSE),
             (false, false) => Some(Duration::from_secs(1)),
             (false, true) => None,
         };
-        let patience = patience.map(|patience| Timespec {
-            tv_sec: patience.as_secs() as i64,
-            tv_nsec: patience.subsec_nanos().into(),
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
         });
-        match poll(&mut all, patience.as_ref()) {
+        match poll(&mut all, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -231,8 +231,8 @@ impl Collector {
     fn admit(&mut self, caller: Caller, heard: Heard) {
         match heard {
             Heard::Agent => self.begin(caller),
-            Heard::Stranger => self.refuse(caller.address, Refusal::NoAgent),
-            Heard::Silent => self.refuse(caller.address, Refusal::Silent),
+            Heard::Stranger => self.refuse(caller.address, AgentRefusal::NoAgent),
+            Heard::Silent => self.refuse(caller.address, AgentRefusal::Silent),
         }
     }
 
@@ -269,11 +269,11 @@ impl Collector {
     fn let_in(&mut self, caller: Caller) {
         let most = self.wanted.limits.all_bytes;
         if most.is_some_and(|most| self.bytes >= most) {
-            return self.refuse(caller.address, Refusal::LimitOfAll);
+            return self.refuse(caller.address, AgentRefusal::LimitOfAll);
         }
         loop {
             if self.agents.len() >= self.places() {
-                return self.refuse(caller.address, Refusal::TooMany);
+                return self.refuse(caller.address, AgentRefusal::TooMany);
             }
             // The silent ones take no place of an agent, and an agent may be silent for a while.
             let silent = self.places().saturating_mul(2);
@@ -299,7 +299,7 @@ impl Collector {
         count >= places - places / KEPT_PART
     }
 
-    fn refuse(&self, peer: SocketAddr, reason: Refusal) {
+    fn refuse(&self, peer: SocketAddr, reason: AgentRefusal) {
         let peer = peer.to_string();
         self.events.say(Event::Refused { peer, reason });
     }
@@ -308,13 +308,13 @@ impl Collector {
     fn begin(&mut self, caller: Caller) {
         let peer = caller.address;
         if self.agents.len() >= self.places() {
-            return self.refuse(peer, Refusal::TooMany);
+            return self.refuse(peer, AgentRefusal::TooMany);
         }
         if self.has_its_share(peer) {
-            return self.refuse(peer, Refusal::TooManyOfOrigin);
+            return self.refuse(peer, AgentRefusal::TooManyOfOrigin);
         }
         let number = self.count + 1;
-        let known = Known {
+        let known = AgentFacts {
             peer,
             number,
             time: SystemTime::now(),
@@ -324,7 +324,7 @@ impl Collector {
             Ok(file) => file,
             Err(error) => {
                 self.failed(None, peer, &error);
-                return self.refuse(peer, Refusal::NoFile);
+                return self.refuse(peer, AgentRefusal::NoFile);
             }
         };
         self.count = number;
@@ -413,14 +413,14 @@ impl Collector {
             let left = end.saturating_duration_since(Instant::now());
             match requests.recv_timeout(left) {
                 Ok(Request::Sent(sent)) => self.arrived(sent),
-                Ok(Request::Line(_)) => {}
+                Ok(Request::EventLine(_)) => {}
                 // Whoever interrupts again will not wait.
                 Ok(Request::Stop) | Err(_) => break,
             }
         }
         let waiting = self.forwarder.take().map(Forwarder::into_waiting);
         for (agent, file) in waiting.unwrap_or_default() {
-            let error = "the collector was stopped".to_owned();
+            let error = "the receiver was stopped".to_owned();
             self.events.say(Event::NotForwarded { agent, file, error });
         }
     }

@@ -38,7 +38,7 @@ pub enum NoPattern {
 }
 
 /// What is known of an agent when it begins.
-pub struct Known {
+pub struct AgentFacts {
     /// Where it is.
     pub peer: SocketAddr,
     /// Agents before it.
@@ -52,7 +52,7 @@ impl FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Pattern, NoPattern> {
         let pattern = Pattern(text.to_owned());
-        let known = Known {
+        let known = AgentFacts {
             peer: SocketAddr::from(([127, 0, 0, 1], 1)),
             number: 1,
             time: SystemTime::UNIX_EPOCH,
@@ -70,12 +70,12 @@ impl FromStr for Pattern {
 
 impl Pattern {
     /// The name for an agent. What is filled in has digits, letters, `.`, `-` and `_`.
-    pub fn name(&self, known: &Known) -> String {
+    pub fn name(&self, known: &AgentFacts) -> String {
         // It was filled in once when it was read.
         self.fill(known).unwrap_or_default()
     }
 
-    fn fill(&self, known: &Known) -> Result<String, NoPattern> {
+    fn fill(&self, known: &AgentFacts) -> Result<String, NoPattern> {
         let mut name = String::new();
         let mut rest = self.0.as_str();
         while let Some((before, after)) = rest.split_once('{') {
@@ -89,7 +89,7 @@ impl Pattern {
     }
 }
 
-impl Known {
+impl AgentFacts {
     fn value(&self, what: &str) -> Result<String, NoPattern> {
         let host = || self.peer.ip().to_string().replace([':', '%'], "_");
         Ok(match what {
@@ -195,8 +195,8 @@ fn numbered(name: &str, number: u32) -> String {
 mod tests {
     use super::*;
 
-    fn known() -> Known {
-        Known {
+    fn known() -> AgentFacts {
+        AgentFacts {
             peer: "[::1]:4711".parse().expect("an address"),
             number: 7,
             time: SystemTime::UNIX_EPOCH,

@@ -12,10 +12,10 @@ use crate::failure::Failure;
 /// What is asked.
 pub enum Request {
     /// A line was typed.
-    Line(String),
+    EventLine(String),
     /// A file is on its way no more.
     Sent(Sent),
-    /// The collector is to end.
+    /// The receiver is to end.
     Stop,
 }
 
@@ -54,7 +54,7 @@ pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
     let typed = asker.another()?;
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if !typed.ask(Request::Line(line)) {
+            if !typed.ask(Request::EventLine(line)) {
                 return;
             }
         }

@@ -81,7 +81,7 @@ const LARGEST: u64 = 1 << 53;
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
 pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer::default();
-    let places: Vec<Places> = runs
+    let places: Vec<RowKeys> = runs
         .iter()
         .map(|run| writer.place(&run.profile, by_thread))
         .collect();
@@ -123,7 +123,7 @@ fn about(run: &Run) -> About {
 }
 
 /// Where the rows of each table of a profile stand: stack, thread + 1, type + 1.
-struct Places {
+struct RowKeys {
     of_tables: Vec<Vec<[u32; 3]>>,
 }
 
@@ -184,7 +184,7 @@ impl Writer {
         number
     }
 
-    fn place(&mut self, profile: &Profile, by_thread: bool) -> Places {
+    fn place(&mut self, profile: &Profile, by_thread: bool) -> RowKeys {
         let frames: Vec<u32> = profile.frames().map(|f| self.frame(profile, f)).collect();
         let empty = self.marker(EMPTY);
         let thread_frames: Vec<u32> = match by_thread {
@@ -216,7 +216,7 @@ impl Writer {
             }
             of_tables.push(places);
         }
-        Places { of_tables }
+        RowKeys { of_tables }
     }
 
     /// A frame for the thread of each set of labels.

@@ -122,7 +122,7 @@ impl HeapDumps {
 
 /// What a dump is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+enum CheckPass {
     /// Its ids are collected. What cannot be judged yet is left to the second pass.
     First,
     /// All ids and classes are known. Only a dump that has a fault, or instances before their classes, comes to this.
@@ -135,7 +135,7 @@ struct Dump {
     /// Where its first record starts.
     start: u64,
     id_size: IdSize,
-    pass: Pass,
+    pass: CheckPass,
     ids: Ids,
     classes: Classes,
     /// Whether something is left to the second pass.
@@ -176,7 +176,7 @@ impl Dump {
         Dump {
             start,
             id_size: reader.header().id_size,
-            pass: Pass::First,
+            pass: CheckPass::First,
             ids: Ids::default(),
             classes: Classes::default(),
             postponed: false,
@@ -219,7 +219,7 @@ impl Dump {
         reader: &mut Reader<R>,
         defined: &Defined,
     ) -> Result<(), Fault> {
-        self.pass = Pass::Second;
+        self.pass = CheckPass::Second;
         let end = reader.position();
         reader.seek(self.start)?;
         while reader.position() < end {
@@ -307,7 +307,7 @@ impl Dump {
         kind: HeapKind,
         defined: &Defined,
     ) -> Result<(), HeapFault> {
-        if self.pass == Pass::Second {
+        if self.pass == CheckPass::Second {
             return Ok(());
         }
         if !self.ids.define(object.0) {
@@ -425,7 +425,7 @@ impl Dump {
                 refer(&mut self.ids, self.pass, role, id.0)?;
             }
         }
-        if self.pass == Pass::Second {
+        if self.pass == CheckPass::Second {
             return Ok(());
         }
         each_name(class, |name| {
@@ -486,7 +486,7 @@ impl Dump {
         by: HeapKind,
         defined: &Defined,
     ) -> Result<(), HeapFault> {
-        if self.pass == Pass::Second || defined.has_for_heap(named, by) {
+        if self.pass == CheckPass::Second || defined.has_for_heap(named, by) {
             return Ok(());
         }
         if matches!(named, Named::Thread(_))
@@ -501,22 +501,22 @@ impl Dump {
     fn postpone(&mut self, fault: HeapFault) -> Result<(), HeapFault> {
         self.postponed = true;
         match self.pass {
-            Pass::First => Ok(()),
-            Pass::Second => Err(fault),
+            CheckPass::First => Ok(()),
+            CheckPass::Second => Err(fault),
         }
     }
 }
 
 /// Something refers to `id` with its `role`.
 #[inline]
-fn refer(ids: &mut Ids, pass: Pass, role: &'static str, id: u64) -> Result<(), HeapFault> {
+fn refer(ids: &mut Ids, pass: CheckPass, role: &'static str, id: u64) -> Result<(), HeapFault> {
     if id == 0 {
         return Ok(());
     }
     match pass {
-        Pass::First => ids.refer(id),
-        Pass::Second if ids.is_dumped(id) => {}
-        Pass::Second => {
+        CheckPass::First => ids.refer(id),
+        CheckPass::Second if ids.is_dumped(id) => {}
+        CheckPass::Second => {
             return Err(HeapFault::Dangling {
                 role,
                 object: ObjectId(id),

@@ -8,7 +8,7 @@ use crate::{BasicType, ClassDump, HeapFault, IdSize, ObjectId, StringId};
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     index: HashMap<ObjectId, u32>,
-    classes: Vec<Class>,
+    classes: Vec<DumpedClass>,
     last: Option<(ObjectId, u32)>,
     /// How many classes there were when all were last tried to be laid out.
     tried: usize,
@@ -26,7 +26,7 @@ impl ClassIndex {
 }
 
 #[derive(Debug)]
-struct Class {
+struct DumpedClass {
     id: ObjectId,
     /// Where its CLASS DUMP stands.
     offset: u64,
@@ -38,7 +38,7 @@ struct Class {
     /// Where among them the references are.
     references: Box<[u32]>,
     /// Known as soon as those of the classes above are.
-    layout: Option<Layout>,
+    layout: Option<ClassLayout>,
 }
 
 /// The fields of an instance that one class declares.
@@ -53,7 +53,7 @@ pub(crate) struct Declared<'a> {
 
 /// What a class inherits.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+struct ClassLayout {
     /// Bytes of all fields of an instance.
     size: u64,
     /// How many of the fields are references.
@@ -73,7 +73,7 @@ impl Classes {
             own += kind.size(id_size.bytes() as usize) as u64;
         }
         let index = self.classes.len() as u32;
-        self.classes.push(Class {
+        self.classes.push(DumpedClass {
             id: dump.class,
             offset,
             super_class: dump.super_class,
@@ -155,7 +155,7 @@ impl Classes {
             (layout.size, layout.references, next)
         };
         let class = &mut self.classes[class as usize];
-        class.layout = Some(Layout {
+        class.layout = Some(ClassLayout {
             size: size + class.own,
             references: references + class.references.len() as u64,
             next,
@@ -197,7 +197,7 @@ impl Classes {
         self.lay_out_all();
         for class in &self.classes {
             let fault = match class.layout {
-                Some(Layout { size, .. })
+                Some(ClassLayout { size, .. })
                     if size != u64::from(class.stated) && !may_misstate(class.offset) =>
                 {
                     HeapFault::ClassSize {

@@ -11,7 +11,7 @@ use crate::{BasicType, ClassSerial, StringId};
 /// Strings and classes by their ids. Whatever else has a name shares it with this: a few bytes of a file may name a long
 /// string, and do so any number of times.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct TextNames {
     strings: HashMap<StringId, Name>,
     classes: HashMap<ClassSerial, StringId>,
     empty: Arc<str>,
@@ -24,7 +24,7 @@ struct Name {
     class: OnceLock<Arc<str>>,
 }
 
-impl Names {
+impl TextNames {
     /// The string's text from now on.
     pub(super) fn add(&mut self, id: StringId, text: &[u8]) {
         let name = Name {

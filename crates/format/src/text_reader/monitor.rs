@@ -5,7 +5,7 @@ use std::io::Read;
 use super::cpu::nanos;
 use super::head::Head;
 use super::lines::Lines;
-use super::names::Names;
+use super::names::AssignedIds;
 use super::{TextError, row, shares};
 use crate::monitor::UNKNOWN_THREAD;
 use crate::{
@@ -154,7 +154,7 @@ fn threads(text: &str) -> Option<Vec<ThreadSerial>> {
 
 pub(super) fn times<R: Read>(
     lines: &mut Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
     head: &Head,
     left_out: Option<&str>,
 ) -> Result<(Micros, MonitorRecord<'static>), TextError> {

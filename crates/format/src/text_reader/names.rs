@@ -14,7 +14,7 @@ pub(super) const UNKNOWN_FRAME: FrameId = FrameId(u64::MAX);
 
 /// A method and a place in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CodeLocation<'a> {
     pub(super) class: &'a str,
     pub(super) method: &'a str,
     /// Empty where it is not told.
@@ -26,7 +26,7 @@ pub(super) struct Place<'a> {
 
 /// Gives the same id to the same name, and the record for it at the first time.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct AssignedIds {
     strings: HashMap<Box<str>, StringId>,
     classes: HashMap<StringId, ClassSerial>,
     frames: HashMap<Box<str>, FrameId>,
@@ -35,7 +35,7 @@ pub(super) struct Names {
     records: Vec<Record<'static>>,
 }
 
-impl Names {
+impl AssignedIds {
     /// The records since the last call.
     pub(super) fn take(&mut self) -> Vec<Record<'static>> {
         std::mem::take(&mut self.records)
@@ -91,7 +91,7 @@ impl Names {
     }
 
     /// The frame that `text` stands for, which is not known yet.
-    pub(super) fn frame(&mut self, text: &str, place: Place<'_>) -> FrameId {
+    pub(super) fn frame(&mut self, text: &str, place: CodeLocation<'_>) -> FrameId {
         let class = self.class(place.class);
         let method = self.string(place.method);
         let signature = self.string(place.signature);

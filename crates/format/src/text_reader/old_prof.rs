@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::TextError;
 use super::lines::Lines;
-use super::names::{Names, Place};
+use super::names::{AssignedIds, CodeLocation};
 use crate::{CallTime, FrameId, Line, Timing};
 
 /// The first line of the file, and of every table in it.
@@ -16,7 +16,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// Reads from the line that was just read to the end, or to the head of the next table.
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
 ) -> Result<Timing<'static>, TextError> {
     let mut calls = Vec::new();
     lines.put_back();
@@ -32,7 +32,7 @@ pub(super) fn read<R: Read>(
     Ok(Timing::Calls(calls.into()))
 }
 
-fn call(line: &str, names: &mut Names) -> Option<CallTime> {
+fn call(line: &str, names: &mut AssignedIds) -> Option<CallTime> {
     let (count, rest) = line.split_once(' ')?;
     let (rest, millis) = rest.rsplit_once(' ')?;
     let (callee, caller) = pair(rest)?;
@@ -67,12 +67,12 @@ fn split(text: &str) -> Option<(&str, &str, &str)> {
     Some((class, method, signature))
 }
 
-fn method(text: &str, names: &mut Names) -> Option<FrameId> {
+fn method(text: &str, names: &mut AssignedIds) -> Option<FrameId> {
     if let Some(id) = names.known_frame(text) {
         return Some(id);
     }
     let (class, method, signature) = split(text)?;
-    let place = Place {
+    let place = CodeLocation {
         class,
         method,
         signature,

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::TextError;
 use super::lines::Lines;
-use super::names::Names;
+use super::names::AssignedIds;
 use crate::{ObjectId, Record, StringId, ThreadSerial, TraceSerial};
 
 const FORM: &str =
@@ -14,7 +14,7 @@ const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
 
 pub(super) fn read<R: Read>(
     lines: &Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
 ) -> Result<Record<'static>, TextError> {
     let line = lines.text();
     end(line)
@@ -33,7 +33,7 @@ fn end(line: &str) -> Option<Record<'static>> {
     })
 }
 
-fn start(line: &str, names: &mut Names) -> Option<Record<'static>> {
+fn start(line: &str, names: &mut AssignedIds) -> Option<Record<'static>> {
     let rest = line.strip_prefix("THREAD START (obj=")?;
     let (object, rest) = rest.split_once(", id = ")?;
     let (id, rest) = rest.split_once(", name=\"")?;

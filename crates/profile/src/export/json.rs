@@ -15,7 +15,7 @@ pub fn json(profile: &Profile, out: impl Write) -> io::Result<()> {
 }
 
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct JsonDocument<'a> {
     format: &'static str,
     version: u32,
     created_ms: u64,
@@ -174,7 +174,7 @@ fn table_document(table: &Table) -> TableDocument<'_> {
 
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let document = Document {
+        let document = JsonDocument {
             format: "hprof-profile",
             version: 1,
             created_ms: self.created,

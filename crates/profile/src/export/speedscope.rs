@@ -11,7 +11,7 @@ use crate::{Metric, Profile, Sample, Unit};
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct SpeedscopeDocument<'a> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     exporter: &'static str,
@@ -81,7 +81,7 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
         samples: Samples(profile, metric),
         weights: Weights(profile, metric),
     };
-    let document = Document {
+    let document = SpeedscopeDocument {
         schema: SCHEMA,
         exporter: concat!("hprof ", env!("CARGO_PKG_VERSION")),
         name,

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, 
 
 use super::compiled_methods::CompiledMethods;
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads};
-use super::registers::{Place, Registers};
+use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
 use super::trace::{
     AsyncGetCallTrace, CallTrace, NOT_WALKABLE_JAVA, NOT_WALKABLE_NOT_JAVA, UNKNOWN_JAVA,
@@ -273,13 +273,13 @@ impl AsyncWalk<'_> {
     unsafe fn ask_at_instruction(&mut self) -> i32 {
         // SAFETY: the handler's context.
         unsafe {
-            let registers = Registers::of(self.context);
+            let registers = Registers::from_context(self.context);
             let here = registers.place();
             if !is_code(here.pc) {
                 return self.ask();
             }
             let before = here.pc.wrapping_sub(1);
-            registers.set_place(Place { pc: before, ..here });
+            registers.set_place(StackPosition { pc: before, ..here });
             let count = self.ask();
             registers.set_place(here);
             // Before the first instruction of all there is nothing.
@@ -349,7 +349,7 @@ impl AsyncWalk<'_> {
     unsafe fn begin_at_caller(&mut self, reason: i32) -> (i32, usize) {
         // SAFETY: the handler's context; the stack is only read within its bounds.
         unsafe {
-            let registers = Registers::of(self.context);
+            let registers = Registers::from_context(self.context);
             let here = registers.place();
             let is_in_code = is_code(here.pc);
             let mut count = reason;
@@ -381,7 +381,12 @@ impl AsyncWalk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn try_at(&mut self, registers: Registers, place: Option<Place>, reason: i32) -> i32 {
+    unsafe fn try_at(
+        &mut self,
+        registers: Registers,
+        place: Option<StackPosition>,
+        reason: i32,
+    ) -> i32 {
         let Some(place) = place else {
             return reason;
         };
@@ -393,9 +398,9 @@ impl AsyncWalk<'_> {
 
     /// The return address is in the link register.
     #[inline(always)]
-    fn caller_by_link(&self, registers: Registers, here: Place) -> Option<Place> {
+    fn caller_by_link(&self, registers: Registers, here: StackPosition) -> Option<StackPosition> {
         let pc = registers.link();
-        (is_code(pc) && pc != here.pc).then_some(Place { pc, ..here })
+        (is_code(pc) && pc != here.pc).then_some(StackPosition { pc, ..here })
     }
 
     /// The return address is at `at`.
@@ -403,14 +408,14 @@ impl AsyncWalk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn caller_at(&self, here: Place, at: usize) -> Option<Place> {
+    unsafe fn caller_at(&self, here: StackPosition, at: usize) -> Option<StackPosition> {
         if !self.is_on_stack(at, here.sp) {
             return None;
         }
         // SAFETY: it is on the thread's stack.
         let pc = unsafe { word(at) };
         let sp = at.wrapping_add(WORD);
-        is_code(pc).then_some(Place { pc, sp, ..here })
+        is_code(pc).then_some(StackPosition { pc, sp, ..here })
     }
 
     /// The caller's frame pointer has been saved, nothing more.
@@ -418,12 +423,12 @@ impl AsyncWalk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn caller_behind_saved_fp(&self, here: Place) -> Option<Place> {
+    unsafe fn caller_behind_saved_fp(&self, here: StackPosition) -> Option<StackPosition> {
         // SAFETY: the caller's promise; the second is checked to be on the stack by the first.
         unsafe {
             let caller = self.caller_at(here, here.sp.wrapping_add(WORD))?;
             let fp = word(here.sp);
-            Some(Place { fp, ..caller })
+            Some(StackPosition { fp, ..caller })
         }
     }
 
@@ -432,7 +437,7 @@ impl AsyncWalk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn caller_behind_frame(&self, here: Place) -> Option<Place> {
+    unsafe fn caller_behind_frame(&self, here: StackPosition) -> Option<StackPosition> {
         // SAFETY: the caller's promise; the current thread has been interrupted there.
         unsafe {
             let size = compiled_methods()?.frame_size_at(here.pc);
@@ -449,7 +454,7 @@ impl AsyncWalk<'_> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn caller_by_frames(&self, here: Place) -> Option<Place> {
+    unsafe fn caller_by_frames(&self, here: StackPosition) -> Option<StackPosition> {
         let mut fp = here.fp;
         let mut lowest = here.sp;
         let mut frames = 0;
@@ -465,7 +470,7 @@ impl AsyncWalk<'_> {
             let (outer, pc) = unsafe { (word(fp), word(at)) };
             if is_code(pc) {
                 let sp = at.wrapping_add(WORD);
-                return Some(Place { pc, sp, fp: outer });
+                return Some(StackPosition { pc, sp, fp: outer });
             }
             lowest = at;
             fp = outer;

@@ -45,7 +45,7 @@ const RING_SAMPLES: usize = 4_096;
 /// What is read of it is copied, so that it can be named without holding the ring up; not all of it at once.
 const READ_AT_ONCE: usize = 256;
 /// How long an end waits for handlers that run. One that a debugger stopped never ends.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether somebody takes samples: there is one handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
@@ -290,7 +290,7 @@ impl CpuTimers {
 impl Drop for CpuTimers {
     fn drop(&mut self) {
         STATE.ring.store(ptr::null_mut(), Ordering::SeqCst);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while STATE.inside.load(Ordering::SeqCst) > 0 {
             if Instant::now() >= end {
                 std::mem::forget(self.ring.take());

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 /// What a stack is walked from.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct StackPosition {
     /// The instruction.
     pub(super) pc: usize,
     /// The stack pointer.
@@ -22,7 +22,7 @@ impl Registers {
     /// # Safety
     /// `context` is what the kernel passed to the handler, which is still running.
     #[inline(always)]
-    pub(super) unsafe fn of(context: *mut c_void) -> Self {
+    pub(super) unsafe fn from_context(context: *mut c_void) -> Self {
         Self(context.cast())
     }
 }
@@ -40,10 +40,10 @@ impl Registers {
 
     /// Where the thread is.
     #[inline(always)]
-    pub(super) fn place(self) -> Place {
+    pub(super) fn place(self) -> StackPosition {
         // SAFETY: as in `register`.
         unsafe {
-            Place {
+            StackPosition {
                 pc: *self.register(libc::REG_RIP) as usize,
                 sp: *self.register(libc::REG_RSP) as usize,
                 fp: *self.register(libc::REG_RBP) as usize,
@@ -53,7 +53,7 @@ impl Registers {
 
     /// Lets the thread seem to be elsewhere. What was there has to be set again before the handler returns.
     #[inline(always)]
-    pub(super) fn set_place(self, place: Place) {
+    pub(super) fn set_place(self, place: StackPosition) {
         // SAFETY: as in `register`.
         unsafe {
             *self.register(libc::REG_RIP) = place.pc as libc::greg_t;
@@ -76,10 +76,10 @@ impl Registers {
 
     /// Where the thread is.
     #[inline(always)]
-    pub(super) fn place(self) -> Place {
+    pub(super) fn place(self) -> StackPosition {
         // SAFETY: `of` was promised a context.
         let machine = unsafe { &(*self.0).uc_mcontext };
-        Place {
+        StackPosition {
             pc: machine.pc as usize,
             sp: machine.sp as usize,
             fp: machine.regs[Self::FRAME_POINTER] as usize,
@@ -88,7 +88,7 @@ impl Registers {
 
     /// Lets the thread seem to be elsewhere. What was there has to be set again before the handler returns.
     #[inline(always)]
-    pub(super) fn set_place(self, place: Place) {
+    pub(super) fn set_place(self, place: StackPosition) {
         // SAFETY: as in `place`.
         let machine = unsafe { &mut (*self.0).uc_mcontext };
         machine.pc = place.pc as u64;

@@ -17,7 +17,7 @@ const MACHINES: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
 /// What was found.
 pub fn findings(process: &Process, named: Option<&Path>) -> Vec<Finding> {
     let command = process.command_line();
-    let facts = perf_data::of(process);
+    let facts = perf_data::find(process);
     let version = facts.get(perf_data::VERSION).map(String::as_str);
     let mut findings = vec![jdk(process, version), machine(process), c_library(process)];
     findings.push(library(process, named));

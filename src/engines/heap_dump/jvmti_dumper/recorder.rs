@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use hprof_format::{HeapRecord, ObjectId};
 
 use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
-use super::classes::{DumpClasses, Kind};
+use super::classes::{ClassKind, DumpClasses};
 use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
@@ -28,7 +28,7 @@ pub(super) struct Recorder<'r, 'o> {
     /// The values of the current object's fields or elements.
     content: Vec<u8>,
     /// Objects of classes that were not known when the walk began.
-    pub(super) late_classes: Vec<LateClass>,
+    pub(super) late_classes: Vec<UndescribedObject>,
     /// `java.lang.Class` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
     /// Those of them that were tracked, and so had tags before they were met.
@@ -42,7 +42,7 @@ pub(super) struct Recorder<'r, 'o> {
 
 /// An object of a class that was not known: only its class's fields tell what the values are.
 #[derive(Debug)]
-pub(super) struct LateClass {
+pub(super) struct UndescribedObject {
     pub(super) tag: Tag,
     pub(super) class: Tag,
     /// By the number of the field or element: an id, or a primitive value's bits.
@@ -67,7 +67,7 @@ enum Shape<'r> {
         class: ObjectId,
     },
     PrimitiveArray(Primitive),
-    LateClass,
+    UndescribedObject,
 }
 
 impl<'r, 'o> Recorder<'r, 'o> {
@@ -140,25 +140,25 @@ impl<'r, 'o> Recorder<'r, 'o> {
             return Shape::None;
         }
         let Some(place) = place else {
-            return self.late_class(tag);
+            return self.undescribed_object(tag);
         };
         let classes: &'r DumpClasses = self.classes;
         let id = self.numbers.object(class);
         match &classes.get(place).kind {
-            Kind::Instances(layout) => Shape::Instance { class: id, layout },
-            Kind::ObjectArrays => Shape::ObjectArray { class: id },
-            Kind::PrimitiveArrays(kind) => Shape::PrimitiveArray(*kind),
-            Kind::Unknown(_) => self.late_class(tag),
+            ClassKind::Instances(layout) => Shape::Instance { class: id, layout },
+            ClassKind::ObjectArrays => Shape::ObjectArray { class: id },
+            ClassKind::PrimitiveArrays(kind) => Shape::PrimitiveArray(*kind),
+            ClassKind::Unknown(_) => self.undescribed_object(tag),
         }
     }
 
-    fn late_class(&mut self, tag: Tag) -> Shape<'r> {
-        self.late_classes.push(LateClass {
+    fn undescribed_object(&mut self, tag: Tag) -> Shape<'r> {
+        self.late_classes.push(UndescribedObject {
             tag,
             class: Tag::NONE,
             values: Vec::new(),
         });
-        Shape::LateClass
+        Shape::UndescribedObject
     }
 
     /// The current object has been told of.
@@ -166,7 +166,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         let tag = self.current.tag;
         let (object, trace) = (self.numbers.object(tag), self.numbers.trace(tag));
         let record = match self.current.shape {
-            Shape::None | Shape::LateClass => return,
+            Shape::None | Shape::UndescribedObject => return,
             Shape::Instance { class, .. } => HeapRecord::Instance {
                 object,
                 trace,
@@ -289,13 +289,13 @@ impl HeapVisitor for Recorder<'_, '_> {
                     place.copy_from_slice(&id);
                 }
             }
-            (Shape::LateClass, reference) => {
+            (Shape::UndescribedObject, reference) => {
                 let id = self.numbers.object(tag).0;
-                if let Some(late_class) = self.late_classes.last_mut() {
+                if let Some(undescribed_object) = self.late_classes.last_mut() {
                     match reference {
-                        Reference::Class => late_class.class = tag,
+                        Reference::Class => undescribed_object.class = tag,
                         Reference::Field(number) | Reference::Element(number) => {
-                            late_class.values.push((number, id));
+                            undescribed_object.values.push((number, id));
                         }
                         _ => {}
                     }
@@ -319,9 +319,9 @@ impl HeapVisitor for Recorder<'_, '_> {
                 }
                 _ => self.fail(UNKNOWN_FIELD),
             },
-            Shape::LateClass => {
-                if let Some(late_class) = self.late_classes.last_mut() {
-                    late_class.values.push((field.index, field.bits));
+            Shape::UndescribedObject => {
+                if let Some(undescribed_object) = self.late_classes.last_mut() {
+                    undescribed_object.values.push((field.index, field.bits));
                 }
                 Visit::Pass
             }

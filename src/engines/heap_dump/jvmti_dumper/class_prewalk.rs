@@ -8,7 +8,7 @@ use crate::jvmti::{
 
 /// What was found of one class.
 #[derive(Clone, Default)]
-pub(super) struct Found {
+pub(super) struct ClassReferences {
     /// By the index in the constant pool.
     pub(super) constants: Vec<(u16, Tag)>,
     pub(super) signers: Option<Tag>,
@@ -20,7 +20,7 @@ pub(super) struct PreWalk<'s> {
     pub(super) numbers: &'s mut Numbers,
     pub(super) classes: &'s DumpClasses,
     /// By the class's place.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<ClassReferences>,
 }
 
 impl HeapVisitor for PreWalk<'_> {

@@ -37,8 +37,8 @@ use crate::stacks::Stacks;
 
 use crate::memory;
 use chunk_writer::ChunkWriter;
-use class_prewalk::{Found, PreWalk};
-use classes::{Candidate, DumpClasses, Kind};
+use class_prewalk::{ClassReferences, PreWalk};
+use classes::{Candidate, ClassKind, DumpClasses};
 use describe::Describer;
 use held::HeldObjects;
 use late_classes::LateClasses;
@@ -315,11 +315,11 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         &mut self,
         classes: &DumpClasses,
         pause: &mut Duration,
-    ) -> Result<Vec<Found>, DumpError> {
+    ) -> Result<Vec<ClassReferences>, DumpError> {
         let mut prewalk = PreWalk {
             numbers: &mut self.numbers,
             classes,
-            found: vec![Found::default(); classes.len()],
+            found: vec![ClassReferences::default(); classes.len()],
         };
         let begin = Instant::now();
         self.tags.follow(WantedValues::default(), &mut prewalk)?;
@@ -334,7 +334,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         candidates: &[Candidate<'_>],
         fields: &[Option<ClassFields<'_>>],
         primitive_types: &[LocalRef<'_>],
-        found: &[Found],
+        found: &[ClassReferences],
         held: &mut HeldObjects,
     ) -> Result<Vec<Tag>, DumpError> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
@@ -354,7 +354,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {
             // Later, when it may tell of its fields.
-            if matches!(classes.get(place).kind, Kind::Unknown(_)) {
+            if matches!(classes.get(place).kind, ClassKind::Unknown(_)) {
                 continue;
             }
             let fields = fields.as_ref();

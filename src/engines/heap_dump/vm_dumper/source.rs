@@ -24,12 +24,12 @@ pub(super) trait Visitor {
     fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError>;
 
     /// Records of the heap, from the start of one; the last may be cut. They stand at `offset` in the file.
-    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError>;
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError>;
 }
 
 /// How far a visitor has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum DumpProgress {
     /// It is done with so many bytes, more than 0; more than there were means that the rest need not be shown.
     Done(u64),
     /// The first record takes so many bytes, more than there are.
@@ -100,11 +100,11 @@ impl Source {
             let block = &mut self.buffer[self.start..self.start + length];
             let progress = visitor.heap(block, self.offset)?;
             match progress {
-                Progress::Done(used) if used > 0 && used <= rest => {
+                DumpProgress::Done(used) if used > 0 && used <= rest => {
                     self.skip(used)?;
                     rest -= used;
                 }
-                Progress::Needs(needed) if needed > length as u64 && needed <= rest => {
+                DumpProgress::Needs(needed) if needed > length as u64 && needed <= rest => {
                     self.fill(needed as usize)?;
                 }
                 _ => return Err(self.error("a record ends behind its segment")),

@@ -1,4 +1,4 @@
-//! Commands of the collector that the profile goes to (`net=host:port`).
+//! Commands of the receiver that the profile goes to (`net=host:port`).
 //!
 //! A thread of the agent waits for them. Each is carried out as an event like those of the VM, so the end of the program
 //! waits for it and lets no other in.
@@ -25,15 +25,15 @@ use crate::lock_order::{Mutex, rank};
 use crate::names::object::ObjectId;
 use crate::output;
 
-/// Complaints about commands that are told; more would let a confused collector fill the program's stderr.
+/// Complaints about commands that are told; more would let a confused receiver fill the program's stderr.
 const COMPLAINTS: u32 = 10;
 /// How often the thread looks whether the profile is over.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long the collector may take to close its end when the profile is over; less than a stop waits for the thread.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long the receiver may take to close its end when the profile is over; less than a stop waits for the thread.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// Who sends commands.
-pub struct Collector {
+pub struct Receiver {
     /// Where they come from.
     pub commands: TcpStream,
     /// Whether the VM exits when it is told to.
@@ -47,21 +47,21 @@ pub(super) struct Listener {
     may_exit: bool,
     exiting: AtomicBool,
     complaints: AtomicU32,
-    /// Set when the profile is over: the last moment at which something from the collector is still read.
+    /// Set when the profile is over: the last moment at which something from the receiver is still read.
     last_moment: OnceLock<Instant>,
 }
 
-/// What comes from the collector.
+/// What comes from the receiver.
 struct CommandStream {
     stream: TcpStream,
     listener: Arc<Listener>,
 }
 
 impl Listener {
-    pub(super) fn new(collector: Collector) -> Self {
+    pub(super) fn new(receiver: Receiver) -> Self {
         Self {
-            source: Mutex::new(Some(collector.commands)),
-            may_exit: collector.may_exit,
+            source: Mutex::new(Some(receiver.commands)),
+            may_exit: receiver.may_exit,
             exiting: AtomicBool::new(false),
             complaints: AtomicU32::new(0),
             last_moment: OnceLock::new(),
@@ -78,8 +78,8 @@ impl Listener {
         let Some(stream) = self.source.lock().take() else {
             return Ok(());
         };
-        // Without the timeout the thread would live as long as the collector's connection, which costs nothing else.
-        let _ = stream.set_read_timeout(Some(LOOK));
+        // Without the timeout the thread would live as long as the receiver's connection, which costs nothing else.
+        let _ = stream.set_read_timeout(Some(POLL_INTERVAL));
         let listener = self.clone();
         let source = CommandStream {
             stream,
@@ -99,7 +99,7 @@ impl Listener {
     }
 
     /// The profile is written. What still comes is read, though not carried out: the system resets a connection that is
-    /// closed with something unread, and the collector would lose the end of the profile.
+    /// closed with something unread, and the receiver would lose the end of the profile.
     pub(super) fn finish(&self) {
         let _ = self.last_moment.set(Instant::now() + LINGER);
     }
@@ -111,9 +111,9 @@ impl Listener {
 
     fn complain(&self, complaint: impl Display) {
         match self.complaints.fetch_add(1, Ordering::Relaxed) {
-            0..COMPLAINTS => console::line(format_args!("from the collector: {complaint}")),
+            0..COMPLAINTS => console::line(format_args!("from the receiver: {complaint}")),
             COMPLAINTS => console::line(format_args!(
-                "from the collector: more of this kind, which is not told"
+                "from the receiver: more of this kind, which is not told"
             )),
             // The counter must not wrap.
             _ => self.complaints.store(COMPLAINTS + 1, Ordering::Relaxed),
@@ -179,11 +179,11 @@ impl Session {
         if let Some(tracker) = &self.engines.allocations {
             tracker.settle_with(jni, Moment::Running, true);
         }
-        heap_dump.dump(jni, &self.report(Moment::Running, Totals::Kept));
+        heap_dump.dump(jni, &self.report(Moment::Running, Totals::Keep));
         Ok(())
     }
 
-    /// A session that tracks nothing answers with an empty record: the collector may be waiting for one.
+    /// A session that tracks nothing answers with an empty record: the receiver may be waiting for one.
     fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {
@@ -233,7 +233,7 @@ impl Session {
         if listener.exiting.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        console::line(format_args!("the collector ends the VM"));
+        console::line(format_args!("the receiver ends the VM"));
         let exit = |jni: Jni<'_>| {
             if !jni.exit(0) {
                 console::line(format_args!(

@@ -18,13 +18,13 @@ pub(super) struct DumpClass {
     pub(super) tag: Tag,
     /// Its superclass, by its place; for an interface or an array, that of `java.lang.Object`.
     pub(super) super_class: Option<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: ClassKind,
     /// How many fields it declares.
     fields: u32,
 }
 
 /// What its instances are.
-pub(super) enum Kind {
+pub(super) enum ClassKind {
     /// Objects with fields.
     Instances(Arc<RecordLayout>),
     /// Objects with fields that the VM does not tell of, because the class has not come far enough; those of the classes
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     PrimitiveArrays(Primitive),
 }
 
-impl Kind {
+impl ClassKind {
     /// Bytes of the fields of an instance.
     pub(super) fn size(&self) -> u32 {
         match self {
@@ -153,7 +153,7 @@ impl DumpClasses {
         for ((candidate, facts), (layout, size)) in candidates.iter().zip(&facts).zip(laid_out) {
             let kind = match facts.state {
                 ClassState::Array => array(&candidate.name),
-                _ => layout.map_or(Kind::Unknown(size), Kind::Instances),
+                _ => layout.map_or(ClassKind::Unknown(size), ClassKind::Instances),
             };
             self.all.push(DumpClass {
                 tag: candidate.tag,
@@ -169,9 +169,9 @@ impl DumpClasses {
     }
 }
 
-fn array(name: &str) -> Kind {
+fn array(name: &str) -> ClassKind {
     let element = name.strip_suffix("[]").unwrap_or(name);
-    Primitive::of_name(element).map_or(Kind::ObjectArrays, Kind::PrimitiveArrays)
+    Primitive::of_name(element).map_or(ClassKind::ObjectArrays, ClassKind::PrimitiveArrays)
 }
 
 impl<'a> Facts<'a> {
@@ -219,7 +219,7 @@ impl Layouts<'_, '_> {
     fn lay_out(&mut self, place: usize) -> Option<Arc<RecordLayout>> {
         let Some(index) = place.checked_sub(self.first) else {
             return match &self.known.get(place).kind {
-                Kind::Instances(layout) => Some(layout.clone()),
+                ClassKind::Instances(layout) => Some(layout.clone()),
                 _ => None,
             };
         };

@@ -10,9 +10,9 @@ use hprof_format::{
 use super::class_dump;
 use super::dangling::Dangling;
 use super::index::DumpIndex;
-use super::join::Join;
 use super::numbering::Numbering;
-use super::source::{Progress, Visitor};
+use super::object_numbers::ObjectNumbers;
+use super::source::{DumpProgress, Visitor};
 use crate::engines::heap_dump::{DumpError, DumpOutput};
 use hprof_format::bytes::{read_u32_be, read_u64_be, write_u32_be};
 
@@ -40,7 +40,7 @@ pub(super) struct DumpRewriter<'a> {
     pub(super) index: &'a DumpIndex,
     pub(super) numbering: Numbering,
     /// The traces of tracked objects.
-    pub(super) traces: Join,
+    pub(super) traces: ObjectNumbers,
     /// The trace of what nobody saw being made.
     pub(super) no_trace: u32,
     /// The number of a thread that nobody knows.
@@ -73,14 +73,14 @@ impl Visitor for DumpRewriter<'_> {
         Ok(())
     }
 
-    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
         // Everything from `kept` to `at` is to be put out.
         let (mut at, mut kept) = (0, 0);
         loop {
             let (kind, length) = match HeapRecords::new(&block[at..], IdSize::Eight).next() {
                 Some(Ok(record)) => (record.kind(), record.bytes().len()),
                 Some(Err(HeapError::Incomplete { needed, .. })) if at == 0 => {
-                    return Ok(Progress::Needs(needed));
+                    return Ok(DumpProgress::Needs(needed));
                 }
                 None | Some(Err(HeapError::Incomplete { .. })) => break,
                 Some(Err(_)) => {
@@ -111,7 +111,7 @@ impl Visitor for DumpRewriter<'_> {
             self.output.all_is_named();
             self.all_is_named = true;
         }
-        Ok(Progress::Done(at as u64))
+        Ok(DumpProgress::Done(at as u64))
     }
 }
 

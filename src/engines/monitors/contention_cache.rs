@@ -18,17 +18,17 @@ use crate::stacks::{FramesMark, StackTop, TopFrames};
 /// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
 const REMEMBERED: usize = 1_000;
 
-static CACHE: PerThread<PlaceCache> = PerThread::new();
+static CACHE: PerThread<ContentionCache> = PerThread::new();
 
 /// What finds places.
-pub(super) struct Places {
+pub(super) struct Contenders {
     top_frames: Arc<TopFrames>,
     /// A cache of another session knows other ids.
     session: SessionId,
 }
 
 /// What one thread of the system has seen, whichever virtual threads it carried.
-struct PlaceCache {
+struct ContentionCache {
     session: SessionId,
     stack: StackTop,
     /// By the hash of the stack's key and class, and of the thread where traces are kept apart by it.
@@ -41,7 +41,7 @@ struct Cached {
     frames: FramesMark,
 }
 
-impl Places {
+impl Contenders {
     pub(super) fn new(top_frames: Arc<TopFrames>, session: SessionId) -> Self {
         Self {
             top_frames,
@@ -67,7 +67,7 @@ impl MonitorWatch {
             .with(Option::take)
             .flatten()
             .filter(|cache| cache.session == self.places.session)
-            .unwrap_or_else(|| PlaceCache::new(self.places.session));
+            .unwrap_or_else(|| ContentionCache::new(self.places.session));
         let place = cache.place(self, jni, serial, monitor);
         CACHE.with(|own| *own = Some(cache));
         place
@@ -107,7 +107,7 @@ impl MonitorWatch {
     }
 }
 
-impl PlaceCache {
+impl ContentionCache {
     fn new(session: SessionId) -> Self {
         Self {
             session,

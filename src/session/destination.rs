@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Collector;
-use super::collector::Listener;
+use super::Receiver;
+use super::receiver::Listener;
 use crate::jvmti::Jni;
 use crate::output::Writer;
 
 /// An output that has been opened.
-pub struct Outlet {
-    /// What the user calls it: the file, as an absolute path where that could be found out, or the collector.
+pub struct Destination {
+    /// What the user calls it: the file, as an absolute path where that could be found out, or the receiver.
     pub name: String,
     /// Who sends commands; `None` where the profile goes to a file.
-    pub collector: Option<Collector>,
+    pub receiver: Option<Receiver>,
     /// Called once it is closed; `true` if it could be written whole.
     pub closed: Box<dyn Fn(bool) + Send + Sync>,
 }
@@ -23,7 +23,7 @@ pub struct Rotation {
     /// When a period ends.
     pub length: PeriodLength,
     /// Opens the output of the next one; says why where it cannot.
-    pub next: Box<dyn Fn() -> Option<(Outlet, Writer)> + Send + Sync>,
+    pub next: Box<dyn Fn() -> Option<(Destination, Writer)> + Send + Sync>,
 }
 
 /// When a period ends.
@@ -47,18 +47,18 @@ pub struct Timeout {
 pub type Stop = dyn Fn(Jni<'_>, &dyn Fn() -> bool) + Send + Sync;
 
 /// The output that is being written.
-pub(super) struct OpenOutlet {
+pub(super) struct OpenDestination {
     pub(super) name: String,
     pub(super) listener: Option<Arc<Listener>>,
     closed: Box<dyn Fn(bool) + Send + Sync>,
 }
 
-impl OpenOutlet {
-    pub(super) fn new(outlet: Outlet) -> Self {
+impl OpenDestination {
+    pub(super) fn new(destination: Destination) -> Self {
         Self {
-            name: outlet.name,
-            listener: outlet.collector.map(Listener::new).map(Arc::new),
-            closed: outlet.closed,
+            name: destination.name,
+            listener: destination.receiver.map(Listener::new).map(Arc::new),
+            closed: destination.closed,
         }
     }
 

@@ -11,25 +11,25 @@ use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
 
 /// The sites that the thread knows, and the objects that it made last.
-pub(super) struct SessionSites {
-    pub(super) tracker: Arc<TrackerState>,
+pub(super) struct ThreadTracker {
+    pub(super) state: Arc<TrackerState>,
     cache: SiteCache,
     nursery: Nursery,
 }
 
-impl SessionSites {
-    pub(super) fn new(tracker: Arc<TrackerState>) -> Self {
+impl ThreadTracker {
+    pub(super) fn new(state: Arc<TrackerState>) -> Self {
         Self {
-            cache: SiteCache::new(tracker.cached.clone()),
+            cache: SiteCache::new(state.cached.clone()),
             nursery: Nursery::default(),
-            tracker,
+            state,
         }
     }
 
     /// The current thread, whose stack and serial these are, has made an object. Answers the objects that it made last when
     /// they are enough for the sweeper.
     #[inline]
-    pub(super) fn allocated(
+    pub(super) fn add_object(
         &mut self,
         stack: &mut StackTop,
         serial: &mut Option<ThreadSerial>,
@@ -37,17 +37,17 @@ impl SessionSites {
         allocation: Allocation<'_>,
     ) -> Option<Chunk> {
         let Self {
-            tracker,
+            state,
             cache,
             nursery,
         } = self;
-        let sought = cache.seek(tracker, stack, jni, allocation.class);
+        let sought = cache.seek(state, stack, jni, allocation.class);
         let object = ObjectRef::new(jni, allocation.object);
-        let site = cache.site(tracker, sought, stack, serial, jni, allocation);
+        let site = cache.site(state, sought, stack, serial, jni, allocation);
         let Some(object) = object else {
             // Nobody will see it die.
-            let weight = tracker.sample_weight.weight(allocation.size);
-            tracker.sites.get(site).add_allocated(weight);
+            let weight = state.sample_weight.weight(allocation.size);
+            state.sites.get(site).add_allocated(weight);
             return None;
         };
         nursery.add(Tracked::new(object, site, allocation.size))

@@ -15,7 +15,7 @@ use hprof_format::{
 };
 
 use super::index::DumpIndex;
-use super::source::{Progress, Source, Visitor};
+use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 use crate::memory;
 use hprof_format::bytes::read_u64_be;
@@ -162,7 +162,7 @@ impl Visitor for Search<'_> {
         Ok(())
     }
 
-    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
         let mut records = HeapRecords::new(block, IdSize::Eight);
         loop {
             let start = records.offset();
@@ -184,12 +184,12 @@ impl Visitor for Search<'_> {
                         HeapKind::from_tag(block[0]) == Some(HeapKind::PrimitiveArray);
                     // Its head is there, and says how long it is.
                     return Ok(match is_primitive && block.len() > ELEMENTS {
-                        true => Progress::Done(needed),
-                        false => Progress::Needs(needed),
+                        true => DumpProgress::Done(needed),
+                        false => DumpProgress::Needs(needed),
                     });
                 }
                 None | Some(Err(HeapError::Incomplete { .. })) => {
-                    return Ok(Progress::Done(start as u64));
+                    return Ok(DumpProgress::Done(start as u64));
                 }
                 Some(Err(_)) => {
                     return Err(DumpError::Content {

@@ -1,7 +1,7 @@
 //! Objects by their ids, for a dump that names them in ascending order, or nearly so.
 
 /// What is known of objects: a number each.
-pub(super) struct Join {
+pub(super) struct ObjectNumbers {
     /// Ascending.
     entries: Vec<(u64, u32)>,
     /// Everything before is below the last id that was asked for.
@@ -9,7 +9,7 @@ pub(super) struct Join {
     last: u64,
 }
 
-impl Join {
+impl ObjectNumbers {
     /// Adds more.
     pub(super) fn extend(&mut self, entries: impl Iterator<Item = (u64, u32)>) {
         let mut all = std::mem::take(&mut self.entries);
@@ -45,7 +45,7 @@ impl Join {
         None
     }
 
-    /// As [`Join::find`], for one that is asked for out of order.
+    /// As [`ObjectNumbers::find`], for one that is asked for out of order.
     pub(super) fn find_anywhere(&self, id: u64) -> Option<u32> {
         let index = self.entries.binary_search_by_key(&id, |&(other, _)| other);
         index.ok().map(|index| self.entries[index].1)
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn objects_are_found_in_any_order() {
-        let mut join = Join::new(vec![(40, 4), (0, 9), (10, 1), (30, 3)]);
+        let mut join = ObjectNumbers::new(vec![(40, 4), (0, 9), (10, 1), (30, 3)]);
         let asked = [10, 20, 30, 40, 50, 10, 40, 30, 30, 5];
         let found = asked.map(|id| join.find(id));
         let right = [
@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(asked.map(|id| join.find_anywhere(id)), right);
         join.extend([(20, 2)].into_iter());
         assert_eq!([10, 20, 30].map(|id| join.find(id)), [1, 2, 3].map(Some));
-        assert_eq!(Join::new(Vec::new()).find(1), None);
+        assert_eq!(ObjectNumbers::new(Vec::new()).find(1), None);
     }
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use hprof_format::{ClassDump, HeapRecord, ObjectId, StringId, Value};
 
 use super::chunk_writer::{ChunkWriter, value, write_at, write_bits};
-use super::class_prewalk::Found;
-use super::classes::{Candidate, DumpClasses, Kind};
+use super::class_prewalk::ClassReferences;
+use super::classes::{Candidate, ClassKind, DumpClasses};
 use super::held::HeldObjects;
 use super::layout::basic_type;
 use super::numbers::{Numbers, Tag};
@@ -43,7 +43,7 @@ impl<'a> Describer<'_, 'a> {
         place: usize,
         fields: Option<&ClassFields<'_>>,
         of_class: Option<&ClassFields<'_>>,
-        found: &Found,
+        found: &ClassReferences,
     ) -> Result<(), DumpError> {
         let mirror = candidate.class.object();
         let class = self.classes.get(place);
@@ -113,7 +113,7 @@ impl<'a> Describer<'_, 'a> {
         let Some(place) = self.classes.class else {
             return Ok(());
         };
-        let Kind::Instances(layout) = &self.classes.get(place).kind else {
+        let ClassKind::Instances(layout) = &self.classes.get(place).kind else {
             return Ok(());
         };
         let mut content = vec![0; layout.size as usize];

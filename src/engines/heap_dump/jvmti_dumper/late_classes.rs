@@ -4,17 +4,17 @@
 use hprof_format::HeapRecord;
 
 use super::chunk_writer::{write_at, write_bits};
-use super::class_prewalk::Found;
-use super::classes::{Candidate, DumpClasses, Kind};
+use super::class_prewalk::ClassReferences;
+use super::classes::{Candidate, ClassKind, DumpClasses};
 use super::describe::Describer;
 use super::layout::basic_type;
 use super::numbers::Tag;
-use super::recorder::LateClass;
+use super::recorder::UndescribedObject;
 use super::{Dump, DumpError};
 
 /// What the walk met and could not describe.
 pub(super) struct LateClasses {
-    pub(super) objects: Vec<LateClass>,
+    pub(super) objects: Vec<UndescribedObject>,
     /// The tags of `java.lang.Class` objects.
     pub(super) classes: Vec<Tag>,
 }
@@ -44,11 +44,11 @@ impl<'a> Dump<'_, '_, 'a> {
         };
         for (index, (candidate, fields)) in candidates.iter().zip(&fields).enumerate() {
             let (place, fields) = (first + index, fields.as_ref());
-            let found = Found::default();
+            let found = ClassReferences::default();
             describer.class(&mut self.chunks, candidate, place, fields, None, &found)?;
         }
-        for late_class in &late_classes.objects {
-            self.late_class(classes, late_class);
+        for undescribed_object in &late_classes.objects {
+            self.undescribed_object(classes, undescribed_object);
         }
         for class in late_classes.classes {
             self.dormant_class(classes, class);
@@ -62,8 +62,8 @@ impl<'a> Dump<'_, '_, 'a> {
         for class in self.engine.env.loaded_classes(self.jni)? {
             let tag = Tag(self.tags.get(class.object())?);
             let place = classes.place(&self.numbers, tag);
-            let is_described =
-                place.is_some_and(|place| !matches!(classes.get(place).kind, Kind::Unknown(_)));
+            let is_described = place
+                .is_some_and(|place| !matches!(classes.get(place).kind, ClassKind::Unknown(_)));
             if tag == Tag::NONE || is_described {
                 continue;
             }
@@ -80,7 +80,8 @@ impl<'a> Dump<'_, '_, 'a> {
     /// the VM while it was loaded, or has been unloaded since. Of others the classes are described.
     fn dormant_class(&mut self, classes: &DumpClasses, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));
-        let Some((class, Kind::Instances(layout))) = class.map(|class| (class, &class.kind)) else {
+        let Some((class, ClassKind::Instances(layout))) = class.map(|class| (class, &class.kind))
+        else {
             return;
         };
         if classes.place(&self.numbers, tag).is_some() {
@@ -95,22 +96,26 @@ impl<'a> Dump<'_, '_, 'a> {
     }
 
     /// Writes the record of an object, unless its class is gone.
-    fn late_class(&mut self, classes: &DumpClasses, late_class: &LateClass) {
-        let Some(place) = classes.place(&self.numbers, late_class.class) else {
+    fn undescribed_object(
+        &mut self,
+        classes: &DumpClasses,
+        undescribed_object: &UndescribedObject,
+    ) {
+        let Some(place) = classes.place(&self.numbers, undescribed_object.class) else {
             return;
         };
         let class = classes.get(place);
         let (object, trace) = (
-            self.numbers.object(late_class.tag),
-            self.numbers.trace(late_class.tag),
+            self.numbers.object(undescribed_object.tag),
+            self.numbers.trace(undescribed_object.tag),
         );
         let class_id = self.numbers.object(class.tag);
-        let length = late_class.tag.length() as usize;
+        let length = undescribed_object.tag.length() as usize;
         let mut content;
         let record = match &class.kind {
-            Kind::Instances(layout) => {
+            ClassKind::Instances(layout) => {
                 content = vec![0; layout.size as usize];
-                for &(number, bits) in &late_class.values {
+                for &(number, bits) in &undescribed_object.values {
                     match layout.slot(number) {
                         Some(slot) => match slot.kind {
                             None => write_at(&mut content, slot.offset, &bits.to_be_bytes()),
@@ -127,7 +132,7 @@ impl<'a> Dump<'_, '_, 'a> {
                 }
             }
             // Its class's record has no fields of its own either.
-            Kind::Unknown(size) => {
+            ClassKind::Unknown(size) => {
                 content = vec![0; *size as usize];
                 HeapRecord::Instance {
                     object,
@@ -136,9 +141,9 @@ impl<'a> Dump<'_, '_, 'a> {
                     fields: &content,
                 }
             }
-            Kind::ObjectArrays => {
+            ClassKind::ObjectArrays => {
                 content = vec![0; length * 8];
-                for &(index, id) in &late_class.values {
+                for &(index, id) in &undescribed_object.values {
                     write_at(&mut content, index * 8, &id.to_be_bytes());
                 }
                 HeapRecord::ObjectArray {
@@ -149,7 +154,7 @@ impl<'a> Dump<'_, '_, 'a> {
                 }
             }
             // The VM makes all of these classes when it starts.
-            Kind::PrimitiveArrays(kind) => HeapRecord::PrimitiveArray {
+            ClassKind::PrimitiveArrays(kind) => HeapRecord::PrimitiveArray {
                 object,
                 trace,
                 element: basic_type(Some(*kind)),

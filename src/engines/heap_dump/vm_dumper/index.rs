@@ -9,7 +9,7 @@ use hprof_format::{
 
 use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::class_dump;
-use super::source::{Progress, Source, Visitor};
+use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 use crate::memory;
 use hprof_format::bytes::{read_u32_be, read_u64_be};
@@ -320,10 +320,10 @@ impl Visitor for DumpIndex {
         Ok(())
     }
 
-    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<Progress, DumpError> {
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
         self.ids = NO_IDS;
         let progress = self.look(block, offset)?;
-        if let Progress::Done(length) = progress
+        if let DumpProgress::Done(length) = progress
             && self.ids != NO_IDS
         {
             self.blocks.push(HeapBlock {
@@ -337,7 +337,7 @@ impl Visitor for DumpIndex {
 }
 
 impl DumpIndex {
-    fn look(&mut self, block: &[u8], offset: u64) -> Result<Progress, DumpError> {
+    fn look(&mut self, block: &[u8], offset: u64) -> Result<DumpProgress, DumpError> {
         let mut records = HeapRecords::new(block, IdSize::Eight);
         loop {
             let start = records.offset();
@@ -349,9 +349,9 @@ impl DumpIndex {
                     offset + start as u64,
                 ),
                 Some(Ok(record)) => self.other(record.kind(), &record),
-                None => return Ok(Progress::Done(start as u64)),
+                None => return Ok(DumpProgress::Done(start as u64)),
                 Some(Err(HeapError::Incomplete { .. })) if start > 0 => {
-                    return Ok(Progress::Done(start as u64));
+                    return Ok(DumpProgress::Done(start as u64));
                 }
                 Some(Err(HeapError::Incomplete { needed, .. })) => {
                     let kind = HeapKind::from_tag(block[0]);
@@ -359,9 +359,9 @@ impl DumpIndex {
                         // Of a large array nothing but the head is of interest.
                         Some(kind) if has_content(kind) && block.len() as u64 > ARRAY_HEAD => {
                             self.object(kind, block, needed, offset);
-                            Progress::Done(needed)
+                            DumpProgress::Done(needed)
                         }
-                        _ => Progress::Needs(needed),
+                        _ => DumpProgress::Needs(needed),
                     });
                 }
                 Some(Err(_)) => {
