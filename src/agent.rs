@@ -1,4 +1,4 @@
-//! Wiring: from the options to everything that runs.
+//! Wires everything together, from the options to a running session.
 
 mod attach;
 mod descriptors;
@@ -35,22 +35,22 @@ use periods::{Files, PeriodFiles};
 
 pub use attach::attach;
 
-/// Options here come after those of the command line.
+/// An environment variable with options, which come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";
 
-/// Why the agent cannot start; a VM that is starting then refuses to start as well.
+/// The reason the agent cannot start; a VM that is starting then refuses to start as well.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The options cannot be taken.
+    /// The options are invalid.
     #[error(transparent)]
     Options(#[from] OptionError),
-    /// The VM is no HotSpot of version 11 or later.
+    /// The VM is not a HotSpot of version 11 or later.
     #[error("this VM has no JVMTI 11")]
     NoJvmti,
-    /// The VM refuses something.
+    /// The VM refused a request.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
-    /// The VM refuses something an option needs.
+    /// The VM does not grant a capability that an option needs.
     #[error(
         "option {option}: this VM does not give what it needs: {error}; another agent may have it, or the VM gives it \
          only at its start, to -agentpath"
@@ -58,10 +58,10 @@ pub enum StartError {
     Capability {
         /// The option.
         option: &'static str,
-        /// What the VM says.
+        /// The VM's error.
         error: JvmtiError,
     },
-    /// The engine that the user asks for does not work here.
+    /// The sampling method that the user chose does not work here.
     #[error(transparent)]
     Engine(#[from] SamplingMethodRefused),
     /// The output cannot be written.
@@ -69,36 +69,36 @@ pub enum StartError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: FileError,
     },
     /// The receiver cannot be reached.
     #[error("option net={address}: {error}; a receiver must be listening there")]
     Receiver {
-        /// Its address.
+        /// The receiver's address.
         address: Address,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The program needs them for itself.
+    /// The program needs the remaining file descriptors for itself.
     #[error(
         "fewer than {} file descriptors are free (ulimit -n)",
         descriptors::NEEDED
     )]
     Descriptors,
-    /// The system gives no thread to write with.
+    /// The system refused to create the writer thread.
     #[error("no thread for the writer: {0}")]
     Thread(io::Error),
-    /// What the agent needs at the least.
+    /// The agent's minimum of memory is not available.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// Two `-agentpath` of one library.
+    /// Two `-agentpath` options load the same library.
     #[error("the agent is loaded already; one -agentpath is allowed")]
     LoadedTwice,
 }
 
 impl StartError {
-    /// Whether the process has no file descriptor left (`ulimit -n`), which is no fault of the options.
+    /// Returns `true` if the process has run out of file descriptors (`ulimit -n`), which is no fault of the options.
     pub fn is_lack_of_descriptors(&self) -> bool {
         let error = match self {
             Self::File {
@@ -113,15 +113,15 @@ impl StartError {
     }
 }
 
-/// What became of the options.
+/// The result of reading the options.
 pub enum Started {
     /// The agent runs.
     Running,
-    /// The user asked for the usage text alone, here it is.
+    /// The user asked only for the usage text, which this is.
     Help(String),
 }
 
-/// Starts what the options ask for.
+/// Reads the options and starts the profile that they describe.
 pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
     let environment = std::env::var(ENVIRONMENT).ok();
     let options = match options::parse(command_line, environment.as_deref())? {
@@ -160,7 +160,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     request_capabilities(env, options)?;
     let sampling_method = SamplingMethod::choose(env, options)?;
 
-    // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
+    // From here on only the output itself can fail: a run with bad options leaves no file.
     let output = output::open(options, path.as_deref())?;
     say_what_is_idle(options);
     say_one_panic();
@@ -178,7 +178,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     })
 }
 
-/// Asks the VM for what the options need, and no more: some capabilities cost the program something.
+/// Requests from the VM the capabilities that the options need, and no more: some cost the program time.
 fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     env.request(&[Capability::SourceFileName, Capability::LineNumbers])?;
     for requirement in engines::requirements(options) {
@@ -189,20 +189,20 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// What outputs are made of.
+/// The facts from which outputs are made.
 #[derive(Clone)]
 struct Outputs {
     env: Env,
     options: Arc<Options>,
     /// The options as they were given.
     given: String,
-    /// How CPU samples are taken.
+    /// The method by which CPU samples are taken.
     sampling_method: Option<SamplingMethod>,
     files: Files,
 }
 
 impl Outputs {
-    /// Starts to write into an output that has been opened.
+    /// Starts writing to an opened output.
     fn start(
         &self,
         output: OpenOutput,
@@ -378,7 +378,8 @@ fn say_what_is_idle(options: &Options) {
     }
 }
 
-/// A panic is a fault of the agent. It ends the profile and is told once, in one line, not in the many of the default.
+/// Installs a panic hook. A panic is a fault of the agent: it ends the profile and is reported once, in one line,
+/// instead of the many lines of the default hook.
 fn say_one_panic() {
     let said = AtomicBool::new(false);
     panic::set_hook(Box::new(move |panic| {

@@ -1,4 +1,4 @@
-//! The outputs of a profile that goes on in another one after a while (`rotate=`).
+//! The outputs of a profile that continues in a new one for each period (`rotate=`).
 
 use std::collections::VecDeque;
 use std::fs;
@@ -19,19 +19,19 @@ use crate::session::{Destination, PeriodLength, Rotation};
 /// The files of one profile, the oldest first.
 pub(super) type Files = Arc<Mutex<PeriodFiles, rank::PeriodFiles>>;
 
-/// Gives files their names, and removes the oldest.
+/// Names the files of periods, and removes the oldest.
 #[derive(Default)]
 pub(super) struct PeriodFiles {
     /// `keep=`.
     keep: Option<usize>,
     files: VecDeque<PeriodFile>,
-    /// The last name that was wanted, and how often in a row.
+    /// The last requested name, and the number of times in a row it was requested.
     last: Option<(PathBuf, u32)>,
 }
 
 struct PeriodFile {
     path: PathBuf,
-    /// Its device and number there, by which it is known again.
+    /// The file's device and inode numbers, by which it is recognized.
     id: Option<(u64, u64)>,
 }
 
@@ -43,7 +43,7 @@ impl PeriodFiles {
         }
     }
 
-    /// The name of the next file: the wanted one, or where this profile has had that, the wanted one with a number.
+    /// Returns the name of the next file: the wanted one, with a number if this profile has used it before.
     fn name(&mut self, wanted: PathBuf) -> PathBuf {
         let mut number = match &self.last {
             Some((last, number)) if *last == wanted => number + 1,
@@ -58,7 +58,7 @@ impl PeriodFiles {
         name
     }
 
-    /// A file is written into.
+    /// Notes that a file has been opened.
     fn opened(&mut self, path: &Path) {
         self.files.push_back(PeriodFile {
             path: path.to_owned(),
@@ -66,7 +66,7 @@ impl PeriodFiles {
         });
     }
 
-    /// Removes the files beyond `keep=`, but none that somebody has put in their place.
+    /// Removes the oldest files beyond `keep=`, except any that someone else has put in their place.
     fn remove_oldest(&mut self) {
         let Some(keep) = self.keep else {
             return;
@@ -98,7 +98,7 @@ fn id(path: &Path) -> Option<(u64, u64)> {
     found.is_file().then(|| (found.dev(), found.ino()))
 }
 
-/// The rotation that the options ask for, behind the first output.
+/// Returns the rotation that the options request, after the first output.
 pub(super) fn rotation(outputs: Outputs, first: Option<&Path>) -> Option<Rotation> {
     let length = match outputs.options.rotate? {
         Rotate::Every(time) => PeriodLength::Time(time),
@@ -146,8 +146,8 @@ fn next(outputs: &Outputs) -> Result<(Destination, Writer), StartError> {
     outputs.start(output, false)
 }
 
-/// Opens the next output. Where its file cannot be opened, because somebody else has put a file or a link of his in its place,
-/// the period gets one whose name nobody can foresee.
+/// Opens the next output. If its file cannot be opened, because someone has put another file or a link in its place,
+/// the period gets a file with an unpredictable name.
 fn open(outputs: &Outputs, path: Option<&Path>) -> Result<OpenOutput, StartError> {
     let options = &outputs.options;
     let (error, path) = match (output::open(options, path), path) {
@@ -158,7 +158,7 @@ fn open(outputs: &Outputs, path: Option<&Path>) -> Result<OpenOutput, StartError
         path,
         format_args!("{:016x}", RandomState::new().hash_one(path)),
     );
-    // Where the folder is at fault, the first error says so.
+    // If the folder is at fault, the first error says so.
     let Ok(output) = output::open(options, Some(&other)) else {
         return Err(error);
     };

@@ -1,4 +1,4 @@
-//! Where a profile goes: one output, or one for each period.
+//! The destination of a profile: one output, or one for each period.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,40 +10,40 @@ use crate::output::Writer;
 
 /// An output that has been opened.
 pub struct Destination {
-    /// What the user calls it: the file, as an absolute path where that could be found out, or the receiver.
+    /// The name shown to the user: the file, as an absolute path if that could be determined, or the receiver.
     pub name: String,
-    /// Who sends commands; `None` where the profile goes to a file.
+    /// The source of commands; `None` if the profile goes to a file.
     pub receiver: Option<Receiver>,
-    /// Called once it is closed; `true` if it could be written whole.
+    /// Called once the output is closed, with `true` if it could be written whole.
     pub closed: Box<dyn Fn(bool) + Send + Sync>,
 }
 
-/// How long periods are, and where each goes.
+/// The length of periods, and the destination of each.
 pub struct Rotation {
-    /// When a period ends.
+    /// The condition that ends a period.
     pub length: PeriodLength,
-    /// Opens the output of the next one; says why where it cannot.
+    /// Opens the output of the next period. If it cannot, it reports why and returns `None`.
     pub next: Box<dyn Fn() -> Option<(Destination, Writer)> + Send + Sync>,
 }
 
-/// When a period ends.
+/// The length of a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeriodLength {
-    /// After so long.
+    /// The time since the period began.
     Time(Duration),
-    /// When so many bytes have been written.
+    /// The number of bytes written.
     Bytes(u64),
 }
 
-/// When a profile ends by itself, and what ends it then.
+/// Ends a profile by itself after a time (`timeout=`).
 pub struct Timeout {
-    /// After so long.
+    /// The time after which it ends.
     pub after: Duration,
     /// Ends the session, if the function still answers `true`.
     pub stop: Arc<Stop>,
 }
 
-/// What [`Timeout::stop`] is.
+/// The function that ends a session: [`Timeout::stop`].
 pub type Stop = dyn Fn(Jni<'_>, &dyn Fn() -> bool) + Send + Sync;
 
 /// The output that is being written.
@@ -62,7 +62,7 @@ impl OpenDestination {
         }
     }
 
-    /// It has been closed.
+    /// Finishes an output that has been closed.
     pub(super) fn finish(&self, is_whole: bool) {
         if let Some(listener) = &self.listener {
             listener.finish();

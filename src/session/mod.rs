@@ -1,4 +1,4 @@
-//! One profile in the life of the VM: it begins, registers threads, makes dumps, ends.
+//! One profile in the life of the VM: its beginning, its threads, its dumps and its end.
 //!
 //! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
 //! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
@@ -35,7 +35,7 @@ pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, 
 pub use receiver::Receiver;
 pub use status::Status;
 
-/// What a session is made of.
+/// The parts that a session is made of.
 pub struct Parts {
     /// The VM.
     pub env: Env,
@@ -45,27 +45,27 @@ pub struct Parts {
     pub agent_threads: Arc<AgentThreads>,
     /// The threads that have a serial number.
     pub registered: Arc<RegisteredThreads>,
-    /// What the agent has learned of the program.
+    /// The names of the profiled program that the agent has met.
     pub tables: Arc<Tables>,
-    /// What names stacks.
+    /// Takes and names stacks.
     pub stacks: Arc<Stacks>,
     /// The output.
     pub journal: Arc<Journal>,
-    /// What is measured.
+    /// The measurements.
     pub engines: Arc<Engines>,
-    /// `doe=`: whether a dump is made when the program ends.
+    /// `doe=`: write a dump when the program ends.
     pub dump_on_exit: bool,
     /// `verbose=`.
     pub verbose: bool,
-    /// What the user is told of the session.
+    /// The facts about the profile for `hprof status`.
     pub status: Status,
-    /// Where the journal's records go.
+    /// The destination of the journal's records.
     pub destination: Destination,
     /// `rotate=`.
     pub rotation: Option<Rotation>,
     /// `timeout=`.
     pub timeout: Option<Timeout>,
-    /// Called once all is written.
+    /// Called once everything has been written.
     pub ended: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -88,26 +88,26 @@ pub struct Session {
     rotation: Option<Rotation>,
     timeout: Option<Timeout>,
     ended: Box<dyn Fn() + Send + Sync>,
-    /// Periods that have ended.
+    /// The number of periods that have ended.
     period: AtomicU32,
     /// Held while the output of a period is closed.
     closing: Mutex<(), rank::Closing>,
     dumping: Mutex<(), rank::Dumping>,
     beginning: Mutex<Beginning, rank::Beginning>,
     begun: AtomicBool,
-    /// SIGQUITs that have not been answered.
+    /// The number of SIGQUITs that have not been handled.
     dumps_asked: AtomicU32,
-    /// Answers them.
+    /// Handles them.
     dump_thread: Worker,
-    /// Ends periods.
+    /// Ends periods (`rotate=`).
     period_thread: Worker,
-    /// Ends the session when its time is up.
+    /// Ends the session at `timeout=`.
     timeout_thread: Worker,
     timed_out: AtomicBool,
 }
 
 impl Session {
-    /// A session that has not begun.
+    /// Creates a session that has not begun.
     fn new(parts: Parts) -> Self {
         Self {
             threads: ThreadRegistry::new(&parts),

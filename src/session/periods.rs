@@ -1,4 +1,4 @@
-//! Periods of a profile: each has an output of its own, and what they have adds up to the whole.
+//! Periods of a profile: each has an output of its own, and their values add up to the whole.
 //!
 //! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next output.
 //! Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens is in one of
@@ -13,10 +13,10 @@ use super::lifecycle::GATE;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{Jni, JvmtiError};
 
-/// How often the size of the output is looked at.
+/// The interval at which the size of the output is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
+/// Runs the thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
 fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
     loop {
         let pause = match length {
@@ -53,7 +53,7 @@ impl Session {
             jni,
             "HPROF timeout",
             move |jni, thread| {
-                // The session may have ended meanwhile, by a stop or by its timeout.
+                // The session may have ended in the meantime, by a stop or by its timeout.
                 if thread.sleep_until(end) {
                     stop(jni, &|| {
                         let is_running = thread.sleep_until(Instant::now());
@@ -70,13 +70,13 @@ impl Session {
     /// Ends the threads that [`Session::start_clocks`] has started.
     pub(super) fn stop_clocks(&self) {
         self.period_thread.stop();
-        // The thread that ends the session is one of them and cannot wait for itself.
+        // The thread that ends the session may be one of them and cannot wait for itself.
         if !self.timed_out.load(Ordering::Relaxed) {
             self.timeout_thread.stop();
         }
     }
 
-    /// Ends them, and does not wait for them.
+    /// Tells them to stop without waiting for them.
     pub(super) fn ask_clocks_to_stop(&self) {
         self.period_thread.ask_to_stop();
         self.timeout_thread.ask_to_stop();
@@ -95,8 +95,8 @@ impl Session {
         }
     }
 
-    /// A period goes on where the next output cannot be opened. Where its own output has failed, nothing is written: what was
-    /// counted goes to the next period.
+    /// Ends a period. It goes on if the next output cannot be opened. If the period's own output has failed, nothing is
+    /// written: the values count in the next period.
     fn end_period(&self, jni: Jni<'_>, rotation: &Rotation) {
         let Some((destination, writer)) = (rotation.next)() else {
             return;
@@ -122,12 +122,12 @@ impl Session {
         writer.close();
         old.finish(writer.is_sound());
         if let Some(listener) = listener {
-            // Without the thread no command is carried out, and the profile goes on.
+            // Without the thread no command is carried out, but the profile goes on.
             let _ = listener.start(&self.agent_threads, self.env, jni);
         }
     }
 
-    /// What the last line of the output says.
+    /// Returns the text of the output's last line.
     pub(super) fn last_note(&self) -> String {
         let length = self.status.since.elapsed();
         match self.period.load(Ordering::Relaxed) {

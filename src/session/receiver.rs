@@ -1,7 +1,7 @@
-//! Commands of the receiver that the profile goes to (`net=host:port`).
+//! Commands from the receiver that the profile is sent to (`net=host:port`).
 //!
-//! A thread of the agent waits for them. Each is carried out as an event like those of the VM, so the end of the program
-//! waits for it and lets no other in.
+//! A thread of the agent waits for them. Each is carried out like an event of the VM, so the end of the program waits
+//! for a running one and admits no further ones.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Read};
@@ -25,18 +25,19 @@ use crate::lock_order::{Mutex, rank};
 use crate::names::object::ObjectId;
 use crate::output;
 
-/// Complaints about commands that are told; more would let a confused receiver fill the program's stderr.
+/// The most complaints about commands that are printed; more would let a confused receiver fill the program's stderr.
 const COMPLAINTS: u32 = 10;
-/// How often the thread looks whether the profile is over.
+/// The interval at which the thread checks whether the profile is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the receiver may take to close its end when the profile is over; less than a stop waits for the thread.
+/// The time the receiver has to close its end once the profile is over; shorter than the time a stop waits for the
+/// thread.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// Who sends commands.
+/// The sender of commands: the receiver's end of the connection.
 pub struct Receiver {
-    /// Where they come from.
+    /// The connection they are read from.
     pub commands: TcpStream,
-    /// Whether the VM exits when it is told to.
+    /// `true` if a command may make the VM exit.
     pub may_exit: bool,
 }
 
@@ -47,11 +48,11 @@ pub(super) struct Listener {
     may_exit: bool,
     exiting: AtomicBool,
     complaints: AtomicU32,
-    /// Set when the profile is over: the last moment at which something from the receiver is still read.
+    /// Set when the profile is over: the moment until which data from the receiver is still read.
     last_moment: OnceLock<Instant>,
 }
 
-/// What comes from the receiver.
+/// The bytes from the receiver, as a reader that ends when the profile is over.
 struct CommandStream {
     stream: TcpStream,
     listener: Arc<Listener>,
@@ -68,7 +69,7 @@ impl Listener {
         }
     }
 
-    /// Starts the thread, which ends with the connection or some time after [`Listener::finish`].
+    /// Starts the thread, which ends with the connection or [`LINGER`] after [`Listener::finish`].
     pub(super) fn start(
         self: &Arc<Self>,
         agent_threads: &AgentThreads,
@@ -78,7 +79,7 @@ impl Listener {
         let Some(stream) = self.source.lock().take() else {
             return Ok(());
         };
-        // Without the timeout the thread would live as long as the receiver's connection, which costs nothing else.
+        // Without the timeout the thread would live as long as the receiver's connection; it would do no other harm.
         let _ = stream.set_read_timeout(Some(POLL_INTERVAL));
         let listener = self.clone();
         let source = CommandStream {
@@ -98,8 +99,8 @@ impl Listener {
         })
     }
 
-    /// The profile is written. What still comes is read, though not carried out: the system resets a connection that is
-    /// closed with something unread, and the receiver would lose the end of the profile.
+    /// Marks the profile as written. Further commands are read but not carried out: the system resets a connection that
+    /// is closed with unread data, and the receiver would lose the end of the profile.
     pub(super) fn finish(&self) {
         let _ = self.last_moment.set(Instant::now() + LINGER);
     }
@@ -183,7 +184,8 @@ impl Session {
         Ok(())
     }
 
-    /// A session that tracks nothing answers with an empty record: the receiver may be waiting for one.
+    /// Reports the allocation sites. A session that tracks nothing answers with an empty record, because the receiver
+    /// may be waiting for one.
     fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {
@@ -225,7 +227,7 @@ impl Session {
         }
     }
 
-    /// On a thread of its own: VMDeath comes on the thread that exits, and waits for this event to end.
+    /// Exits the VM, on a thread of its own: VMDeath comes on the thread that exits, and waits for this event to end.
     fn exit(&self, jni: Jni<'_>, listener: &Listener) -> Result<(), CommandRefusal> {
         if !listener.may_exit {
             return Err(CommandRefusal::ExitForbidden);
@@ -291,7 +293,7 @@ impl Session {
     }
 }
 
-/// Why a command is not carried out.
+/// The reason a command is not carried out.
 #[derive(Debug, thiserror::Error)]
 enum CommandRefusal {
     #[error("this run cannot dump the heap")]
