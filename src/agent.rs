@@ -4,7 +4,9 @@ mod attach;
 mod descriptors;
 mod head;
 mod output;
-mod periods;
+mod outputs;
+mod owner;
+mod period_files;
 mod reply;
 mod verify;
 
@@ -13,25 +15,21 @@ use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-
-use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
+use std::time::Instant;
 
 use crate::console;
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
-use crate::lock_order::Mutex;
 use crate::memory::{self, OutOfMemory};
 use crate::names::Tables;
-use crate::options::{
-    self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
-};
-use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
-use crate::session::{self, Destination, NotBegun, Parts, Receiver, Status, Timeout};
-use crate::stacks::{StackMethod, Stacks, TopFrames, TopFramesTally, TraceShape};
+use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
+use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
+use crate::session::{self, NotBegun, Session, Status};
+use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
 use output::OpenOutput;
-use periods::{Files, PeriodFiles};
+use outputs::Outputs;
+use owner::ProfileOwner;
 
 pub use attach::attach;
 
@@ -168,11 +166,11 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
         options: given.to_owned(),
         since: Instant::now(),
     };
-    let parts = wire(env, options, sampling_method, output, status)?;
+    let session = wire(env, options, sampling_method, output, status)?;
     if memory::is_out() {
         return Err(OutOfMemory.into());
     }
-    session::begin(own_env, parts).map_err(|error| match error {
+    session::begin(own_env, session).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),
     })
@@ -189,81 +187,45 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The facts from which outputs are made.
-#[derive(Clone)]
-struct Outputs {
-    env: Env,
-    options: Arc<Options>,
-    /// The options as they were given.
-    given: String,
-    /// The method by which CPU samples are taken.
-    sampling_method: Option<SamplingMethod>,
-    files: Files,
-}
-
-impl Outputs {
-    /// Starts writing to an opened output.
-    fn start(
-        &self,
-        output: OpenOutput,
-        is_first: bool,
-    ) -> Result<(Destination, Writer), StartError> {
-        let options = &self.options;
-        let name = output.name(options);
-        let facts = || {
-            head::facts(
-                self.env,
-                &self.given,
-                self.sampling_method.as_ref(),
-                is_first,
-            )
-        };
-        let encoder: Box<dyn Encoder> = match options.format {
-            Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-            Format::Text => Box::new(TextEncoder::of_run(facts())),
-            Format::Binary => Box::new(BinaryEncoder::new()),
-        };
-        let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
-        let checked = options.check_file && options.format == Format::Binary;
-        let file = output.file.filter(|_| checked);
-        let files = self.files.clone();
-        let destination = Destination {
-            name,
-            receiver: output.commands.map(|commands| Receiver {
-                commands,
-                may_exit: options.net_exit,
-            }),
-            closed: Box::new(move |is_whole| {
-                if let Some(file) = &file
-                    && is_whole
-                {
-                    verify::report(file);
-                }
-                periods::closed(&files);
-            }),
-        };
-        Ok((destination, writer))
-    }
-}
-
 fn wire(
     env: Env,
     options: &Options,
     sampling_method: Option<SamplingMethod>,
     output: OpenOutput,
     status: Status,
-) -> Result<Parts, StartError> {
-    let outputs = Outputs {
-        env,
-        options: Arc::new(options.clone()),
-        given: status.options.clone(),
-        sampling_method: sampling_method.clone(),
-        files: Arc::new(Mutex::new(PeriodFiles::new(options))),
-    };
-    let (path, file) = (output.path(), output.file.clone());
+) -> Result<Session, StartError> {
+    let options = Arc::new(options.clone());
+    let outputs = Outputs::new(env, &options, &status.options, sampling_method.clone());
+    let path = output.path();
+    outputs.first(&output);
     let (destination, writer) = outputs.start(output, true)?;
     let tables = Arc::new(Tables::default());
-    let settings = ControlSettings {
+    let journal = Arc::new(Journal::start(tables.clone(), writer, settings(&options)));
+    let context = Context {
+        virtual_threads: VirtualThreads::new(env),
+        agent_threads: Arc::default(),
+        registered: Arc::new(RegisteredThreads::new(env)),
+        stacks: stacks(env, &options, &tables, &journal),
+        top_frames: Arc::new(top_frames(env, &options)),
+        options,
+        env,
+        tables,
+        journal,
+        path,
+    };
+    let engines = Engines::new(&context, sampling_method);
+    let owner = ProfileOwner::new(outputs, &context);
+    Ok(Session::new(
+        context,
+        engines,
+        status,
+        destination,
+        Arc::new(owner),
+    ))
+}
+
+fn settings(options: &Options) -> ControlSettings {
+    ControlSettings {
         allocations: options.heap.is_some(),
         cpu_samples: options.cpu.is_some(),
         heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
@@ -273,48 +235,7 @@ fn wire(
             (Some(_), false) => KeptThreads::Alive,
             (Some(_), true) => KeptThreads::All,
         },
-    };
-    let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
-    let top_frames = Arc::new(top_frames(env, options));
-    let context = Context {
-        options,
-        env,
-        virtual_threads: VirtualThreads::new(env),
-        agent_threads: Arc::default(),
-        registered: Arc::new(RegisteredThreads::new(env)),
-        stacks: stacks(env, options, &tables, &journal),
-        top_frames: top_frames.clone(),
-        tables,
-        journal,
-        sampling_method,
-        path: &path,
-    };
-    let engines = Arc::new(Engines::new(&context));
-    let tells_stacks = options.details || options.stacks == StackSource::Verify;
-    Ok(Parts {
-        env,
-        virtual_threads: context.virtual_threads,
-        agent_threads: context.agent_threads,
-        registered: context.registered,
-        tables: context.tables,
-        stacks: context.stacks,
-        journal: context.journal,
-        engines,
-        dump_on_exit: options.dump_on_exit,
-        verbose: options.verbose,
-        status,
-        destination,
-        rotation: periods::rotation(outputs, file.as_deref()),
-        timeout: options.timeout.map(|after| Timeout {
-            after,
-            stop: Arc::new(attach::time_is_up),
-        }),
-        ended: Box::new(move || {
-            if tells_stacks {
-                say_how_stacks_were_taken(&top_frames);
-            }
-        }),
-    })
+    }
 }
 
 fn stacks(
@@ -344,29 +265,6 @@ fn top_frames(env: Env, options: &Options) -> TopFrames {
             "a stack was taken wrongly, so the VM is asked for them from here on; stacks=jvmti does so from the beginning"
         ));
     })
-}
-
-fn say_how_stacks_were_taken(top_frames: &TopFrames) {
-    let Some(tally) = top_frames.tally().filter(|tally| tally.asked > 0) else {
-        return;
-    };
-    let TopFramesTally {
-        known,
-        composed,
-        asked,
-        checked,
-        differences,
-    } = tally;
-    console::line(format_args!(
-        "stacks: {known} known again, {composed} of them new ones of known frames, {asked} asked of the VM, {checked} checked, {differences} differed"
-    ));
-}
-
-fn now() -> Millis {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Millis(since_1970.as_millis() as u64)
 }
 
 fn say_what_is_idle(options: &Options) {

@@ -61,7 +61,7 @@ ranks! {
     Beginning
     /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
     Registering
-    /// `receiver::Listener::source`.
+    /// `session::listener::Listener::source`.
     CommandSource
 
     // Engines.

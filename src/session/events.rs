@@ -1,7 +1,8 @@
 //! Delivers the VM's events to the session that runs.
 
+use super::last_resort;
 use super::lifecycle::{self, GATE, NotBegun};
-use super::{Parts, Session, last_resort};
+use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
@@ -12,8 +13,8 @@ use crate::names::thread::ThreadSerial;
 const FOR_A_THREAD: usize = 64 * 1024;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
-pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
-    lifecycle::begin(env, parts, &EventHandler)?;
+pub fn begin(env: OwnEnv, session: Session) -> Result<(), NotBegun> {
+    lifecycle::begin(env, session, &EventHandler)?;
     last_resort::prepare();
     Ok(())
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Session;
 use super::lifecycle::{self, GATE};
+use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
 use crate::jvmti::{Jni, at_process_exit, caught};
@@ -81,7 +81,7 @@ fn write() {
 impl Session {
     /// Writes what is known, without the VM, and closes the output.
     fn last_resort(&self) {
-        self.journal.hurry();
+        self.context.journal.hurry();
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         let words = format!(
@@ -89,7 +89,7 @@ impl Session {
             self.unknown_without_vm()
         );
         console::line(format_args!("{words}"));
-        if self.dump_on_exit && !GATE.has_panicked() {
+        if self.context.options.dump_on_exit && !GATE.has_panicked() {
             self.dump_without_vm(&words);
         }
         self.close();
@@ -110,7 +110,7 @@ impl Session {
         let Some(_dumping) = self.wait_for_dumps(DUMP_TIMEOUT) else {
             return self.leave_dump_out();
         };
-        self.journal.entry(|entry| {
+        self.context.journal.entry(|entry| {
             entry.note(words);
             entry.withdraw_dump();
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Parts, Session};
+use super::state::{Beginning, Session};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
@@ -54,18 +54,6 @@ pub enum NotBegun {
     Jvmti(#[from] JvmtiError),
 }
 
-/// The state of the agent's start. The VM may ask for a dump before: its signal thread runs beside VMInit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Beginning {
-    /// Not begun: no dump can be made yet.
-    #[default]
-    Ahead,
-    /// Not begun, and a dump has been requested.
-    DumpAsked(Totals),
-    /// Begun: dumps are made at once.
-    Done,
-}
-
 /// Returns `true` while a session runs.
 pub fn is_running() -> bool {
     GATE.is_open()
@@ -74,12 +62,12 @@ pub fn is_running() -> bool {
 /// Begins a session: from here on `receiver` delivers the VM's events to it. Only one can run at a time.
 pub(super) fn begin(
     env: OwnEnv,
-    parts: Parts,
+    session: Session,
     receiver: &'static dyn Events,
 ) -> Result<(), NotBegun> {
     let mut held = VM_HOLD.lock();
-    let agent_threads = parts.agent_threads.clone();
-    if held.is_some() || GATE.open(Session::new(parts)).is_err() {
+    let agent_threads = session.context.agent_threads.clone();
+    if held.is_some() || GATE.open(session).is_err() {
         // The environment belongs to the running session.
         std::mem::forget(env);
         return Err(NotBegun::Running);
@@ -279,14 +267,14 @@ impl Session {
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        self.env.enable(Event::ThreadStart)?;
-        self.env.enable(Event::ThreadEnd)?;
-        for thread in self.env.all_threads(jni)? {
+        self.context.env.enable(Event::ThreadStart)?;
+        self.context.env.enable(Event::ThreadEnd)?;
+        for thread in self.context.env.all_threads(jni)? {
             self.threads.register(jni, thread.object());
         }
         self.dump_thread.start(
-            &self.agent_threads,
-            self.env,
+            &self.context.agent_threads,
+            self.context.env,
             jni,
             "HPROF dumps",
             answer_sigquits,
@@ -296,18 +284,19 @@ impl Session {
         }
         let listener = self.destination.lock().listener.clone();
         if let Some(listener) = listener {
-            listener.start(&self.agent_threads, self.env, jni)?;
+            self.listen(jni, &listener)?;
         }
         self.start_clocks(jni)?;
         // The file shows the new profile's head at once, and no longer its previous contents.
-        self.journal.flush();
+        self.context.journal.flush();
         Ok(())
     }
 
     /// `hprof dump`: counting goes on.
     fn dump_request(&self) {
         if self.may_dump(Totals::Keep) {
-            self.env
+            self.context
+                .env
                 .with_current_jni(|jni| self.dump_on_request(jni, Totals::Keep));
         }
     }
@@ -349,15 +338,16 @@ impl Session {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
-        match self.dump_on_exit && !GATE.has_panicked() {
+        match self.context.options.dump_on_exit && !GATE.has_panicked() {
             true if memory::is_out() => self.dump_without_memory(),
             true => self.dump_at_death(jni),
             false => {}
         }
         self.close();
         // HotSpot waits for any thread that does not end in time.
-        self.agent_threads
-            .have_ended_within(self.env, Some(jni), NATIVE_TIMEOUT);
+        self.context
+            .agent_threads
+            .have_ended_within(self.context.env, Some(jni), NATIVE_TIMEOUT);
     }
 
     /// Ends the profile while the program goes on. Writes a dump despite `doe=n`, which is about the end of the
@@ -386,18 +376,18 @@ impl Session {
 
     /// Stops measuring and ends the engines' threads; common to VMDeath and a stop.
     pub(super) fn end(&self, jni: Jni<'_>) {
-        self.journal.hurry();
+        self.context.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
     }
 
     /// Closes the output; returns `false` if not everything could be written.
     pub(super) fn close(&self) -> bool {
-        self.journal.ended(&self.last_note());
-        let is_whole = self.journal.close();
-        self.destination.lock().finish(is_whole);
+        self.context.journal.ended(&self.last_note());
+        let is_whole = self.context.journal.close();
+        self.closed(&self.destination.lock(), is_whole);
         // The previous period's output may still be being closed.
         drop(self.closing.lock());
-        (self.ended)();
+        self.owner.ended();
         is_whole
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use super::Session;
+use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{Jni, Panicked, caught};
@@ -22,7 +22,7 @@ impl Session {
             self.dump(jni, Moment::Running, totals);
         }
         // The user who asked for the dump looks at the file next.
-        self.journal.drain();
+        self.context.journal.drain();
     }
 
     /// Writes the dump at the end of the program. A dump on request may be waiting for a collection that never comes,
@@ -82,7 +82,7 @@ impl Session {
             }
         }
         if report.verbose {
-            let is_sound = self.journal.drain() && !report.failed.get();
+            let is_sound = self.context.journal.drain() && !report.failed.get();
             let outcome = if is_sound { "done" } else { "failed" };
             report.say(&format!("{dumping} {outcome}."));
         }
@@ -90,11 +90,11 @@ impl Session {
 
     pub(super) fn report(&self, moment: Moment, totals: Totals) -> Report<'_> {
         Report {
-            journal: &self.journal,
+            journal: &self.context.journal,
             moment,
             totals,
             threads: &self.threads,
-            verbose: self.verbose,
+            verbose: self.context.options.verbose,
             failed: Cell::new(false),
         }
     }
@@ -104,10 +104,10 @@ impl Session {
         &self,
         timeout: Duration,
     ) -> Option<MutexGuard<'_, (), rank::Dumping>> {
-        let mut segments = self.journal.segments();
+        let mut segments = self.context.journal.segments();
         loop {
             let dumping = self.dumping.try_lock_for(timeout);
-            let before = std::mem::replace(&mut segments, self.journal.segments());
+            let before = std::mem::replace(&mut segments, self.context.journal.segments());
             if dumping.is_some() || segments == before {
                 return dumping;
             }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Parts;
-use crate::engines::{Engines, ThreadSerials};
+use crate::engines::{Context, Engines, ThreadSerials};
 use crate::jvmti::{
     AgentThreads, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads, VirtualThreads,
 };
@@ -25,15 +24,15 @@ pub(super) struct ThreadRegistry {
 }
 
 impl ThreadRegistry {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(context: &Context, engines: Arc<Engines>) -> Self {
         Self {
-            env: parts.env,
-            virtual_threads: parts.virtual_threads,
-            agent_threads: parts.agent_threads.clone(),
-            registered: parts.registered.clone(),
-            tables: parts.tables.clone(),
-            journal: parts.journal.clone(),
-            engines: parts.engines.clone(),
+            env: context.env,
+            virtual_threads: context.virtual_threads,
+            agent_threads: context.agent_threads.clone(),
+            registered: context.registered.clone(),
+            tables: context.tables.clone(),
+            journal: context.journal.clone(),
+            engines,
             registering: Mutex::new(()),
         }
     }

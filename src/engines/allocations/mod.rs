@@ -161,8 +161,8 @@ fn tells_without_buffers(flags: VmFlags) -> bool {
 
 impl AllocationTracker {
     /// A tracker of every allocation, or of a part of them; `None` where the heap is not asked for.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
-        let (env, options) = (context.env, context.options);
+    pub(super) fn new(context: &Context) -> Option<Self> {
+        let (env, options) = (context.env, &context.options);
         let heap = options.heap?;
         let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
         let buffer_flags = BufferFlags::default();

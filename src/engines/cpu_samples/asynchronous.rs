@@ -96,11 +96,11 @@ impl AsyncSampler {
     /// A sampler that charges a sample for each `interval` of CPU time. The VM is told now already what it has to leave
     /// behind for it.
     pub(super) fn new(
-        context: &Context<'_>,
+        context: &Context,
         support: CpuTimerSupport,
         counts: Arc<SampleCounts>,
     ) -> Self {
-        let options = context.options;
+        let options = &context.options;
         let threads = SampledThreads {
             sampled: HashMap::default(),
             by_tid: HashMap::default(),

@@ -71,7 +71,7 @@ struct Due {
 
 impl JvmtiSampler {
     /// A sampler that charges a sample for each `interval` of CPU time.
-    pub(super) fn new(context: &Context<'_>, counts: Arc<SampleCounts>) -> Self {
+    pub(super) fn new(context: &Context, counts: Arc<SampleCounts>) -> Self {
         let threads = Mutex::new(WatchedThreads {
             watched: HashMap::default(),
             on: true,

@@ -69,7 +69,7 @@ trait Sampler: Send + Sync {
 /// The engine of `cpu=samples`.
 pub struct CpuSamples {
     sampler: Box<dyn Sampler>,
-    way: SamplingMethod,
+    method: SamplingMethod,
     counts: Arc<SampleCounts>,
     cutoff: f64,
     /// Whether stderr says how the samples were taken.
@@ -86,14 +86,14 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl CpuSamples {
     /// `None` where no samples are asked for.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
-        let options = context.options;
+    pub(super) fn new(context: &Context, method: Option<SamplingMethod>) -> Option<Self> {
+        let options = &context.options;
         if options.cpu != Some(Cpu::Samples) {
             return None;
         }
         let counts = Arc::new(SampleCounts::default());
-        let way = context.sampling_method.clone()?;
-        let sampler: Box<dyn Sampler> = match way {
+        let method = method?;
+        let sampler: Box<dyn Sampler> = match method.clone() {
             SamplingMethod::Async(support) => {
                 Box::new(AsyncSampler::new(context, support, counts.clone()))
             }
@@ -101,7 +101,7 @@ impl CpuSamples {
         };
         Some(Self {
             sampler,
-            way,
+            method,
             counts,
             cutoff: options.cutoff,
             tells_outcome: options.details,
@@ -177,7 +177,7 @@ impl CpuSamples {
     /// Writes the samples that have been counted.
     fn report_counts(&self, report: &Report<'_>) {
         if self.tells_outcome {
-            report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
+            report.say(&format!("{}; {}", self.method, self.sampler.outcome()));
         }
         if self.sampler.lost() > 0 {
             console::line(format_args!(

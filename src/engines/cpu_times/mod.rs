@@ -77,8 +77,8 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl MethodTimer {
     /// `None` where calls are not to be timed.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
-        let options = context.options;
+    pub(super) fn new(context: &Context) -> Option<Self> {
+        let options = &context.options;
         let shape = context.stacks.shape();
         let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
         let old_prof = cpu == Cpu::Old;

@@ -54,17 +54,14 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl HeapDumps {
     /// `None` where nobody can ask for one.
-    pub(super) fn new(
-        context: &Context<'_>,
-        tracker: Option<Arc<AllocationTracker>>,
-    ) -> Option<Self> {
-        let options = context.options;
+    pub(super) fn new(context: &Context, tracker: Option<Arc<AllocationTracker>>) -> Option<Self> {
+        let options = &context.options;
         let in_reports = options.heap.is_some_and(Heap::has_dump);
         if !in_reports && options.net.is_none() {
             return None;
         }
         let (env, tables, stacks) = (context.env, &context.tables, &context.stacks);
-        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), context.path);
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), &context.path);
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
         let is_text = options.format == Format::Text;
         Some(Self {
@@ -81,7 +78,7 @@ impl HeapDumps {
             primitive_fields: options.primitive_fields,
             primitive_arrays: options.primitive_arrays,
             constant_entries: is_text,
-            spool: is_text.then(|| folder_of(context.path)),
+            spool: is_text.then(|| folder_of(&context.path)),
         })
     }
 

@@ -64,7 +64,7 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl MonitorWatch {
     /// `None` where monitors are not asked for.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+    pub(super) fn new(context: &Context) -> Option<Self> {
         if !context.options.monitors {
             return None;
         }

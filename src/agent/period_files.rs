@@ -1,23 +1,12 @@
-//! The outputs of a profile that continues in a new one for each period (`rotate=`).
+//! The files of a profile that goes on in another one after a while (`rotate=`): their names, and how many stay (`keep=`).
 
 use std::collections::VecDeque;
 use std::fs;
-use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::output::{self, OpenOutput};
-use super::{Outputs, StartError};
 use crate::console;
-use crate::lock_order::{Mutex, rank};
-use crate::options::{Options, Rotate, with_number};
-use crate::output::Writer;
-use crate::session::{Destination, PeriodLength, Rotation};
-
-/// The files of one profile, the oldest first.
-pub(super) type Files = Arc<Mutex<PeriodFiles, rank::PeriodFiles>>;
+use crate::options::{Options, with_number};
 
 /// Names the files of periods, and removes the oldest.
 #[derive(Default)]
@@ -44,7 +33,7 @@ impl PeriodFiles {
     }
 
     /// Returns the name of the next file: the wanted one, with a number if this profile has used it before.
-    fn name(&mut self, wanted: PathBuf) -> PathBuf {
+    pub(super) fn name(&mut self, wanted: PathBuf) -> PathBuf {
         let mut number = match &self.last {
             Some((last, number)) if *last == wanted => number + 1,
             _ => 1,
@@ -58,8 +47,14 @@ impl PeriodFiles {
         name
     }
 
+    /// Records the first file, whose name nobody has changed.
+    pub(super) fn first(&mut self, wanted: Option<PathBuf>, file: &Path) {
+        self.last = wanted.map(|wanted| (wanted, 1));
+        self.opened(file);
+    }
+
     /// Notes that a file has been opened.
-    fn opened(&mut self, path: &Path) {
+    pub(super) fn opened(&mut self, path: &Path) {
         self.files.push_back(PeriodFile {
             path: path.to_owned(),
             id: id(path),
@@ -67,7 +62,7 @@ impl PeriodFiles {
     }
 
     /// Removes the oldest files beyond `keep=`, except any that someone else has put in their place.
-    fn remove_oldest(&mut self) {
+    pub(super) fn remove_oldest(&mut self) {
         let Some(keep) = self.keep else {
             return;
         };
@@ -96,80 +91,6 @@ fn numbered(wanted: &Path, number: u32) -> PathBuf {
 fn id(path: &Path) -> Option<(u64, u64)> {
     let found = fs::symlink_metadata(path).ok()?;
     found.is_file().then(|| (found.dev(), found.ino()))
-}
-
-/// Returns the rotation that the options request, after the first output.
-pub(super) fn rotation(outputs: Outputs, first: Option<&Path>) -> Option<Rotation> {
-    let length = match outputs.options.rotate? {
-        Rotate::Every(time) => PeriodLength::Time(time),
-        Rotate::Bytes(bytes) => PeriodLength::Bytes(bytes),
-    };
-    {
-        let mut files = outputs.files.lock();
-        if let Some(first) = first {
-            let wanted = output::path(&outputs.options).ok().flatten();
-            files.last = wanted.map(|wanted| (wanted, 1));
-            files.opened(first);
-        }
-    }
-    let has_failed = AtomicBool::new(false);
-    let next = move || match next(&outputs) {
-        Ok(opened) => {
-            has_failed.store(false, Ordering::Relaxed);
-            Some(opened)
-        }
-        Err(error) => {
-            if !has_failed.swap(true, Ordering::Relaxed) {
-                console::line(format_args!(
-                    "{error}; the profile goes on in the output that it has"
-                ));
-            }
-            None
-        }
-    };
-    Some(Rotation {
-        length,
-        next: Box::new(next),
-    })
-}
-
-fn next(outputs: &Outputs) -> Result<(Destination, Writer), StartError> {
-    let path = output::path(&outputs.options)?;
-    let path = path.map(|wanted| outputs.files.lock().name(wanted));
-    let output = open(outputs, path.as_deref())?;
-    if let OpenOutput {
-        file: Some(file), ..
-    } = &output
-    {
-        outputs.files.lock().opened(file);
-    }
-    outputs.start(output, false)
-}
-
-/// Opens the next output. If its file cannot be opened, because someone has put another file or a link in its place,
-/// the period gets a file with an unpredictable name.
-fn open(outputs: &Outputs, path: Option<&Path>) -> Result<OpenOutput, StartError> {
-    let options = &outputs.options;
-    let (error, path) = match (output::open(options, path), path) {
-        (Err(error @ StartError::File { .. }), Some(path)) => (error, path),
-        (opened, _) => return opened,
-    };
-    let other = with_number(
-        path,
-        format_args!("{:016x}", RandomState::new().hash_one(path)),
-    );
-    // If the folder is at fault, the first error says so.
-    let Ok(output) = output::open(options, Some(&other)) else {
-        return Err(error);
-    };
-    let other = other.display();
-    console::line(format_args!("{error}; this period goes to {other}"));
-    Ok(output)
-}
-
-/// Called when an output has been closed.
-pub(super) fn closed(files: &Files) {
-    files.lock().remove_oldest();
 }
 
 #[cfg(test)]

@@ -3,91 +3,34 @@
 //! A thread of the agent waits for them. Each is carried out like an event of the VM, so the end of the program waits
 //! for a running one and admits no further ones.
 
-use std::fmt::Display;
-use std::io::{self, ErrorKind, Read};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hprof_format::{
     COMMAND_SITES_BY_ALLOCATION, COMMAND_SITES_FORCE_GC, COMMAND_SITES_INCREMENTAL, Command,
     Commands, Control, Received, Threads,
 };
 
-use super::Session;
 use super::lifecycle::GATE;
+use super::listener::Listener;
+use super::state::Session;
 use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
 use crate::engines::{Moment, Totals, cpu_samples};
-use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
-use crate::lock_order::{Mutex, rank};
+use crate::jvmti::{Jni, JvmtiError};
 use crate::names::object::ObjectId;
 use crate::output;
 
-/// The most complaints about commands that are printed; more would let a confused receiver fill the program's stderr.
-const COMPLAINTS: u32 = 10;
-/// The interval at which the thread checks whether the profile is over.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The time the receiver has to close its end once the profile is over; shorter than the time a stop waits for the
-/// thread.
-const LINGER: Duration = Duration::from_secs(3);
-
-/// The sender of commands: the receiver's end of the connection.
-pub struct Receiver {
-    /// The connection they are read from.
-    pub commands: TcpStream,
-    /// `true` if a command may make the VM exit.
-    pub may_exit: bool,
-}
-
-/// Waits for commands and hands each over to [`Session::obey`].
-pub(super) struct Listener {
-    /// Taken by the thread.
-    source: Mutex<Option<TcpStream>, rank::CommandSource>,
-    may_exit: bool,
-    exiting: AtomicBool,
-    complaints: AtomicU32,
-    /// Set when the profile is over: the moment until which data from the receiver is still read.
-    last_moment: OnceLock<Instant>,
-}
-
-/// The bytes from the receiver, as a reader that ends when the profile is over.
-struct CommandStream {
-    stream: TcpStream,
-    listener: Arc<Listener>,
-}
-
-impl Listener {
-    pub(super) fn new(receiver: Receiver) -> Self {
-        Self {
-            source: Mutex::new(Some(receiver.commands)),
-            may_exit: receiver.may_exit,
-            exiting: AtomicBool::new(false),
-            complaints: AtomicU32::new(0),
-            last_moment: OnceLock::new(),
-        }
-    }
-
-    /// Starts the thread, which ends with the connection or [`LINGER`] after [`Listener::finish`].
-    pub(super) fn start(
-        self: &Arc<Self>,
-        agent_threads: &AgentThreads,
-        env: Env,
-        jni: Jni<'_>,
-    ) -> Result<(), JvmtiError> {
-        let Some(stream) = self.source.lock().take() else {
+impl Session {
+    /// Starts the thread that carries out the receiver's commands. It ends with the connection, or soon after the profile.
+    pub(super) fn listen(&self, jni: Jni<'_>, listener: &Arc<Listener>) -> Result<(), JvmtiError> {
+        let Some(stream) = listener.stream() else {
             return Ok(());
         };
-        // Without the timeout the thread would live as long as the receiver's connection; it would do no other harm.
-        let _ = stream.set_read_timeout(Some(POLL_INTERVAL));
-        let listener = self.clone();
-        let source = CommandStream {
-            stream,
-            listener: self.clone(),
-        };
-        agent_threads.run(env, jni, "HPROF listener", move |jni| {
-            let mut commands = Commands::new(source);
+        let listener = listener.clone();
+        let context = &self.context;
+        let obey = move |jni: Jni<'_>| {
+            let mut commands = Commands::new(stream);
             while let Some(received) = commands.receive() {
                 match received {
                     Received::Command(command) => {
@@ -96,55 +39,18 @@ impl Listener {
                     Received::Refused(refused) => listener.complain(refused),
                 }
             }
-        })
+        };
+        context
+            .agent_threads
+            .run(context.env, jni, "HPROF listener", obey)
     }
 
-    /// Marks the profile as written. Further commands are read but not carried out: the system resets a connection that
-    /// is closed with unread data, and the receiver would lose the end of the profile.
-    pub(super) fn finish(&self) {
-        let _ = self.last_moment.set(Instant::now() + LINGER);
-    }
-
-    fn is_over(&self) -> bool {
-        let last_moment = self.last_moment.get();
-        last_moment.is_some_and(|&moment| Instant::now() >= moment)
-    }
-
-    fn complain(&self, complaint: impl Display) {
-        match self.complaints.fetch_add(1, Ordering::Relaxed) {
-            0..COMPLAINTS => console::line(format_args!("from the receiver: {complaint}")),
-            COMPLAINTS => console::line(format_args!(
-                "from the receiver: more of this kind, which is not told"
-            )),
-            // The counter must not wrap.
-            _ => self.complaints.store(COMPLAINTS + 1, Ordering::Relaxed),
-        }
-    }
-}
-
-impl Read for CommandStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.stream.read(buffer) {
-                Err(error) if is_timeout(&error) && !self.listener.is_over() => {}
-                Ok(_) if self.listener.is_over() => return Ok(0),
-                answer => return answer,
-            }
-        }
-    }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
-}
-
-impl Session {
     /// Carries out a command.
     fn obey(&self, jni: Jni<'_>, listener: &Listener, command: Command) {
         if let Err(error) = self.try_to_obey(jni, listener, command) {
             listener.complain(format_args!("{command}: {error}"));
         }
-        self.journal.flush();
+        self.context.journal.flush();
     }
 
     fn try_to_obey(
@@ -154,7 +60,7 @@ impl Session {
         command: Command,
     ) -> Result<(), CommandRefusal> {
         match command {
-            Command::ForceGc => Ok(self.env.force_garbage_collection()?),
+            Command::ForceGc => Ok(self.context.env.force_garbage_collection()?),
             Command::DumpHeap => self.report_objects(jni),
             Command::AllocSites { flags, cutoff } => self.report_sites(jni, flags, cutoff),
             Command::HeapSummary => self.report_heap(jni),
@@ -162,7 +68,7 @@ impl Session {
             Command::DumpTraces => {
                 // Not within a heap dump, which holds back THREAD START records.
                 let _dumping = self.dumping.lock();
-                output::traces(&self.journal);
+                output::traces(&self.context.journal);
                 Ok(())
             }
             Command::CpuSamples { cutoff } => self.report_samples(cutoff),
@@ -195,20 +101,20 @@ impl Session {
             is_last: false,
         };
         let Some(tracker) = &self.engines.allocations else {
-            allocations::report_no_sites(&self.journal, request);
+            allocations::report_no_sites(&self.context.journal, request);
             return Err(CommandRefusal::NotTracked);
         };
         let collect = flags & COMMAND_SITES_FORCE_GC != 0;
         let collected = tracker.settle_with(jni, Moment::Running, collect);
-        tracker.report_sites(jni, &self.journal, request, collected);
+        tracker.report_sites(jni, &self.context.journal, request, collected);
         Ok(())
     }
 
     fn report_heap(&self, jni: Jni<'_>) -> Result<(), CommandRefusal> {
         let _dumping = self.dumping.lock();
         match &self.engines.allocations {
-            Some(tracker) => tracker.report_heap(jni, &self.journal)?,
-            None => allocations::report_heap_untracked(self.env, &self.journal)?,
+            Some(tracker) => tracker.report_heap(jni, &self.context.journal)?,
+            None => allocations::report_heap_untracked(self.context.env, &self.context.journal)?,
         }
         Ok(())
     }
@@ -217,11 +123,11 @@ impl Session {
         let _dumping = self.dumping.lock();
         match &self.engines.cpu_samples {
             Some(samples) => {
-                samples.report_so_far(&self.journal, f64::from(cutoff));
+                samples.report_so_far(&self.context.journal, f64::from(cutoff));
                 Ok(())
             }
             None => {
-                cpu_samples::report_nothing(&self.journal);
+                cpu_samples::report_nothing(&self.context.journal);
                 Err(CommandRefusal::NotSampled)
             }
         }
@@ -243,7 +149,10 @@ impl Session {
                 ));
             }
         };
-        Ok(self.agent_threads.run(self.env, jni, "HPROF exit", exit)?)
+        Ok(self
+            .context
+            .agent_threads
+            .run(self.context.env, jni, "HPROF exit", exit)?)
     }
 
     fn control(&self, jni: Jni<'_>, control: Control) -> Result<(), CommandRefusal> {
@@ -263,7 +172,7 @@ impl Session {
                 Ok(())
             }
             Control::Depth(depth) => {
-                self.stacks.set_depth(usize::from(depth));
+                self.context.stacks.set_depth(usize::from(depth));
                 Ok(())
             }
         }
@@ -282,7 +191,7 @@ impl Session {
         let thread = match threads {
             Threads::All => None,
             Threads::One(object) => {
-                let serial = self.tables.threads.with_object(ObjectId(object.0));
+                let serial = self.context.tables.threads.with_object(ObjectId(object.0));
                 Some(serial.ok_or(CommandRefusal::NoThread)?)
             }
         };
