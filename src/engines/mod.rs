@@ -1,8 +1,9 @@
-//! One folder per measurement: `cpu_samples` is `cpu=samples`, `cpu_times` is `cpu=times|old`, `allocations` is `heap=sites`,
-//! `heap_dump` is `heap=dump`, `monitors` is `monitor=y`. Each holds the engine, its counters and the records it reports.
+//! One folder per measurement: `cpu_samples` is `cpu=samples`, `cpu_times` is `cpu=times|old`, `allocations` is
+//! `heap=sites`, `heap_dump` is `heap=dump`, `monitors` is `monitor=y`. Each holds the engine, its counters and the
+//! records it reports.
 //!
-//! `engine` is what all of them are to a session, and `context` what a session gives them; this file lists them. `gc` says
-//! which garbage collectors refuse what; `worker` is an agent thread inside the VM.
+//! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
+//! limits of garbage collectors; `worker` is a thread of the agent inside the VM.
 
 pub mod allocations;
 mod context;
@@ -39,15 +40,15 @@ pub struct Engines {
     pub cpu_samples: Option<Arc<CpuSamples>>,
     /// `cpu=times|old`.
     pub cpu_times: Option<Arc<MethodTimer>>,
-    /// `heap=dump|all`, and wherever a receiver may ask for a dump.
+    /// `heap=dump|all`, and in any run with a receiver, which may request a dump.
     pub heap_dump: Option<Arc<HeapDumps>>,
     /// `monitor=y`.
     pub monitors: Option<Arc<MonitorWatch>>,
-    /// All of them, in the order in which their sections stand.
+    /// All of them, in the order of their sections.
     all: Vec<Arc<dyn Engine>>,
 }
 
-/// What the options need of the VM, engine by engine.
+/// Returns the capabilities that the options need, engine by engine.
 pub fn requirements(options: &Options) -> Vec<Requirement> {
     [
         cpu_samples::requirement(options),
@@ -62,7 +63,7 @@ pub fn requirements(options: &Options) -> Vec<Requirement> {
 }
 
 impl Engines {
-    /// The engines that the options ask for.
+    /// Creates the engines that the options request.
     ///
     /// `sampling_method` is that of `cpu=samples`; without one no samples are taken.
     pub fn new(context: &Context, sampling_method: Option<SamplingMethod>) -> Self {
@@ -87,8 +88,8 @@ impl Engines {
         engines
     }
 
-    /// All engines, in the order in which their sections stand. They are started in the opposite one: allocations after what
-    /// else the agent itself causes to be allocated.
+    /// Iterates over all engines, in the order of their sections. They are started in reverse order, so that
+    /// allocations are tracked only after the agent itself has made the other engines' objects.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Engine> {
         self.all.iter().map(|engine| &**engine)
     }

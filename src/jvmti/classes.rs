@@ -1,4 +1,4 @@
-//! Classes as files: the VM shows each one before it defines it, and on request again.
+//! Class files: the VM passes each one to the agent before defining the class, and again on request.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -13,7 +13,7 @@ const ACC_NATIVE: sys::jint = 0x0100;
 const ACC_ABSTRACT: sys::jint = 0x0400;
 
 impl Env {
-    /// Whether the VM can define the class anew: arrays and hidden classes it cannot.
+    /// Returns `true` if the VM can redefine the class: it cannot for arrays and hidden classes.
     pub fn is_modifiable(self, class: Object<'_>) -> bool {
         let mut modifiable = false;
         // SAFETY: `modifiable` is where the answer goes.
@@ -21,7 +21,8 @@ impl Env {
         answer.is_ok() && modifiable
     }
 
-    /// Whether a method of the class has bytecode. A class that has not been linked may have, for all that can be known.
+    /// Returns `true` if a method of the class has bytecode, or if that is unknown because the class has not been
+    /// linked.
     pub fn has_code(self, class: Object<'_>) -> bool {
         let mut count = 0;
         let mut methods = ptr::null_mut();
@@ -39,7 +40,7 @@ impl Env {
         })
     }
 
-    /// Has the VM show the classes again ([`super::Events::class_file`]) and define them anew, all or none. Needs
+    /// Makes the VM pass the classes to [`super::Events::class_file`] again and redefine them, all or none. Needs
     /// [`super::Capability::Retransform`].
     pub fn retransform(self, classes: &[Object<'_>]) -> Result<(), JvmtiError> {
         let raw: Vec<sys::jclass> = classes.iter().map(|class| class.raw).collect();
@@ -48,7 +49,7 @@ impl Env {
         unsafe { jvmti!(self, RetransformClasses, count, raw.as_ptr()) }
     }
 
-    /// A copy in memory that the VM frees; `None` when it has none.
+    /// Copies bytes into memory that the VM frees; `None` if it has no memory.
     fn for_the_vm(self, bytes: &[u8]) -> Option<(*mut u8, sys::jint)> {
         let length = sys::jint::try_from(bytes.len()).ok()?;
         let mut copy = ptr::null_mut();

@@ -1,4 +1,4 @@
-//! `hprof check`: is the file sound?
+//! `hprof check`: verifies a file.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct Arguments {
     strict: bool,
 }
 
-/// Runs the command.
+/// Verifies the file and prints its summary.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let source = input::open_watched(&arguments.file)?;
     let checked = if arguments.strict {
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = checked.map_err(|fault| Failure::about(&arguments.file, fault))?;
     for (warning, Occurrences { count, first }) in &summary.warnings {
         let file = arguments.file.display().to_string();
-        // A warning that nobody can read costs nothing else.
+        // If nobody can read a warning, nothing else is lost.
         let _ = writeln!(
             io::stderr(),
             "hprof: {}: warning: {warning} ({count} times, first at byte {first})",

@@ -1,4 +1,4 @@
-//! `hprof diff`: what has changed from one run to another.
+//! `hprof diff`: compares two runs.
 
 mod gate;
 
@@ -92,7 +92,7 @@ struct DiffSums {
     total: u64,
 }
 
-/// Two profiles and what is compared of them.
+/// Two profiles and the value to compare.
 struct Compared {
     metric: Metric,
     base: u64,
@@ -100,7 +100,7 @@ struct Compared {
     changes: Vec<Change>,
 }
 
-/// Runs the command.
+/// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let base = open(&arguments.base, None)?.comparable();
     let new = open(&arguments.new, None)?.comparable();
@@ -153,7 +153,7 @@ impl Arguments {
         })
     }
 
-    /// The gates that fail, in words.
+    /// Returns the messages of the conditions that hold.
     fn failed(&self, base: &Profile, new: &Profile) -> Result<Vec<String>, Failure> {
         let mut failed = Vec::new();
         for gate in &self.fail_if {
@@ -273,7 +273,7 @@ fn relative(base: u64, new: u64) -> String {
     }
 }
 
-/// A name in a Markdown table: as code, so that nothing in it is markup.
+/// Formats a name for a Markdown table: as code, so that nothing in it is markup.
 fn markdown_text(name: &str) -> String {
     let name = name.replace('\n', " ← ");
     let name = hprof_format::printable(&name)

@@ -66,7 +66,7 @@ enum Format {
     Parquet,
 }
 
-/// Runs the command.
+/// Writes the profiles in the chosen format.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.value.is_some() && arguments.to != Format::Collapsed {
         return Err(Failure::Message(
@@ -108,7 +108,7 @@ fn say_what_was_divided(file: &Path, profile: &Profile) {
         if divisor > 1 {
             let file = file.display().to_string();
             let file = printable(&file);
-            // The page says it too.
+            // The page contains the message too.
             let _ = writeln!(
                 io::stderr(),
                 "hprof: {file}: the viewer has no such large numbers; those of {metric} are divided by {divisor}"

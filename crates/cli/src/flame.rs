@@ -49,7 +49,7 @@ pub struct Arguments {
     diff: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Writes the flame graph.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.output.extension().and_then(OsStr::to_str) {
         Some("svg") => svg(arguments),
@@ -130,7 +130,8 @@ fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io:
     from_lines(options, lines, out).map_err(io::Error::other)
 }
 
-/// Stacks with their value in the base and in the new profile; both lists are sorted by stack.
+/// Merges two lists of stacks and values, both sorted by stack, into lines with the value in the base and in the new
+/// profile.
 fn both(base: Vec<(String, u64)>, new: Vec<(String, u64)>) -> Vec<String> {
     let mut base = base.into_iter().peekable();
     let mut lines = Vec::new();

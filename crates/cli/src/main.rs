@@ -1,5 +1,4 @@
-//! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
-//! that run already.
+//! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
 mod allocator;
 mod attach;
@@ -152,7 +151,7 @@ fn main() -> ExitCode {
         Err(Failure::Message(message)) => (message, 1),
         Err(Failure::Condition(message)) => (message, GATE_FAILED),
     };
-    // Nobody is left to tell where even this fails.
+    // If even this fails, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
     ExitCode::from(status)
 }

@@ -32,14 +32,14 @@ pub struct Arguments {
     label: Vec<MergeLabel>,
 }
 
-/// What is marked.
+/// A label to add.
 #[derive(Clone, Debug)]
 enum MergeLabel {
     Host(String),
     File,
 }
 
-/// What is no label.
+/// Not a valid label.
 #[derive(Debug, thiserror::Error)]
 #[error("a label is `host=NAME` or `file`")]
 struct NoLabel;
@@ -56,7 +56,7 @@ impl std::str::FromStr for MergeLabel {
     }
 }
 
-/// Runs the command.
+/// Adds up the profiles and writes the sum.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut merger = Merger::default();
     let terminal = Terminal::new();
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
         merger.add(&opened.profile, &arguments.added(path));
-        // Half a file would make a wrong sum.
+        // An incomplete file would make a wrong sum.
         opened.finish()?;
     }
     terminal.clear();

@@ -38,17 +38,17 @@ pub struct Arguments {
     options: Options,
 }
 
-/// What OpenTelemetry calls a Java program that has no name.
+/// OpenTelemetry's name for a Java program without a name.
 const UNKNOWN_SERVICE: &str = "unknown_service:java";
 
-/// Where a profile comes from of which nobody has said anything.
+/// Returns the origin of a profile about which nothing is known.
 pub fn unknown_origin() -> Origin {
     let mut origin = Origin::default();
     origin.set(SERVICE, UNKNOWN_SERVICE);
     origin
 }
 
-/// How profiles are sent.
+/// The options of sending profiles.
 #[derive(Clone, clap::Args)]
 pub struct Options {
     /// What the program is called where the profile goes (`service.name`)
@@ -73,14 +73,14 @@ pub struct Options {
     retry: u32,
 }
 
-/// Something that is known of the program.
+/// An attribute of the program.
 #[derive(Clone, Debug, PartialEq)]
 struct Attribute {
     key: String,
     value: String,
 }
 
-/// What is no attribute.
+/// The reason an attribute is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum NoAttribute {
     #[error("an attribute is KEY=VALUE")]
@@ -89,9 +89,9 @@ enum NoAttribute {
     Process,
 }
 
-/// The attribute that says which program it is.
+/// The attribute with the name of the program.
 const SERVICE: &str = "service.name";
-/// The one attribute that is a number.
+/// The only attribute that is a number.
 const PROCESS: &str = "process.pid";
 
 impl std::str::FromStr for Attribute {
@@ -110,7 +110,7 @@ impl std::str::FromStr for Attribute {
     }
 }
 
-/// What a collector has taken.
+/// The amount that a collector has accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     pub requests: u64,
@@ -118,7 +118,7 @@ pub struct Pushed {
     pub bytes: u64,
 }
 
-/// Why it has not taken all.
+/// The reason it has not accepted everything.
 #[derive(Debug, thiserror::Error)]
 enum NotPushed {
     #[error("--max-request: {0}")]
@@ -131,11 +131,11 @@ enum NotPushed {
     },
 }
 
-/// Runs the command.
+/// Sends the profile.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
-    // A file without costs is told as such.
+    // A file without costs is reported as such.
     opened.metric(file, None)?;
     let target = Target::new(arguments.otlp.clone(), arguments.options.clone());
     let pushed = target.push(&opened.profile, &[])?;
@@ -156,7 +156,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     opened.finish()
 }
 
-/// Where profiles go, and how.
+/// The collector that profiles are sent to, and the options.
 pub struct Target {
     collector: Collector,
     options: Options,
@@ -171,7 +171,7 @@ impl Target {
         }
     }
 
-    /// Sends a profile; `known` is what the caller knows of it, which options overrule.
+    /// Sends a profile; `known` are attributes from the caller, which options override.
     pub fn push(&self, profile: &Profile, known: &[(&str, String)]) -> Result<Pushed, Failure> {
         let pushed = self.try_to_push(profile, known);
         pushed.map_err(|error| Failure::Message(error.to_string()))
@@ -184,7 +184,7 @@ impl Target {
     ) -> Result<Pushed, NotPushed> {
         let limit = usize::try_from(self.options.max_request).unwrap_or(usize::MAX);
         let requests = || Requests::new(profile, self.options.origin(known), limit);
-        // Nothing is sent where a part would not fit.
+        // Nothing is sent if a part would not fit.
         let mut all = 0;
         for request in requests() {
             request?;

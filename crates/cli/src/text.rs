@@ -1,4 +1,4 @@
-//! `hprof text`: the file as `format=a` would have written it.
+//! `hprof text`: converts a file to the form that `format=a` would have written.
 
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output;
 
-/// Bytes of text that are gathered before they are written.
+/// The number of bytes of text that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 
 /// Print a file in the text format (format=a)
@@ -36,13 +36,13 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Prints the file as text.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let source = match arguments.output.is_none() && io::stdout().is_terminal() {
         true => input::open(&arguments.file)?,
         false => input::open_watched(&arguments.file)?,
     };
-    // A file that is no profile must not cost the user an older output: it is opened last.
+    // A file that is not a profile must not overwrite an older output, so the output is opened last.
     let reader = Reader::new(source).map_err(|error| Failure::about(&arguments.file, error))?;
     match &arguments.output {
         Some(path) => {
@@ -71,7 +71,7 @@ fn print(
     };
     let (fault, written) = match printer.file() {
         Ok(()) => (None, printer.text.flush()),
-        // What was read before it is printed.
+        // Everything read before the fault is printed.
         Err(Stop::Read(fault)) => (Some(fault), printer.text.flush()),
         Err(Stop::Write(error)) => (None, Err(error)),
     };
@@ -82,7 +82,7 @@ fn print(
     }
 }
 
-/// Why printing stopped before the end.
+/// The reason printing stopped before the end.
 enum Stop {
     Read(ReadError),
     Write(io::Error),
@@ -132,7 +132,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
         Ok(())
     }
 
-    /// Prints what is in a heap dump, or in a segment of one.
+    /// Prints the records of a heap dump, or of a segment of one.
     fn heap(&mut self) -> Result<(), Stop> {
         let id_size = self.reader.header().id_size;
         while let Some(entry) = self.reader.read_heap()? {

@@ -1,4 +1,4 @@
-//! `hprof top`: what costs most.
+//! `hprof top`: the methods, lines, classes or stacks that cost most.
 
 use std::io::{self, Write};
 
@@ -75,7 +75,7 @@ struct TopRow<'a> {
     total: u64,
 }
 
-/// Runs the command.
+/// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
@@ -160,7 +160,7 @@ fn row(cost: &Cost) -> TopRow<'_> {
     }
 }
 
-/// What is shown, and of which dump.
+/// Writes the metric, its total, and the dump's number.
 pub fn heading(profile: &Profile, metric: Metric, all: u64, out: &mut dyn Write) -> io::Result<()> {
     let total = number(all, metric.unit()) + unit(metric.unit());
     match (profile.section, profile.sections) {

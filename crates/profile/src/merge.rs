@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use crate::comparable::stable_class;
 use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
 
-/// Adds profiles up by stack and labels, as [comparable](Profile::comparable) ones. The result does not depend on the
-/// order in which they come.
+/// Adds up profiles by stack and labels, made [comparable](Profile::comparable). The result does not depend on their
+/// order.
 #[derive(Default)]
 pub struct Merger {
     profile: Profile,
@@ -23,7 +23,7 @@ struct MergedSums {
     rows: IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>,
 }
 
-/// What is added to the labels of all samples of a profile.
+/// Labels to add to all samples of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     /// The machine it comes from.
@@ -80,14 +80,14 @@ impl Merger {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     #[must_use]
     pub fn finish(mut self) -> Profile {
         self.sums.sort_by(|a, b| a.metrics.cmp(&b.metrics));
         for sums in self.sums {
             let mut rows: Vec<_> = sums.rows.into_iter().collect();
             let profile = &self.profile;
-            // By what is in them: ids depend on the order of the inputs.
+            // Sorted by content, because ids depend on the order of the inputs.
             rows.sort_unstable_by(|(a, a_values), (b, b_values)| {
                 let by_value = b_values.cmp(a_values);
                 by_value.then_with(|| texts(profile, *a).cmp(texts(profile, *b)))
@@ -149,7 +149,7 @@ impl Merger {
     }
 }
 
-/// What a sample looks like, whatever its ids.
+/// Returns the texts that identify a sample, independent of its ids.
 fn texts(
     profile: &Profile,
     (stack, labels): (StackId, LabelsId),

@@ -1,4 +1,5 @@
-//! What each thread keeps for itself, so that the common allocation takes one lock, which nobody else wants.
+//! State that each thread keeps for itself, so that the common allocation takes only one lock, which nobody else
+//! contends for.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,20 +14,20 @@ use crate::stacks::StackTop;
 
 static LOCAL: PerThread<AllocatingThread> = PerThread::new();
 
-/// What one thread of the system keeps. A virtual thread uses that of whichever carries it.
+/// The state of one system thread. A virtual thread uses that of its current carrier.
 pub(super) struct AllocatingThread {
-    /// A thread may find what it kept for an earlier session, which is over.
+    /// The session it belongs to, which may be an earlier one that is over.
     session: SessionId,
     stack: StackTop,
     serial: Option<ThreadSerial>,
-    /// What the thread makes is the agent's.
+    /// `true` while the thread's allocations are the agent's.
     is_muted: bool,
     tracker: Arc<OwnLock<Option<ThreadTracker>>>,
 }
 
 impl AllocatingThread {
-    /// The current thread has made an object. `false` where it keeps nothing of a session that lasts: an allocation inside an
-    /// allocation event, or on a thread that is being taken down, finds it taken.
+    /// Records an allocation of the current thread. Returns `false` if the thread has no state for a running session:
+    /// an allocation within an allocation event, or on a thread that is being torn down, finds it taken.
     #[inline]
     pub(super) fn track_current(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         let track = |local: &mut AllocatingThread| local.track(jni, allocation);
@@ -35,7 +36,7 @@ impl AllocatingThread {
             .unwrap_or(false)
     }
 
-    /// Runs `body` with what the current thread keeps; where that is taken, with something for the moment.
+    /// Runs `body` with the current thread's state, or with temporary state if that is taken.
     pub(super) fn with(shared: &Arc<TrackerState>, body: impl FnOnce(&mut AllocatingThread)) {
         let mut body = Some(body);
         LOCAL.with(|local| {
@@ -51,7 +52,7 @@ impl AllocatingThread {
 
     fn new(shared: &Arc<TrackerState>) -> Self {
         let tracker = match shared.has_ended.load(Ordering::Relaxed) {
-            // Nobody would take it away any more: it holds on to all that is tracked.
+            // Nobody would remove it any more, and it would keep the whole tracker alive.
             true => Arc::default(),
             false => shared.threads.add(ThreadTracker::new(shared.clone())),
         };
@@ -72,7 +73,7 @@ impl AllocatingThread {
         self.is_muted = is_muted;
     }
 
-    /// The thread has made an object; `false` where the session is over.
+    /// Records an allocation of the thread; returns `false` if the session is over.
     #[inline]
     pub(super) fn track(&mut self, jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         let mut tracker = self.tracker.lock();
@@ -89,7 +90,7 @@ impl AllocatingThread {
         let full = own.add_object(&mut self.stack, &mut self.serial, jni, allocation);
         if let Some(chunk) = full {
             let state = own.state.clone();
-            // Whoever waits here for the sweeper must not keep others waiting.
+            // A thread that waits here for the sweeper must not make others wait.
             drop(tracker);
             state.live.pile_up(chunk);
         }

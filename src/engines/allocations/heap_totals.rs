@@ -1,9 +1,9 @@
-//! How much the heap holds, where nobody tracks what is put into it.
+//! The amount that the heap holds, in runs that track no allocations.
 
 use crate::engines::allocations::sites::Amount;
 use crate::jvmti::{Env, JvmtiError};
 
-/// Collects garbage and counts what is left.
+/// Collects garbage and counts the objects that are left.
 pub fn live(env: Env) -> Result<Amount, JvmtiError> {
     env.force_garbage_collection()?;
     let counts = env.class_histogram(&[])?;

@@ -1,5 +1,5 @@
-//! The classes that one thread has made objects of, by where they are. A class is found before the stack is known, so that
-//! the memory of the site can be fetched early.
+//! The classes whose objects one thread has allocated, by address. A class is found before the stack is known, so that
+//! the site's memory can be prefetched.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
 use crate::memory;
 use crate::names::class::ClassId;
 
-/// Slots of a table that is not empty, at least; a power of two.
+/// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;
 /// An odd number whose multiples spread over all bits.
 const SPREAD: usize = 0x9e37_79b9_7f4a_7c15_u64 as usize;
@@ -22,23 +22,23 @@ pub(super) struct KnownClasses {
     classes: Vec<KnownClass>,
     indices: HashMap<ClassId, ClassIndex, FixedState>,
     by_address: AddressTable,
-    /// When the classes are where `by_address` says.
+    /// The time between two collections for which the addresses in `by_address` are valid.
     collection: Option<Collection>,
 }
 
-/// A class that has a name.
+/// A class that has been named.
 #[derive(Clone)]
 pub(super) struct KnownClass {
     pub(super) id: ClassId,
     pub(super) reference: Arc<WeakRef>,
 }
 
-/// A class, among those of its thread: from 1 on, so that what may have none is no larger.
+/// The index of a class within its thread's, from 1, so that an `Option` takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClassIndex(NonZeroU32);
 
 impl KnownClasses {
-    /// The class, if it is known and no collection is under way.
+    /// Returns the class, if it is known and no collection is under way.
     #[inline]
     pub(super) fn find(&mut self, slots: WeakSlots, class: Object<'_>) -> Option<ClassIndex> {
         let now = slots.address(class)?;
@@ -48,17 +48,17 @@ impl KnownClasses {
         self.by_address.get(now.address)
     }
 
-    /// What is known of a class.
+    /// Returns the facts about a class.
     pub(super) fn get(&self, index: ClassIndex) -> &KnownClass {
         &self.classes[index.position()]
     }
 
-    /// Whether the class is this one. The VM is asked, which takes longer.
+    /// Returns `true` if the class at this index is `class`. Asks the VM, which takes longer.
     pub(super) fn is(&self, index: ClassIndex, jni: Jni<'_>, class: Object<'_>) -> bool {
         self.get(index).reference.is(jni, class)
     }
 
-    /// The index of a class, which gets one if it has none.
+    /// Returns the index of a class, adding it if it is new.
     pub(super) fn add(
         &mut self,
         jni: Jni<'_>,
@@ -67,9 +67,9 @@ impl KnownClasses {
         new: &KnownClass,
     ) -> Option<ClassIndex> {
         let known = self.indices.get(&new.id).copied();
-        // The id of a class that was unloaded may be that of another one now.
+        // The id of an unloaded class may have been reused for another one.
         if let Some(index) = known.filter(|&index| self.is(index, jni, class)) {
-            // It was not where it was thought to be.
+            // It was not at its recorded address.
             self.collection = None;
             return Some(index);
         }
@@ -101,7 +101,7 @@ impl KnownClasses {
         for (position, class) in self.classes.iter().enumerate() {
             let now = slots.address_of(&class.reference);
             let Some(now) = now.filter(|now| now.collection == collection) else {
-                // Another collection has come: the addresses are looked at again.
+                // Another collection has moved objects: the addresses are read again.
                 self.collection = None;
                 self.by_address.clear();
                 return;
@@ -123,14 +123,14 @@ impl ClassIndex {
         self.0.get() as usize - 1
     }
 
-    /// The key of a class under another key.
+    /// Combines a stack's key with this class into another key.
     #[inline]
     pub(super) fn key_under(self, key: u64) -> u64 {
         key ^ u64::from(self.0.get()).wrapping_mul(SPREAD as u64)
     }
 }
 
-/// Classes by address. An entry is at the slot that its address says, or behind it, with no empty slot between.
+/// Classes by address. An entry is at the slot that its address hashes to, or after it with no empty slot between.
 #[derive(Default)]
 struct AddressTable {
     slots: Vec<(usize, Option<ClassIndex>)>,
@@ -150,7 +150,7 @@ impl AddressTable {
         None
     }
 
-    /// Adds an address that is not in it; classes that have been collected have none, and are left out.
+    /// Adds an address that is not in the table yet; collected classes have none, and are omitted.
     fn insert(&mut self, address: usize, class: ClassIndex) {
         if address == 0 {
             return;
@@ -181,10 +181,10 @@ impl AddressTable {
     }
 }
 
-/// All slots of so many, a power of two, from the one that an address says.
+/// Iterates over all slots of a table of `count` slots, a power of two, from the one that the address hashes to.
 #[inline]
 fn places(address: usize, count: usize) -> impl Iterator<Item = usize> {
-    // Objects are aligned, so the product's high bits tell most.
+    // Objects are aligned, so the high bits of the product differ most.
     let first = address.wrapping_mul(SPREAD) >> (usize::BITS / 2);
     (0..count).map(move |step| first.wrapping_add(step) & (count - 1))
 }

@@ -1,9 +1,9 @@
-//! Which of the tracked objects are alive.
+//! The tracked objects, and which of them are alive.
 //!
-//! New objects lie in the nursery of the thread that made them. A full chunk goes to the sweeper, which looks at it after
-//! the next collection: all are counted at their sites as made; what has died is counted as that and forgotten, what has
-//! not moves to the old generation. That one is looked at when as much has come to it as it held after the last look, so
-//! each object is looked at a few times in its life, however many there are.
+//! New objects are in the nursery of the thread that allocated them. A full chunk goes to the sweeper, which examines
+//! it after the next collection: all of its objects are counted at their sites as allocated; dead ones are counted as
+//! dead and forgotten, the others move to the old generation. The old generation is examined each time it has doubled,
+//! so each object is examined only a few times in its life, however many there are.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -20,28 +20,28 @@ use crate::memory;
 const CHUNK: usize = 256;
 /// Objects in one block of the old generation.
 const BLOCK: usize = 16 * 1024;
-/// Objects that may pile up without a collection, at least; beyond that as many as are old. 2 M are 50 MB, here and in
-/// the VM.
+/// The number of objects that may pile up without a collection before one is forced; if more objects than that are old,
+/// their number. 2 million objects take 50 MB, here and in the VM.
 const PILE: usize = 2_000_000;
-/// At this many times the limit, threads that make objects wait for the sweeper.
+/// The multiple of the limit at which allocating threads have to wait for the sweeper.
 const TOO_MUCH: usize = 4;
-/// How long one waits before it goes on with its next chunk all the same.
+/// The longest that a thread waits before it goes on with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
 pub(super) type Chunk = Vec<Tracked>;
 
-/// The objects that one thread made last.
+/// The objects that one thread allocated most recently.
 #[derive(Default)]
 pub(super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
-/// The VM is called with `old` held, never with `full`.
+/// The VM may be called while `old` is held, but never while `full` is.
 pub(super) struct LiveObjects {
     full: Mutex<Vec<Chunk>, rank::PiledObjects>,
-    /// Objects in `full`.
+    /// The number of objects in `full`.
     piled: AtomicUsize,
-    /// How high the pile may get.
+    /// The most objects that may pile up.
     limit: AtomicUsize,
     collected: AtomicBool,
     old: Mutex<Old, rank::OldObjects>,
@@ -51,14 +51,14 @@ pub(super) struct LiveObjects {
 #[derive(Default)]
 struct Old {
     objects: Blocks,
-    /// Chunks of the pile that are counted and have not been looked at.
+    /// Chunks from the pile that have been counted at their sites but not examined.
     counted: Vec<Chunk>,
-    /// How many there were after the last look.
+    /// The number of objects after the last examination.
     looked_at: usize,
 }
 
 impl Nursery {
-    /// Adds an object that was just made, whose site is told of it later. Answers the chunk that is full with it.
+    /// Adds an object that was just allocated; its site counts it later. Returns the chunk if it is now full.
     #[inline]
     pub(super) fn add(&mut self, tracked: Tracked) -> Option<Chunk> {
         if self.0.capacity() == 0 {
@@ -68,7 +68,7 @@ impl Nursery {
         (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Vec::with_capacity(CHUNK)))
     }
 
-    /// Takes all objects away.
+    /// Removes and returns all objects.
     pub(super) fn take(&mut self) -> Chunk {
         std::mem::take(&mut self.0)
     }
@@ -86,7 +86,7 @@ impl LiveObjects {
         }
     }
 
-    /// Takes over what a nursery had.
+    /// Adds chunks from a nursery to the pile.
     pub(super) fn add(&self, chunks: Vec<Chunk>) {
         let objects = chunks.iter().map(Vec::len).sum();
         self.piled.fetch_add(objects, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl LiveObjects {
         full.extend(chunks);
     }
 
-    /// As [`LiveObjects::add`], on the thread that made the objects, which may have to wait.
+    /// As [`LiveObjects::add`], on the thread that allocated the objects, which may have to wait.
     pub(super) fn pile_up(&self, full: Chunk) {
         {
             let mut all = self.full.lock();
@@ -116,8 +116,8 @@ impl LiveObjects {
         }
     }
 
-    /// Many threads can make objects faster than one can look at them. Slowing them down is what bounds the memory; a
-    /// thread waits in native code, so collections go on.
+    /// Waits for the sweeper. Many threads can allocate objects faster than one can examine them, and only slowing them
+    /// down bounds the memory. A thread waits in native code, so collections go on.
     fn wait_for_the_sweeper(&self) {
         self.sweeper.wake();
         for _ in 0..LONGEST_WAIT_MILLIS {
@@ -129,19 +129,19 @@ impl LiveObjects {
         }
     }
 
-    /// A collection is over.
+    /// Notes that a collection is over.
     pub(super) fn collected(&self) {
         self.collected.store(true, Ordering::Relaxed);
         self.sweeper.wake();
     }
 
-    /// Whether so much has piled up since the last collection that the next one should not be waited for.
+    /// Returns `true` if so much has piled up since the last collection that the next one must be forced.
     pub(super) fn is_overfull(&self) -> bool {
         !self.collected.load(Ordering::Relaxed)
             && self.piled.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Looks at what is due since the last collection, if there was one.
+    /// Examines the objects that are due, if there was a collection.
     pub(super) fn sweep(&self, mut sweep: Sweep<'_>) {
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
@@ -153,7 +153,7 @@ impl LiveObjects {
         }
     }
 
-    /// Looks at everything.
+    /// Examines all objects.
     pub(super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         old.sweep(&mut sweep);
@@ -161,8 +161,8 @@ impl LiveObjects {
         sweep.finish();
     }
 
-    /// As [`LiveObjects::sweep_all`]; where others keep the old generation for longer than `timeout`, only what was made last
-    /// is counted.
+    /// As [`LiveObjects::sweep_all`]; if others hold the old generation for longer than `timeout`, only the most
+    /// recent objects are counted.
     pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
         match self.old.try_lock_for(timeout) {
             Some(mut old) => {
@@ -178,7 +178,7 @@ impl LiveObjects {
         sweep.finish();
     }
 
-    /// Tells the sites of all objects that were made so far.
+    /// Counts all objects allocated so far at their sites.
     pub(super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         let new = std::mem::take(&mut *self.full.lock());
@@ -194,7 +194,7 @@ impl LiveObjects {
         sweep.finish();
     }
 
-    /// Forgets all objects, and gives the references to them back.
+    /// Forgets all objects and frees the references to them.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
         let mut old = self.old.lock();
         let young = std::mem::take(&mut *self.full.lock());
@@ -206,12 +206,12 @@ impl LiveObjects {
         }
     }
 
-    /// How many there were when everything was last looked at.
+    /// Returns the number of objects at the last complete examination.
     pub(super) fn len(&self) -> usize {
         self.old.lock().objects.len()
     }
 
-    /// Shows each object that was alive when everything was last looked at.
+    /// Calls `look` with each object that was alive at the last complete examination.
     pub(super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
         for block in &self.old.lock().objects.0 {
             for tracked in block {
@@ -220,7 +220,8 @@ impl LiveObjects {
         }
     }
 
-    /// Forgets all objects; the sites count from nothing. One that is being made right now may still be counted.
+    /// Forgets all objects, so that the sites count from zero. An object that is being allocated right now may still be
+    /// counted.
     pub(super) fn clear(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
@@ -241,7 +242,7 @@ impl LiveObjects {
         }
     }
 
-    /// Takes the pile away, chunk by chunk, those whose sites have been told of it first.
+    /// Takes the pile, chunk by chunk, those already counted at their sites first.
     fn take_young(&self, counted: Vec<Chunk>) -> impl Iterator<Item = (Chunk, Counted)> {
         let new = std::mem::take(&mut *self.full.lock());
         let counted = counted.into_iter().map(|chunk| (chunk, Counted::Yes));
@@ -269,7 +270,7 @@ impl Old {
     }
 }
 
-/// Objects in blocks of one size: growing moves nothing.
+/// Objects in blocks of one size, so that growing moves nothing.
 #[derive(Default)]
 struct Blocks(Vec<Vec<Tracked>>);
 

@@ -1,8 +1,9 @@
-//! `heap=sites|dump|all`: every object the program makes, where it was made, and whether it is alive.
+//! `heap=sites|dump|all`: every object that the program allocates, the stack that allocated it, and whether it is
+//! alive.
 //!
-//! The VM tells of each allocation on the thread that makes it. A cache of that thread finds the site by the top of the
-//! stack; the object is remembered by a weak reference in the thread's nursery. After a collection a thread of ours looks
-//! which of them have died.
+//! The VM sends an event for each allocation, on the allocating thread. That thread's cache finds the site by the top
+//! of the stack, and the thread's nursery keeps a weak reference to the object. After a collection a thread of the
+//! agent finds out which objects have died.
 
 mod allocating_thread;
 mod buffer_flags;
@@ -54,40 +55,40 @@ use unseen::ReportedUnseen;
 
 pub use report::SitesRequest;
 
-/// How often the sweeper looks up when no collection wakes it, and how often it looks for unloaded classes.
+/// The interval at which the sweeper runs when no collection wakes it, and at which it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a report that cannot ask the VM waits for threads that are in an allocation event, and for the sweeper.
+/// The longest that a report without the VM waits for threads in an allocation event, and for the sweeper.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The interval of a VM that nobody has told another.
+/// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
 
-/// Tracks allocations and what became of them.
+/// Tracks allocations and the lives of the objects.
 pub struct AllocationTracker {
     agent_threads: Arc<AgentThreads>,
     sweeper: Worker,
     shared: Arc<TrackerState>,
     plan: ReportPlan,
-    /// What [`AllocationTracker::settle`] answered at VMDeath: nothing changes any more.
+    /// The result of [`AllocationTracker::settle`] at VMDeath, after which nothing changes any more.
     settled_at_death: OnceLock<bool>,
-    /// What [`AllocationTracker::before_dump`] has counted, for the sites that follow.
+    /// The objects that [`AllocationTracker::before_dump`] has counted, for the sites that follow.
     unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
-    /// What outputs that have ended tell of such objects.
+    /// The untracked objects that previous outputs have reported.
     reported_unseen: Mutex<ReportedUnseen, rank::ReportedUnseen>,
 }
 
-/// What the options say of reports.
+/// The options for reports.
 struct ReportPlan {
-    /// `heap=`: whether sites are reported.
+    /// `heap=`: report sites.
     sites: bool,
     /// `cutoff=`.
     cutoff: f64,
-    /// `sort=`: whether sites go by what was allocated.
+    /// `sort=`: order sites by allocated bytes instead of live ones.
     by_allocation: bool,
-    /// `gc=`: whether garbage is collected before live objects are reported.
+    /// `gc=`: collect garbage before live objects are reported.
     collect: bool,
-    /// `sample=`: the bytes between two allocations that are seen, where not all are.
+    /// `sample=`: the mean number of bytes between two sampled allocations; `None` if all are tracked.
     sampled: Option<u32>,
 }
 
@@ -102,7 +103,7 @@ impl ReportPlan {
     }
 }
 
-/// What the events and the sweeper share.
+/// The state that the events and the sweeper share.
 struct TrackerState {
     env: Env,
     registered: Arc<RegisteredThreads>,
@@ -112,23 +113,23 @@ struct TrackerState {
     top_frames: Arc<TopFrames>,
     sample_weight: SampleWeight,
     live: LiveObjects,
-    /// `None` inside where the VM has to be asked what references refer to, and as long as that is not known.
+    /// Not set while it is unknown; `None` inside if the VM has to be asked what a reference refers to.
     slots: OnceLock<Option<WeakSlots>>,
-    /// `Some` where the VM was up before the tracker.
+    /// `Some` if the VM was up before the tracker.
     late: Option<LateStart>,
-    /// JDK 11: what was set for the while of the profile.
+    /// JDK 11: the flags that are changed for the duration of the profile.
     buffer_flags: BufferFlags,
-    /// Threads outlive sessions, and keep caches of an earlier one.
+    /// The session, because threads outlive sessions and may keep caches of an earlier one.
     session: SessionId,
-    /// They hold the tracker, until it ends.
+    /// The threads, which keep the tracker alive until it ends.
     threads: TrackedThreads,
-    /// It has ended, also for a thread that could not be waited for.
+    /// Set when tracking has ended, also for a thread that could not be waited for.
     has_ended: AtomicBool,
-    /// Entries in the caches of all threads.
+    /// The number of entries in the caches of all threads.
     cached: Arc<AtomicUsize>,
 }
 
-/// What `heap=` needs of the VM.
+/// Returns the capabilities that `heap=` needs.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     options.heap.map(|heap| Requirement {
         option: heap.option(),
@@ -140,33 +141,34 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     })
 }
 
-/// Prepares the VM to tell of allocations. `false` where it will not tell of all of them.
+/// Prepares the VM to send allocation events. Returns `false` if some allocations will send none.
 fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
     let kind = env.vm_kind();
     if !kind.loses_allocations_without_buffers() {
         return Ok(true);
     }
-    // A VM that is up is made to keep no buffers when the tracker starts.
+    // A VM that is already up gets its flags when the tracker starts.
     let must_keep_none = kind.loses_allocations_beside_buffers() && env.is_loading();
     let tells = env.flags().is_some_and(tells_without_buffers);
     Ok(tells && (!must_keep_none || buffer_flags.keep_no_buffer(env)))
 }
 
-/// With `-XX:-UseTLAB` compiled code takes memory straight from the heap of these two collectors, and tells nobody.
+/// Returns `true` if the VM sends events without allocation buffers. With `-XX:-UseTLAB`, under two garbage collectors,
+/// compiled code allocates directly in the heap, without an event.
 fn tells_without_buffers(flags: VmFlags) -> bool {
     let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
     flags.is_on(BoolFlag::UseTlab) || !is_silent
 }
 
 impl AllocationTracker {
-    /// A tracker of every allocation, or of a part of them; `None` where the heap is not asked for.
+    /// Creates a tracker of all allocations, or of a sample of them; `None` if the options do not request `heap=`.
     pub(super) fn new(context: &Context) -> Option<Self> {
         let (env, options) = (context.env, &context.options);
         let heap = options.heap?;
         let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
         let buffer_flags = BufferFlags::default();
-        // A VM that refuses the interval tells of some allocations, as one that loses some.
+        // A VM that refuses the interval sends events for only some allocations.
         if !prepare(env, interval, &buffer_flags).unwrap_or(false) {
             console::line(format_args!(
                 "this VM cannot be made to tell of all allocations; some will be missing"
@@ -207,20 +209,20 @@ impl AllocationTracker {
         })
     }
 
-    /// The current thread has made an object; `false` where it knows of no tracker.
+    /// Records an allocation of the current thread; returns `false` if the thread does not know a tracker.
     #[inline]
     pub fn track_on_known_thread(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         AllocatingThread::track_current(jni, allocation)
     }
 
-    /// The current thread, which may not know of this tracker, has made an object.
+    /// Records an allocation of the current thread, which may not know this tracker yet.
     pub fn track(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         AllocatingThread::with(&self.shared, |local| {
             local.track(jni, allocation);
         });
     }
 
-    /// Runs `body`, and leaves out of the profile what the current thread allocates meanwhile: it is the agent's.
+    /// Runs `body` without tracking the current thread's allocations during it: they are the agent's.
     pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
         AllocatingThread::with(&self.shared, |local| local.set_muted(true));
         let answer = body();
@@ -228,7 +230,7 @@ impl AllocationTracker {
         answer
     }
 
-    /// A collection is over.
+    /// Called when a collection is over.
     pub fn gc_finished(&self, pause: GcPause<'_>) {
         if let Some(late) = &self.shared.late {
             late.gc_finished(pause);
@@ -236,30 +238,31 @@ impl AllocationTracker {
         self.shared.live.collected();
     }
 
-    /// Tracks allocations again after [`AllocationTracker::pause`]; those of the meantime have been made before the agent
-    /// could see them.
+    /// Tracks allocations again after [`AllocationTracker::pause`]; objects allocated in between are treated like those
+    /// older than the agent.
     pub fn resume(&self) -> Result<(), JvmtiError> {
         let env = self.shared.env;
         env.enable(Event::Allocation)?;
         env.force_garbage_collection()
     }
 
-    /// Tracks no allocation any more; what has been tracked goes on being so.
+    /// Stops tracking new allocations; objects tracked so far stay tracked.
     pub fn pause(&self) -> Result<(), JvmtiError> {
         self.shared.env.disable(Event::Allocation)
     }
 
-    /// Counts from nothing: what is there belongs to no site any more.
+    /// Counts from zero: existing objects no longer belong to any site.
     pub fn clear(&self, jni: Jni<'_>) {
         self.shared.live.clear(self.shared.look_at_all(jni));
     }
 
-    /// Looks which objects are alive, as `gc=` says. `false` where what is alive is only known as of the last collection.
+    /// Finds out which objects are alive, collecting garbage if `gc=` says so. Returns `false` if this is only known as
+    /// of the last collection.
     pub fn settle(&self, jni: Jni<'_>, moment: Moment) -> bool {
         self.settle_with(jni, moment, self.plan.collect)
     }
 
-    /// As [`AllocationTracker::settle`]; `collect` says whether garbage may be collected for it.
+    /// As [`AllocationTracker::settle`]; `collect` permits a garbage collection.
     pub fn settle_with(&self, jni: Jni<'_>, moment: Moment, collect: bool) -> bool {
         let settle = || {
             self.try_to_settle(jni, moment, collect)
@@ -291,8 +294,8 @@ impl AllocationTracker {
         Ok(collects)
     }
 
-    /// The heap is going to be dumped before its sites are reported: a dump leaves garbage and fillers behind, which are
-    /// nobody's, so what nobody saw being made is counted now.
+    /// Counts untracked objects before the heap is dumped and its sites are reported: the dump itself leaves garbage
+    /// and fillers behind, which would be counted otherwise.
     pub fn before_dump(&self, jni: Jni<'_>) {
         if self.plan.sites {
             let unseen = self.look_for_unseen(jni);
@@ -309,7 +312,7 @@ impl AllocationTracker {
         })
     }
 
-    /// Reports the sites as they are; `collected` is what [`AllocationTracker::settle`] answered.
+    /// Reports the sites as they are; `collected` is the result of [`AllocationTracker::settle`].
     pub fn report_sites(
         &self,
         jni: Jni<'_>,
@@ -322,7 +325,7 @@ impl AllocationTracker {
         self.report_sites_and(unseen, journal, request, collected);
     }
 
-    /// Reports the sites, and as much of each class that was made before the agent could see it.
+    /// Reports the sites, and for each class the objects that were allocated before the agent could see them.
     fn report_sites_and(
         &self,
         unseen: Vec<(ClassId, Amount)>,
@@ -342,7 +345,7 @@ impl AllocationTracker {
         let state = HeapState {
             collected,
             unseen: &unseen,
-            // Traces without frames tell nothing apart.
+            // Without frames, all traces are the same.
             unseen_last: self.shared.late.is_some() && self.shared.stacks.depth() > 0,
             note: note.as_deref(),
         };
@@ -359,30 +362,31 @@ impl AllocationTracker {
         Ok(())
     }
 
-    /// How many tracked objects there are at the most.
+    /// Returns an upper bound for the number of tracked objects.
     pub fn tracked(&self) -> usize {
         self.shared.live.len()
     }
 
-    /// Calls `look` with each tracked object that is alive and the trace that allocated it; one that has died a moment ago
-    /// stands for null. `look` makes no object and has nothing tracked.
+    /// Calls `look` with each tracked object that is alive and the trace that allocated it; an object that has just
+    /// died is passed as null. `look` must not allocate or track objects.
     pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, TraceId)) {
         let TrackerState { live, sites, .. } = &*self.shared;
         live.for_each(&mut |object, site| look(object, sites.key(site).trace));
     }
 
-    /// What the site table cannot say: what is in the heap and was made before the agent could see it, by class.
+    /// Counts by class the objects in the heap that the site table does not cover, because they were allocated before
+    /// the agent could see them.
     fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
         match self.shared.sample_weight {
             SampleWeight::Exact => self.shared.unseen(jni),
-            // An estimate cannot be told from what it leaves out.
+            // With an estimate, such objects cannot be told apart.
             SampleWeight::Sampled(_) => Ok(Vec::new()),
         }
     }
 }
 
-/// What a run that tracks nothing answers a receiver who asks for sites.
+/// Answers a receiver's request for sites in a run that tracks nothing.
 pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     let nothing = HeapState {
         collected: false,
@@ -393,7 +397,7 @@ pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
     report::sites(journal, &Sites::default(), request, nothing);
 }
 
-/// What a run that tracks nothing answers a receiver who asks how much the heap holds.
+/// Answers a receiver's request for the heap's size in a run that tracks nothing.
 pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiError> {
     let live = heap_totals::live(env)?;
     report::heap_summary(journal, &Sites::default(), live);
@@ -427,11 +431,11 @@ impl Engine for AllocationTracker {
             return Ok(());
         }
         env.enable(Event::Allocation)?;
-        // A collection takes the threads' allocation buffers away: those were handed out before the event was on.
+        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled.
         env.force_garbage_collection()
     }
 
-    /// Ends the sweeper. Objects are no longer tracked when it returns.
+    /// Ends the sweeper. Objects are no longer tracked once this returns.
     fn stop(&self, _jni: Jni<'_>) {
         let shared = &self.shared;
         let _ = shared.env.disable(Event::Allocation);
@@ -449,7 +453,7 @@ impl Engine for AllocationTracker {
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        // A heap dump before it takes its time: the program has gone on meanwhile, unless it has ended.
+        // A heap dump before this takes a while: the program has gone on since, unless it has ended.
         let collected = self.settle(jni, report.moment);
         let request = self.plan.request(report.totals);
         self.report_sites(jni, report.journal, request, collected);
@@ -473,7 +477,7 @@ impl Engine for AllocationTracker {
         self.report_sites_and(unseen, report.journal, request, false);
     }
 
-    /// The references to the program's objects; nothing is tracked from here on.
+    /// Frees the references to the program's objects; nothing is tracked from here on.
     fn give_back(&self, jni: Jni<'_>) {
         let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
         self.shared.buffer_flags.give_back();
@@ -482,7 +486,7 @@ impl Engine for AllocationTracker {
 }
 
 impl TrackerState {
-    /// What the sweeper does: objects after every collection, classes less often.
+    /// Runs the sweeper: examines objects after every collection, and looks for unloaded classes less often.
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_class_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(Instant::now() + SWEEP_INTERVAL) {
@@ -497,7 +501,7 @@ impl TrackerState {
     fn sweep(&self, jni: Jni<'_>) {
         self.live.add(self.threads.take_ended());
         if self.live.is_overfull() {
-            // Nothing of what piled up can be told from garbage but by the collector.
+            // Only a collection can tell which of the piled-up objects are garbage.
             let _ = self.env.force_garbage_collection();
         }
         self.live.sweep(self.look(jni));
@@ -507,7 +511,7 @@ impl TrackerState {
         self.slots.get().copied().flatten()
     }
 
-    /// A look at all objects, those that threads made last among them.
+    /// Returns a sweep over all objects, including the threads' most recent ones.
     fn look_at_all<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
         self.live.add(self.threads.take_objects());
         self.look(jni)

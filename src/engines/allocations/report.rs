@@ -1,4 +1,4 @@
-//! ALLOC SITES and HEAP SUMMARY: where objects were made, and which are alive.
+//! ALLOC SITES and HEAP SUMMARY: the stacks that allocated objects, and how many are alive.
 
 use std::borrow::Cow;
 
@@ -14,44 +14,44 @@ use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::output::{Entry, Journal};
 
-/// Which sites are wanted, and how.
+/// A request for a report of sites.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SitesRequest {
-    /// Rows are left out of which every value is a smaller share of its total.
+    /// Rows are omitted if each of their values is a smaller share of its total.
     pub cutoff: f64,
-    /// Ordered by allocated bytes instead of live ones.
+    /// `true` to order by allocated bytes instead of live ones.
     pub by_allocation: bool,
-    /// Only what has changed since the last report.
+    /// `true` to report only sites that have changed since the last report.
     pub incremental: bool,
-    /// The output ends with this report.
+    /// `true` if the output ends with this report.
     pub is_last: bool,
 }
 
-/// What is known about the heap beyond the site table.
+/// Facts about the heap beyond the site table.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapState<'a> {
-    /// Garbage was collected just before.
+    /// `true` if garbage was collected just before.
     pub collected: bool,
-    /// What was made before the agent could see it, by class.
+    /// Objects allocated before the agent could see them, by class.
     pub unseen: &'a [Unseen],
-    /// Whether its rows come last.
+    /// `true` if their rows come last.
     pub unseen_last: bool,
-    /// A line about how the numbers came to be.
+    /// A line for the user about the precision of the numbers.
     pub note: Option<&'a str>,
 }
 
-/// Objects of a class that nobody saw being made.
+/// Objects of a class whose allocation was not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// The class.
     pub class: ClassId,
-    /// Those that are alive.
+    /// The live ones.
     pub live: Amount,
-    /// Those of which no output tells that has ended.
+    /// Those not yet reported in a previous output.
     pub new: Amount,
 }
 
-/// One site's numbers.
+/// The numbers of one site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SiteRow {
     live: Amount,
@@ -69,7 +69,7 @@ impl SiteRow {
         ]
     }
 
-    /// Whether each of its values is a smaller share of the total than the cutoff.
+    /// Returns `true` if each value is a smaller share of the total than the cutoff.
     fn is_below(&self, cutoff: f64, total: &SiteRow) -> bool {
         let mut shares = self.values().into_iter().zip(total.values());
         cutoff > 0.0
@@ -77,19 +77,19 @@ impl SiteRow {
     }
 }
 
-/// What a report has, and what it has not.
+/// The rows of a report, and the sum of those omitted.
 struct Selection {
     total: SiteRow,
     rows: Vec<(SiteKey, SiteRow)>,
-    /// What the rows below the cutoff add up to; `None` where there are none.
+    /// The sum of the rows below the cutoff; `None` if there are none.
     left_out: Option<LeftOut<4>>,
 }
 
-/// What rows of the trace without frames are, where the VM ran already when the profile began.
+/// The note about the rows with the empty trace, if the VM was already running when the profile began.
 const UNSEEN_LAST: &str =
     "trace 300000, in the last rows: what is alive and was there before the profile began";
 
-/// Writes both records. Counting is not reset: sites are for the whole run.
+/// Writes both records. Nothing is reset: sites cover the whole output.
 pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: HeapState<'_>) {
     journal.entry(|entry| {
         let rows = rows(sites, request, state.unseen);
@@ -134,7 +134,7 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
     });
 }
 
-/// Writes HEAP SUMMARY alone; `unseen` is what the heap holds beyond the site table.
+/// Writes only HEAP SUMMARY; `unseen` is the amount in the heap that the site table does not cover.
 pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
     journal.entry(|entry| {
         let (live, allocated) = sites
@@ -153,7 +153,7 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
 
 fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey, SiteRow)> {
     let incremental = request.incremental;
-    // The table and the list, what is cut off, and the record with its encoding.
+    // The memory for the table, the list, the omitted rows, and the record with its encoding.
     const ROW: usize = 8 * size_of::<(SiteKey, SiteRow)>();
     memory::need((sites.count() + unseen.len()) * ROW);
     let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
@@ -167,13 +167,13 @@ fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey
                     false => site.allocated(),
                 },
             };
-            // A site of which everything was forgotten says nothing any more.
+            // A site that has forgotten everything has nothing to report.
             if row != SiteRow::default() {
                 rows.insert(key, row);
             }
         }
     }
-    // Objects made where the stack had no frames share the trace with those that nobody saw.
+    // Objects allocated where the stack had no frames share the trace with those whose allocation was not seen.
     for unseen in unseen.iter().filter(|_| !incremental) {
         let row = rows
             .entry(SiteKey {
@@ -187,8 +187,8 @@ fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey
     rows.into_iter().collect()
 }
 
-/// The sum of all rows, and those that are not cut off, the largest first, but for those that come last. Ties go by the
-/// other amount, then by number, so that equal runs give equal files.
+/// Returns the sum of all rows, and those above the cutoff, largest first, except for those that come last. Ties are
+/// ordered by the other amount, then by number, so that equal runs give equal files.
 fn select(
     mut rows: Vec<(SiteKey, SiteRow)>,
     request: SitesRequest,
@@ -252,7 +252,7 @@ mod tests {
     use crate::names::loader::LoaderId;
     use crate::names::object::ObjectId;
 
-    /// Sites of one class each; (objects of 16 bytes made, of them dead).
+    /// Creates sites of one class each, from pairs of (objects of 16 bytes allocated, of them dead).
     fn some_sites(made_and_dead: &[(u64, u64)]) -> (Tables, Sites, Vec<SiteKey>) {
         let tables = Tables::default();
         let sites = Sites::default();

@@ -1,4 +1,4 @@
-//! What one thread knows of sites: by the top of the stack and the class, without a look at what threads share.
+//! One thread's cache of sites, by the top of the stack and the class, which needs no shared state.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackKey, StackTop};
 
-/// As many classes of one trace are compared with each other, before the class's own hash is asked for, which takes the
+/// The number of classes of one trace that are compared one by one before the class's own hash is used, which takes the
 /// VM longer.
 const COMPARED_CLASSES: usize = 4;
-/// Sites that the caches of all threads hold together, 27 to 53 bytes each. A thread that finds them full starts anew.
+/// The most sites in the caches of all threads together, 27 to 53 bytes each. A thread that finds them full clears its
+/// own.
 const CACHED: usize = 1_000_000;
 
-/// The sites that one thread has made objects at.
+/// The sites at which one thread has allocated.
 pub(super) struct SiteCache {
     /// Sites by the key of the stack above them, and by class.
     sites: SiteTable,
     classes: KnownClasses,
-    /// The entries of all threads' caches.
+    /// The number of entries in all threads' caches.
     cached_by_all: Arc<AtomicUsize>,
     hasher: FixedState,
 }
@@ -37,7 +38,7 @@ impl Drop for SiteCache {
     }
 }
 
-/// What makes a site, as far as it is known without asking the VM.
+/// The values that identify a site, as far as they are known without asking the VM.
 #[derive(Clone, Copy)]
 pub(super) struct Sought {
     stack: StackKey,
@@ -47,13 +48,14 @@ pub(super) struct Sought {
 #[derive(Clone, Copy)]
 enum SoughtClass {
     Known(ClassIndex),
-    /// The thread has made no object of it, or a collection is under way.
+    /// The thread has allocated no object of it, or a collection is under way.
     Unknown,
-    /// Only the VM can tell whether two classes are one.
+    /// Only the VM can tell whether two classes are the same.
     Asked,
 }
 
-/// How many classes are looked through of those that are made by one stack; all kinds are where there are no frames.
+/// Returns the number of classes of one stack that are compared one by one; 0 if the stack has no frames, because then
+/// it is shared by all kinds of classes.
 fn compared_classes(stack: &StackTop) -> usize {
     if stack.is_empty() {
         0
@@ -72,8 +74,8 @@ impl SiteCache {
         }
     }
 
-    /// Looks at the stack and the class of an allocation on the current thread. Its site is about to be asked for; what that
-    /// takes of memory comes meanwhile.
+    /// Looks at the stack and the class of an allocation on the current thread, and prefetches the memory of its site,
+    /// which is requested next.
     #[inline]
     pub(super) fn seek(
         &mut self,
@@ -96,7 +98,7 @@ impl SiteCache {
         Sought { stack, class }
     }
 
-    /// The site of the allocation that was looked at.
+    /// Returns the site of the allocation that was looked at.
     #[inline]
     pub(super) fn site(
         &mut self,
@@ -123,7 +125,8 @@ impl SiteCache {
         self.new_site(shared, (sought, key), stack, serial, jni, allocation)
     }
 
-    /// The site of an allocation that this thread has not seen yet; `key` is what the look for it said.
+    /// Returns the site of an allocation that this thread has not seen yet; `key` is the key that [`SiteCache::find`]
+    /// returned.
     #[cold]
     fn new_site(
         &mut self,
@@ -140,7 +143,7 @@ impl SiteCache {
                 let known = self.classes.get(index);
                 (known.id, Some(known.reference.clone()))
             }
-            // The event holds the class, so naming it fails only when the VM is out of memory.
+            // The event holds a reference to the class, so naming it fails only if the VM is out of memory.
             _ => shared
                 .stacks
                 .class_and_reference(jni, allocation.class)
@@ -155,7 +158,7 @@ impl SiteCache {
         site
     }
 
-    /// Looks for the site, and says under which key it is, or would be.
+    /// Looks up the site, and returns the key under which it is, or would be.
     #[inline]
     fn find(
         &self,
@@ -195,7 +198,7 @@ impl SiteCache {
         (key, self.sites.find(key, usize::MAX, is_it))
     }
 
-    /// Remembers the site of a class that a stack makes.
+    /// Adds the site of a class that a stack allocates.
     fn remember(
         &mut self,
         shared: &TrackerState,
@@ -218,7 +221,7 @@ impl SiteCache {
             SoughtClass::Asked => key,
             _ => index.key_under(sought.stack.0),
         };
-        // It is there where a collection was under way when it was looked for.
+        // It exists already if a collection was under way when it was looked up.
         let found = self.sites.find(key, usize::MAX, |other| other == index);
         if !matches!(found, FoundSite::Site(_)) {
             self.sites.insert(key, site, frames, index);
@@ -234,7 +237,7 @@ impl SiteCache {
     }
 }
 
-/// The trace of a stack that this thread has not seen yet.
+/// Returns the trace of a stack that this thread has not seen yet.
 fn new_trace(
     shared: &TrackerState,
     jni: Jni<'_>,
@@ -251,7 +254,7 @@ fn new_trace(
     stack.trace(&shared.stacks, jni, serial)
 }
 
-/// The serial number of the thread that allocates, which is the current one.
+/// Returns the serial number of the allocating thread, which is the current one.
 fn current_serial(
     shared: &TrackerState,
     jni: Jni<'_>,

@@ -1,5 +1,5 @@
-//! Sites by the stacks and classes that make them, for one thread. Nearly every allocation looks here once, and most of what that takes
-//! is waiting for memory: an entry has 16 bytes, and is found without another table.
+//! Sites by the stacks and classes that allocate, for one thread. Nearly every allocation looks here once, and most of
+//! the time for that is spent waiting for memory: so an entry has only 16 bytes, and is found without another table.
 
 use super::known_classes::ClassIndex;
 use super::sites::SiteId;
@@ -7,15 +7,15 @@ use crate::jvmti::prefetch;
 use crate::memory;
 use crate::stacks::FramesMark;
 
-/// Slots of a table that is not empty, at least; a power of two.
+/// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;
 
-/// The table. Several entries may have one key, for different classes.
+/// The table. Several entries may have the same key, for different classes.
 #[derive(Default)]
 pub(super) struct SiteTable {
-    /// Each entry is at the slot that its key says, or behind it, with no empty slot between.
+    /// Each entry is at the slot that its key determines, or after it with no empty slot between.
     slots: Vec<Option<CachedSite>>,
-    /// Of the entry at the same slot.
+    /// The mark of the frames for the entry at the same slot.
     frames: Vec<FramesMark>,
     len: usize,
 }
@@ -30,19 +30,19 @@ struct CachedSite {
 
 const _: () = assert!(size_of::<Option<CachedSite>>() == 16);
 
-/// Where an entry is, until the next is added.
+/// The position of an entry, valid until the next one is added.
 #[derive(Clone, Copy)]
 pub(super) struct SitePlace {
     pub(super) site: SiteId,
     slot: usize,
 }
 
-/// What a look for a class found.
+/// The result of looking up a class.
 pub(super) enum FoundSite {
     Site(SitePlace),
     /// The class has no entry under the key.
     Nothing,
-    /// Nor is it among the first of many that have.
+    /// The class is not among the first of many entries under the key.
     Crowd,
 }
 
@@ -51,7 +51,7 @@ impl SiteTable {
         self.len
     }
 
-    /// A key is going to be looked for.
+    /// Prefetches the memory for a key that is about to be looked up.
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
         if let Some(entry) = self.places(key).next().map(|slot| &self.slots[slot]) {
@@ -59,7 +59,7 @@ impl SiteTable {
         }
     }
 
-    /// The site of the class that `is_it` knows, if it is among the first `most` entries of a key.
+    /// Returns the site of the class that `is_it` accepts, if it is among the first `most` entries of a key.
     #[inline]
     pub(super) fn find(
         &self,
@@ -92,7 +92,7 @@ impl SiteTable {
         FoundSite::Nothing
     }
 
-    /// What is remembered of the frames of an entry.
+    /// Returns the mark of an entry's frames.
     pub(super) fn frames(&self, place: SitePlace) -> FramesMark {
         self.frames[place.slot]
     }
@@ -128,7 +128,7 @@ impl SiteTable {
         }
     }
 
-    /// All slots, from the one that a key says.
+    /// Iterates over all slots, from the one that the key determines.
     #[inline]
     fn places(&self, key: u64) -> impl Iterator<Item = usize> + use<> {
         let length = self.slots.len();

@@ -1,12 +1,12 @@
-//! One look at tracked objects, and what it finds for the sites.
+//! One pass over tracked objects, which counts them at their sites.
 
 use super::sample_weight::SampleWeight;
 use super::sites::{SiteId, Sites, Weight};
 use crate::jvmti::{Jni, ObjectRef, WeakSlots};
 
-/// Sites whose sums are kept at a time; a few make most objects.
+/// The number of sites whose sums are kept at a time; few sites allocate most objects.
 const SUMS: usize = 2_048;
-/// Objects whose slots the CPU fetches while those before them are looked at.
+/// The number of objects whose slots are prefetched ahead of the one being examined.
 const AHEAD: usize = 64;
 
 /// A tracked object: 16 bytes, and a word in the VM.
@@ -20,7 +20,7 @@ pub(super) struct Tracked {
 const _: () = assert!(size_of::<Tracked>() == 16);
 
 impl Tracked {
-    /// An object of so many bytes.
+    /// Creates an entry for an object of that size.
     pub(super) fn new(object: ObjectRef, site: SiteId, bytes: u64) -> Self {
         Self {
             object,
@@ -30,21 +30,21 @@ impl Tracked {
     }
 }
 
-/// Whether the site of an object has been told of it.
+/// Whether an object has been counted at its site.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     Yes,
     No,
 }
 
-/// Looks at objects, and adds up by site what was made and what has died: the sites themselves are told at the end.
+/// Examines objects, and sums up by site the amounts allocated and dead; the sites themselves are updated at the end.
 pub(super) struct Sweep<'a> {
-    /// `None` where the VM cannot be asked: references are not given back, and without `slots` nothing is found dead.
+    /// `None` if the VM cannot be asked: references are not freed, and without `slots` no object is found dead.
     jni: Option<Jni<'a>>,
     slots: Option<WeakSlots>,
     sites: &'a Sites,
     sample_weight: SampleWeight,
-    /// Each site has one place here; the one that came last has it.
+    /// Each site maps to one slot, which the most recent one occupies.
     sums: Vec<Option<SiteSum>>,
 }
 
@@ -71,13 +71,13 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The object counts as made.
+    /// Counts the object as allocated.
     pub(super) fn count(&mut self, tracked: &Tracked) {
         let weight = self.weight(tracked);
         self.sum(tracked.site).made += weight;
     }
 
-    /// Looks at objects. Those that are alive are given to `living`, the others are counted as dead and forgotten.
+    /// Examines objects. Live ones are passed to `living`; the others are counted as dead and forgotten.
     pub(super) fn look(
         &mut self,
         objects: Vec<Tracked>,
@@ -121,7 +121,7 @@ impl<'a> Sweep<'a> {
         None
     }
 
-    /// Counts the object as dead.
+    /// Counts the object as dead and frees its reference.
     pub(super) fn forget(&mut self, tracked: Tracked) {
         let weight = self.weight(&tracked);
         self.sum(tracked.site).dead += weight;
@@ -152,7 +152,7 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    /// Tells the sites.
+    /// Adds the sums to the sites.
     pub(super) fn finish(self) -> &'a Sites {
         for sum in self.sums.into_iter().flatten() {
             sum.add_to(self.sites);
@@ -162,7 +162,7 @@ impl<'a> Sweep<'a> {
 }
 
 impl SiteSum {
-    /// In this order nothing is dead that was not made.
+    /// In this order the dead never outnumber the allocated.
     fn add_to(self, sites: &Sites) {
         let site = sites.get(self.site);
         if self.made != Weight::default() {

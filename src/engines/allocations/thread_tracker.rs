@@ -1,4 +1,4 @@
-//! What one thread keeps of a session, as long as that lasts.
+//! The state that a thread keeps for one session.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::jvmti::{Allocation, Jni, ObjectRef};
 use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
 
-/// The sites that the thread knows, and the objects that it made last.
+/// The sites that the thread knows, and the objects it allocated most recently.
 pub(super) struct ThreadTracker {
     pub(super) state: Arc<TrackerState>,
     cache: SiteCache,
@@ -26,8 +26,8 @@ impl ThreadTracker {
         }
     }
 
-    /// The current thread, whose stack and serial these are, has made an object. Answers the objects that it made last when
-    /// they are enough for the sweeper.
+    /// Records an allocation of the current thread, whose stack and serial number are given. Returns the thread's
+    /// recent objects if there are enough of them for the sweeper.
     #[inline]
     pub(super) fn add_object(
         &mut self,
@@ -45,7 +45,7 @@ impl ThreadTracker {
         let object = ObjectRef::new(jni, allocation.object);
         let site = cache.site(state, sought, stack, serial, jni, allocation);
         let Some(object) = object else {
-            // Nobody will see it die.
+            // It could not be seen to die.
             let weight = state.sample_weight.weight(allocation.size);
             state.sites.get(site).add_allocated(weight);
             return None;
@@ -53,7 +53,7 @@ impl ThreadTracker {
         nursery.add(Tracked::new(object, site, allocation.size))
     }
 
-    /// Takes away the objects that the thread made last.
+    /// Takes the thread's recent objects.
     pub(super) fn take_objects(&mut self) -> Chunk {
         self.nursery.take()
     }

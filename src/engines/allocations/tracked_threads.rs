@@ -1,4 +1,4 @@
-//! The threads that keep something of a session, for those who want it from them: a report, the end.
+//! The threads that keep state for a session, for reports and the end of the session to reach.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,23 +11,23 @@ use super::live_objects::Chunk;
 use super::thread_tracker::ThreadTracker;
 use crate::lock_order::{self, Guard, Mutex, rank};
 
-/// The lock of what one thread uses a million times before anybody else wants it. To take it is one locked instruction, to
-/// give it back none.
+/// A lock for state that one thread uses millions of times before any other wants it. Taking it is one locked
+/// instruction, releasing it none.
 #[derive(Default)]
 pub(super) struct OwnLock<T>(SpinMutex<T, Sleep>);
 
 type OwnGuard<'a, T> = Guard<SpinMutexGuard<'a, T, Sleep>, rank::ThreadTracker>;
 
-/// How one waits for such a lock.
+/// The strategy for waiting for such a lock.
 pub(super) struct Sleep;
 
-/// How long others wait for a thread that is in an allocation event, all threads together: one that a debugger has suspended
-/// there never comes out.
+/// The longest that others wait for threads in an allocation event, all threads together: a thread that a debugger has
+/// suspended there never leaves it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two looks at a lock.
+/// The pause between two attempts to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// The threads.
+/// The state of each thread.
 #[derive(Default)]
 pub(super) struct TrackedThreads(
     Mutex<Vec<Arc<OwnLock<Option<ThreadTracker>>>>, rank::TrackedThreads>,
@@ -50,7 +50,7 @@ impl<T> OwnLock<T> {
         Guard::new(self.0.lock())
     }
 
-    /// Waits for the lock, but not beyond `end`.
+    /// Waits for the lock, until `end` at the latest.
     fn lock_until(&self, end: Instant) -> Option<OwnGuard<'_, T>> {
         lock_order::check::<rank::ThreadTracker>();
         loop {
@@ -66,14 +66,14 @@ impl<T> OwnLock<T> {
 }
 
 impl TrackedThreads {
-    /// A thread begins to keep something.
+    /// Adds the state of a thread.
     pub(super) fn add(&self, sites: ThreadTracker) -> Arc<OwnLock<Option<ThreadTracker>>> {
         let sites = Arc::new(OwnLock::new(Some(sites)));
         self.0.lock().push(sites.clone());
         sites
     }
 
-    /// The objects that threads made last which have ended. These are forgotten.
+    /// Takes the recent objects of threads that have ended, and forgets those threads.
     pub(super) fn take_ended(&self) -> Vec<Chunk> {
         // The other owner is the thread.
         let has_ended = |sites: &mut Arc<_>| Arc::strong_count(sites) == 1;
@@ -81,7 +81,7 @@ impl TrackedThreads {
         end_all(&ended, TIMEOUT)
     }
 
-    /// The objects that all threads made last.
+    /// Takes the recent objects of all threads.
     pub(super) fn take_objects(&self) -> Vec<Chunk> {
         let threads = self.0.lock().clone();
         let take =
@@ -89,12 +89,12 @@ impl TrackedThreads {
         with_each(&threads, TIMEOUT, take)
     }
 
-    /// Has the threads keep nothing any more; answers the objects that they made last.
+    /// Removes the state of all threads; returns their recent objects.
     pub(super) fn end(&self) -> Vec<Chunk> {
         self.end_within(TIMEOUT)
     }
 
-    /// As [`TrackedThreads::end`], but for threads that take longer.
+    /// As [`TrackedThreads::end`], but skips threads that take longer than `timeout`.
     pub(super) fn end_within(&self, timeout: Duration) -> Vec<Chunk> {
         let threads = std::mem::take(&mut *self.0.lock());
         end_all(&threads, timeout)
@@ -102,13 +102,13 @@ impl TrackedThreads {
 }
 
 fn end_all(threads: &[Arc<OwnLock<Option<ThreadTracker>>>], timeout: Duration) -> Vec<Chunk> {
-    // What they keep is freed without a lock: the VM is called for that.
+    // The state is dropped without a lock held, because that calls the VM.
     let kept = with_each(threads, timeout, Option::take);
     let chunks = kept.into_iter().map(|mut sites| sites.take_objects());
     chunks.collect()
 }
 
-/// What `take` has of each thread, but for those that come out no sooner than `timeout` lasts.
+/// Calls `take` for each thread's state, except for threads that do not release it within `timeout`.
 fn with_each<T, U>(
     threads: &[Arc<OwnLock<T>>],
     timeout: Duration,
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_thread_that_never_comes_out_is_left_out() {
         let threads = threads();
-        // As another thread would.
+        // Taken as another thread would take it.
         let stuck = threads[1].0.lock();
         let taken = with_each(&threads, Duration::from_millis(10), Option::take);
         assert_eq!(taken, [0, 2]);

@@ -1,4 +1,4 @@
-//! Objects that are in the heap and were made before the agent could see it.
+//! Objects in the heap that were allocated before the agent could see them.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -10,12 +10,12 @@ use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::memory;
 use crate::names::class::ClassId;
 
-/// What outputs that have ended tell of such objects, as of things that were allocated.
+/// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
 pub(super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
 
 impl ReportedUnseen {
-    /// What of them is new; with `is_last` the output that tells of them ends.
+    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends.
     pub(super) fn new_of(&mut self, seen: Vec<(ClassId, Amount)>, is_last: bool) -> Vec<Unseen> {
         let unseen = seen.into_iter().map(|(class, live)| {
             let reported = self.0.get(&class).copied().unwrap_or_default();
@@ -32,7 +32,7 @@ impl ReportedUnseen {
     }
 }
 
-/// The VM fills gaps in the heap with these; nobody made them, and no program can see them.
+/// Returns `true` for the classes with which the VM fills gaps in the heap; no program can see such objects.
 fn is_filler(class: &str) -> bool {
     matches!(
         class,
@@ -41,8 +41,9 @@ fn is_filler(class: &str) -> bool {
 }
 
 impl TrackerState {
-    /// What the heap holds beyond what is tracked. The program may go on meanwhile: what is made between two looks must not
-    /// be taken for what was there before, so the larger of what is tracked before and after counts.
+    /// Counts the objects in the heap that are not tracked. The program may run meanwhile: an object allocated between
+    /// the two counts must not be taken for an old one, so the larger of the tracked amounts before and after is
+    /// subtracted.
     pub(super) fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         let mut tracked = self.tracked(jni);
         let classes = self.env.loaded_classes(jni)?;
@@ -75,7 +76,7 @@ impl TrackerState {
         Ok(unseen)
     }
 
-    /// What is tracked and not known to be dead, by class.
+    /// Returns the tracked amount that is not known to be dead, by class.
     fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
         let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
         memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());

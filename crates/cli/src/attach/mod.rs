@@ -1,9 +1,8 @@
-//! Profiles of programs that run already: `hprof list`, `attach`, `status`, `dump` and `stop`.
+//! Profiles of running programs: `hprof list`, `attach`, `status`, `dump` and `stop`.
 //!
-//! `process` knows what /proc tells of a program, `perf_data` what its VM tells of itself; `listener` is the VM's attach
-//! socket; `agent` finds the library and hands it commands. The program need not be honest, and root may be the one who
-//! asks: `view` is how its files are reached, and what it says is read up to a limit and printed without what a terminal
-//! would obey.
+//! `process` reads /proc, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket; `agent` finds
+//! the library and sends it commands. The program may be hostile, and the user may be root: `view` accesses its files
+//! safely, and its answers are read up to a limit and printed without control characters.
 
 mod agent;
 mod doctor;
@@ -23,12 +22,12 @@ pub use doctor::Doctor;
 use process::Process;
 use view::Folder;
 
-/// The folder where a VM has its files for those who attach.
+/// The folder in which a VM has its files for clients that attach.
 const TEMPORARY: &str = "/tmp";
 /// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// Why a program cannot be reached, or what it refused.
+/// The reason a program cannot be reached, or its refusal.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("no process {0}")]
@@ -187,7 +186,7 @@ struct Library {
 }
 
 impl Attach {
-    /// Runs the command.
+    /// Sends the command.
     pub fn run(&self) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         let library = match agent::loaded(&process, self.library.agent.as_deref()) {
@@ -200,7 +199,7 @@ impl Attach {
 }
 
 impl Running {
-    /// Writes what the profile has so far.
+    /// Writes the profile so far.
     pub fn dump(&self) -> Result<(), Failure> {
         self.send("dump")
     }
@@ -210,7 +209,7 @@ impl Running {
         self.send("stop")
     }
 
-    /// Says what is going on.
+    /// Prints the status.
     pub fn status(&self) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         match agent::loaded(&process, self.library.agent.as_deref()) {
@@ -229,11 +228,11 @@ impl Running {
 }
 
 impl AgentPath {
-    /// Runs the command.
+    /// Prints the path of the agent's library.
     pub fn run(&self) -> Result<(), Failure> {
         let library = agent::beside_this_command()?;
         let mut out = io::stdout().lock();
-        // As it is, for a shell to read.
+        // Unescaped, for a shell to read.
         out.write_all(library.as_os_str().as_bytes())
             .and_then(|()| writeln!(out))
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))
@@ -241,7 +240,7 @@ impl AgentPath {
 }
 
 impl List {
-    /// Runs the command.
+    /// Lists the JVMs.
     pub fn run(&self) -> Result<(), Failure> {
         let mut lines = Vec::new();
         for process in process::ids().into_iter().flat_map(Process::find) {
@@ -274,7 +273,7 @@ impl List {
     }
 }
 
-/// The program's folder for such files.
+/// Returns the program's folder for such files.
 fn temporary(process: &Process) -> Result<Folder, Error> {
     let folder = process.view().folder(Path::new(TEMPORARY));
     folder.map_err(|error| Error::Theirs {
@@ -284,7 +283,7 @@ fn temporary(process: &Process) -> Result<Folder, Error> {
     })
 }
 
-/// All that a program says, to the end; `None` where that is too much.
+/// Reads a program's answer to the end; `None` if it is too long.
 fn bounded(source: impl Read) -> io::Result<Option<String>> {
     let mut said = Vec::new();
     source.take(LONGEST_ANSWER + 1).read_to_end(&mut said)?;
@@ -292,7 +291,7 @@ fn bounded(source: impl Read) -> io::Result<Option<String>> {
     Ok(is_bounded.then(|| String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// Prints the lines.
+/// Prints the lines with the agent's names made safe.
 fn say(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let mut lines = text.trim_end().lines();

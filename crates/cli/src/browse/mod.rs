@@ -1,4 +1,4 @@
-//! `hprof browse`: a heap dump in the browser, served on this machine to whoever knows the address.
+//! `hprof browse`: a heap dump in the browser, served on this machine to anyone who knows the address.
 
 mod connections;
 mod request;
@@ -19,7 +19,7 @@ use crate::heap::with_heap;
 use connections::Connections;
 use request::{AccessRule, Page, Request};
 
-/// Requests that wait for an answer; all of them know the token.
+/// The most requests that wait for an answer; all of them have the token.
 const QUEUED: usize = 1024;
 
 /// Show a heap dump in the browser, every object to click through
@@ -40,7 +40,7 @@ pub struct Arguments {
     reading: Reading,
 }
 
-/// Runs the command.
+/// Serves the pages until the process is interrupted.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let address = (Ipv4Addr::LOCALHOST, arguments.port);
     let listening = TcpListener::bind(address).and_then(|listener| {
@@ -66,18 +66,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
         let reader = thread::spawn(move || connections.serve(&listener));
         for (request, mut stream) in asked {
-            // A browser that has gone away wants no answer.
+            // A browser that has gone away needs no answer.
             let _ = site.answer(&request).send(&mut stream, request.head_only);
         }
         match reader.join() {
             Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
-            // It ends by an error alone; a panic has been told.
+            // It ends only by an error; a panic has been reported.
             _ => Ok(()),
         }
     })
 }
 
-/// 128 random bits in hexadecimal.
+/// Returns 128 random bits in hexadecimal.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let mut filled = 0;

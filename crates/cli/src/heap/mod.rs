@@ -1,4 +1,4 @@
-//! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
+//! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
 pub mod options;
 pub mod pages;
@@ -46,7 +46,7 @@ pub enum HeapCommand {
     Diff(Diff),
 }
 
-/// A file and how to read it.
+/// A file and the way to read it.
 #[derive(Args)]
 pub struct DumpArguments {
     /// The file; `-` is the standard input
@@ -55,7 +55,7 @@ pub struct DumpArguments {
     reading: Reading,
 }
 
-/// The same with a limit on rows.
+/// As [`DumpArguments`], with a limit on rows.
 #[derive(Args)]
 pub struct RowsArguments {
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub struct Leaks {
     waste: usize,
 }
 
-/// What `hprof heap leaks` answers.
+/// The answer of `hprof heap leaks`.
 #[derive(Serialize)]
 struct LeaksDocument {
     #[serde(flatten)]
@@ -203,7 +203,7 @@ impl From<By> for hprof_heap::By {
 }
 
 impl HeapCommand {
-    /// Runs the command.
+    /// Answers the question.
     pub fn run(&self) -> Result<(), Failure> {
         match self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {
@@ -265,7 +265,7 @@ impl HeapCommand {
     }
 }
 
-/// An error about a file.
+/// Creates an error about a file.
 fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
     move |error| Failure::about(file, error)
 }
@@ -293,7 +293,7 @@ fn with_dump<T>(
     then(&dump)
 }
 
-/// Reads the graph of a dump and hands it over.
+/// Reads the graph of a dump and passes it to `body`.
 pub fn with_heap<T>(
     file: &Path,
     reading: &Reading,
@@ -313,7 +313,7 @@ impl RowsArguments {
     }
 }
 
-/// 0 stands for all.
+/// Returns the limit; 0 means no limit.
 fn most(top: usize) -> usize {
     if top == 0 { usize::MAX } else { top }
 }
@@ -398,7 +398,7 @@ impl Paths {
     }
 }
 
-/// What differs by one kind of groups.
+/// The changes by one kind of groups.
 #[derive(Serialize)]
 struct Differences {
     by: hprof_heap::By,

@@ -1,7 +1,7 @@
-//! `hprof attach`, `status`, `dump` and `stop` with programs that are not what they seem.
+//! `hprof attach`, `status`, `dump` and `stop` with hostile programs.
 //!
-//! The program is this test's own executable under the name libjvm.so: so it has a file of that name mapped, by which a JVM
-//! is known.
+//! The program is this test's own executable under the name libjvm.so: so it has a file of that name mapped, by which a
+//! JVM is known.
 
 mod answers;
 mod fake;

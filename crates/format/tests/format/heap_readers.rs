@@ -1,4 +1,4 @@
-//! Other people's readers read the heap dumps that are written here.
+//! Independent readers read the heap dumps that are written here.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use jvm_hprof::{Id, RecordTag};
 use crate::heap::records;
 use crate::heap_check::{before, file_of, sound};
 
-/// The records that the agent makes; these readers know no others, and no constants of classes.
+/// Returns the records that the agent writes; these readers know no others, and no constants of classes.
 fn known() -> Vec<HeapRecord<'static>> {
     let mut known = records();
     known.retain(|record| record.kind().tag() < 0x80 || record.kind() == HeapKind::RootUnknown);
@@ -41,7 +41,7 @@ fn jvm_hprof_reads_every_record() {
     assert_eq!(count, known().len());
 }
 
-/// Whether the reader has read what was written.
+/// Asserts that the reader has read what was written.
 fn compare(read: &SubRecord<'_>, written: &HeapRecord<'_>) {
     let id = |object: ObjectId| Id::from(object.0);
     let optional = |object: ObjectId| (object.0 != 0).then(|| id(object));
@@ -108,7 +108,7 @@ fn compare(read: &SubRecord<'_>, written: &HeapRecord<'_>) {
     }
 }
 
-/// A value as the reader shows it.
+/// Formats a value as the reader shows it.
 fn shown(value: Value) -> String {
     let value = match value {
         Value::Object(object) => FieldValue::ObjectId(Some(Id::from(object.0))),
@@ -124,7 +124,7 @@ fn shown(value: Value) -> String {
     format!("{value:?}")
 }
 
-/// `scripts/test` installs it and says so where it could not.
+/// `scripts/test` installs it, and says so if that fails.
 #[test]
 fn hprof_slurp_reads_every_record() {
     let Some(slurp) = std::env::var_os("HPROF_SLURP") else {

@@ -1,4 +1,4 @@
-//! The handler, called as the kernel calls it.
+//! Tests of the handler, called as the kernel calls it.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::interrupted_threads::InterruptedThreads;
 use super::layout::JavaThread;
 use super::ring::Ring;
 
-/// Lets the signal of a timer come that names a record.
+/// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {
     // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the handler looks
     // at no register.

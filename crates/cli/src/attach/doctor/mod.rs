@@ -1,4 +1,4 @@
-//! `hprof doctor`: what would work here, and why the rest would not. It looks, and changes nothing.
+//! `hprof doctor`: reports which features work here, and why the others do not. It changes nothing.
 
 mod here;
 mod program;
@@ -28,7 +28,7 @@ pub struct Doctor {
     library: Library,
 }
 
-/// What was found out about one thing.
+/// The result of one check.
 struct Finding {
     verdict: Verdict,
     subject: &'static str,
@@ -76,7 +76,7 @@ impl Finding {
 }
 
 impl Doctor {
-    /// Prints all findings; a failure when something would not work.
+    /// Prints all findings; fails if something would not work.
     pub fn run(&self) -> Result<(), Failure> {
         let named = self.library.agent.as_deref();
         let mut findings = here::findings(named);
