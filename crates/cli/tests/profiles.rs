@@ -4,6 +4,7 @@
 
 #[path = "profiles/viewers.rs"]
 mod viewers;
+mod skip;
 
 use std::fs;
 use std::io::Write;
