@@ -3,12 +3,15 @@
 //! They stand in the test files of Eclipse MAT and hprof-slurp. `$HPROF_DUMPS` names folders (colon between them) that have
 //! some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches what crates.io has.
 
+mod skip;
+
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use skip::skip;
 
 /// What the JDK's own agent and old versions of jmap do, as `hprof check` words it.
 const THREADS: &str = "a record names a thread that no START THREAD before it starts";
@@ -48,11 +51,6 @@ const DUMPS: [(&str, &[&str]); 19] = [
     // Android.
     ("hprof-android.bin", &[]),
 ];
-
-/// Says that something is not tested, past libtest, which keeps what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
 
 /// The dumps that are there, with their place among [`DUMPS`].
 fn dumps() -> Vec<(PathBuf, &'static [&'static str])> {

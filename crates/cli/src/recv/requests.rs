@@ -6,8 +6,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use super::forward::Sent;
-use super::many::broken;
-use crate::failure::Failure;
 
 /// What is asked.
 pub enum Request {
@@ -37,19 +35,19 @@ impl Asker {
         let _ = self.ask(request);
     }
 
-    fn another(&self) -> Result<Asker, Failure> {
+    fn another(&self) -> io::Result<Asker> {
         Ok(Asker {
             requests: self.requests.clone(),
-            wake: self.wake.try_clone().map_err(broken)?,
+            wake: self.wake.try_clone()?,
         })
     }
 }
 
 /// What is typed, interrupts, and what else is asked; a byte comes out of the stream for each.
-pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
+pub fn requests() -> io::Result<(Receiver<Request>, UnixStream, Asker)> {
     let (requests, received) = channel();
-    let (wake, woken) = UnixStream::pair().map_err(broken)?;
-    woken.set_nonblocking(true).map_err(broken)?;
+    let (wake, woken) = UnixStream::pair()?;
+    woken.set_nonblocking(true)?;
     let asker = Asker { requests, wake };
     let typed = asker.another()?;
     thread::spawn(move || {
@@ -61,6 +59,6 @@ pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
     });
     let interrupt = asker.another()?;
     ctrlc::set_handler(move || interrupt.tell(Request::Stop))
-        .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))?;
+        .map_err(|error| io::Error::other(format!("cannot wait for an interrupt: {error}")))?;
     Ok((received, woken, asker))
 }

@@ -1,18 +1,13 @@
 //! Exported profiles, opened by the viewers that they are for.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::skip::skip;
 use crate::{directory, json, profile, shown, text};
-
-/// Says that something is not tested, past libtest, which keeps what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
 
 /// A tool that other tests need too, from the environment or the path; a test without it says so.
 fn tool(variable: &str, command: &str) -> Option<PathBuf> {
