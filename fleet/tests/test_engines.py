@@ -12,7 +12,7 @@ from profiles import HOUR, fleet
 
 from hprof_fleet import cli
 from hprof_fleet.binary import Hprof
-from hprof_fleet.engine import open_engine
+from hprof_fleet.open_engine import open_engine
 from hprof_fleet.samples import Reading
 
 HPROF = shutil.which(os.environ.get("HPROF_CLI", "hprof"))

@@ -61,7 +61,9 @@ pub fn cells() -> &'static [Cell] {
 pub fn on_jvm(feature: u32, check: impl Fn(&'static Jvm)) {
     match jvms().iter().find(|jvm| jvm.feature == feature) {
         Some(jvm) => check(jvm),
-        None => skip(&format!("tests on JVM {feature}: there is none")),
+        None => skip(&format!(
+            "tests on JVM {feature}: it is not among those to test on"
+        )),
     }
 }
 

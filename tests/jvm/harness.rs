@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use at_hand::{
-    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, fetched, javac, jvms, reader, skip,
+    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, javac, jvms, reader,
+    skip,
 };
 pub use finished::Finished;
 
@@ -46,9 +47,11 @@ pub fn classes(feature: &str) -> PathBuf {
             compile(&javac, &sources, &classes, "11", |name| {
                 !name.ends_with("21.java")
             });
-            compile(&javac, &sources, &classes, "21", |name| {
-                name.ends_with("21.java")
-            });
+            if compiles(21) {
+                compile(&javac, &sources, &classes, "21", |name| {
+                    name.ends_with("21.java")
+                });
+            }
         }
     });
     folder(feature)

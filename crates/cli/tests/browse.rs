@@ -1,5 +1,7 @@
 //! `hprof browse` and the heap dump in `hprof report`: refused requests, and that no name in a dump is more than text.
 
+mod skip;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,6 +14,8 @@ use hprof_format::{
     BasicType, BinaryEncoder, ClassDump, ClassSerial, CpuSample, Encoder, FrameId, HeapRecord,
     Line, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
 };
+
+use skip::skip;
 
 /// Names that try to be more than text.
 const CLASS: &str = "<img src=x onerror='window.hostile=1'>";
@@ -370,7 +374,7 @@ fn an_object_has_a_page_with_all_that_is_known_of_it() {
 /// Performs the case's actions in a browser, if there is one.
 fn browse(case: &str, address: &str) {
     if env::var_os("HPROF_BROWSER").is_none() || env::var_os("HPROF_PLAYWRIGHT").is_none() {
-        println!("skipped: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
+        skip("pages in a browser: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/heap.mjs");

@@ -4,12 +4,15 @@
 //! have some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches those on
 //! crates.io.
 
+mod skip;
+
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use skip::skip;
 
 /// The habits of the JDK's own agent and old versions of jmap, in the words of `hprof check`.
 const THREADS: &str = "a record names a thread that no START THREAD before it starts";
@@ -49,11 +52,6 @@ const DUMPS: [(&str, &[&str]); 19] = [
     // Android.
     ("hprof-android.bin", &[]),
 ];
-
-/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
 
 /// Returns the available dumps, with their entries in [`DUMPS`].
 fn dumps() -> Vec<(PathBuf, &'static [&'static str])> {

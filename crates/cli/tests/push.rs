@@ -1,5 +1,7 @@
 //! `hprof push` with a collector played by the test.
 
+mod skip;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,6 +15,8 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use opentelemetry_proto::tonic::profiles::v1development::ProfilesDictionary;
 use prost::Message;
 use serde_json::Value;
+
+use skip::skip;
 
 /// A request that a collector received: the first line, and the bytes.
 struct Taken {
@@ -141,7 +145,7 @@ impl Collector {
     /// Starts it; `None` if $HPROF_OTELCOL does not name one.
     fn start(sends_to: &str) -> Option<Self> {
         let Some(command) = env::var_os("HPROF_OTELCOL") else {
-            println!("skipped: $HPROF_OTELCOL is not set");
+            skip("pushing to OpenTelemetry's collector: $HPROF_OTELCOL is not set");
             return None;
         };
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");

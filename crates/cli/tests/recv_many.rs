@@ -1,5 +1,7 @@
 //! `hprof recv --dir` with agents played by the test.
 
+mod skip;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,6 +16,8 @@ use hprof_format::{
     BinaryEncoder, Command as Order, Commands, Encoder, Micros, Millis, Received, Record, StringId,
 };
 use serde_json::Value;
+
+use skip::skip;
 
 /// Returns a profile that no other agent has.
 fn profile(agent: usize) -> Vec<u8> {
@@ -469,11 +473,7 @@ fn silent_connections_do_not_take_all_descriptors() {
 #[test]
 fn one_origin_leaves_places_to_the_others() {
     if TcpListener::bind("[::1]:0").is_err() {
-        // Written directly: libtest captures what a test prints.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: agents of two origins: this machine has no IPv6"
-        );
+        skip("agents of two origins: this machine has no IPv6");
         return;
     }
     let mut receiver = Receiver::start("origins", &["--max-agents", "8", "--listen", "[::]:0"]);

@@ -1,10 +1,14 @@
 //! Pages of `hprof report` and `hprof flame` in a real browser: `browser/report.mjs` has the actions.
 
+mod skip;
+
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use skip::skip;
 
 fn profile(name: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -42,7 +46,7 @@ fn report(files: &[&Path], page: &Path) {
 /// Performs the case's actions in a browser, if there is one.
 fn browse(case: &str, arguments: &[&Path]) {
     if env::var_os("HPROF_BROWSER").is_none() || env::var_os("HPROF_PLAYWRIGHT").is_none() {
-        println!("skipped: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
+        skip("pages in a browser: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");

@@ -15,7 +15,8 @@ from typing import Any
 from hprof_fleet import queries, show
 from hprof_fleet.binary import Failed, Hprof
 from hprof_fleet.changes import Change, Costs, changes, scaled
-from hprof_fleet.engine import Damaged, Engine, NoAnswer, Read, open_engine
+from hprof_fleet.engine import Damaged, Engine, NoAnswer, Read
+from hprof_fleet.open_engine import open_engine
 from hprof_fleet.samples import Reading
 from hprof_fleet.values import BY_NAME, VALUES, Value
 

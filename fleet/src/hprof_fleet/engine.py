@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
-
-from hprof_fleet.samples import Reading
 
 
 class NoAnswer(Exception):
@@ -53,22 +50,3 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Lets go of files and processes."""
-
-
-def open_engine(name: str | None, reading: Reading, settings: Mapping[str, str]) -> Engine:
-    """The engine of that name; without one DuckDB where it is installed, else Spark, which takes the settings."""
-    name = name or _installed()
-    if name == "duckdb":
-        from hprof_fleet.duck import Duck
-
-        return Duck(reading)
-    from hprof_fleet.spark import Spark
-
-    return Spark(reading, settings)
-
-
-def _installed() -> str:
-    for name, module in (("duckdb", "duckdb"), ("spark", "pyspark")):
-        if find_spec(module):
-            return name
-    raise NoAnswer("neither DuckDB nor Spark is installed: pip install 'hprof-fleet[duckdb]' or 'hprof-fleet[spark]'")

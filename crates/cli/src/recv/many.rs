@@ -84,7 +84,7 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
     let connections = allow_many_connections();
-    let (requests, woken, asker) = requests()?;
+    let (requests, woken, asker) = requests().map_err(broken)?;
     let target = wanted.target.take();
     let forwarder =
         target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
@@ -109,7 +109,7 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
     ended.map_err(broken)
 }
 
-pub(super) fn broken(error: io::Error) -> Failure {
+fn broken(error: io::Error) -> Failure {
     Failure::Message(format!("the receiver cannot go on: {error}"))
 }
 
@@ -137,7 +137,7 @@ impl Server {
             for request in requests.try_iter() {
                 match request {
                     Request::Stop => return Ok(()),
-                    Request::EventLine(line) => self.obey(&line),
+                    Request::Line(line) => self.obey(&line),
                     Request::Sent(sent) => self.arrived(sent),
                 }
             }
@@ -413,7 +413,7 @@ impl Server {
             let left = end.saturating_duration_since(Instant::now());
             match requests.recv_timeout(left) {
                 Ok(Request::Sent(sent)) => self.arrived(sent),
-                Ok(Request::EventLine(_)) => {}
+                Ok(Request::Line(_)) => {}
                 // Another interrupt ends the waiting.
                 Ok(Request::Stop) | Err(_) => break,
             }

@@ -6,13 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use super::forward::Sent;
-use super::many::broken;
-use crate::failure::Failure;
 
 /// A request.
 pub enum Request {
     /// A line was typed.
-    EventLine(String),
+    Line(String),
     /// Forwarding a file has ended.
     Sent(Sent),
     /// The receiver should end.
@@ -37,30 +35,30 @@ impl Asker {
         let _ = self.ask(request);
     }
 
-    fn another(&self) -> Result<Asker, Failure> {
+    fn another(&self) -> io::Result<Asker> {
         Ok(Asker {
             requests: self.requests.clone(),
-            wake: self.wake.try_clone().map_err(broken)?,
+            wake: self.wake.try_clone()?,
         })
     }
 }
 
 /// Returns the requests from typed lines, interrupts and other threads; a byte arrives in the stream for each.
-pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
+pub fn requests() -> io::Result<(Receiver<Request>, UnixStream, Asker)> {
     let (requests, received) = channel();
-    let (wake, woken) = UnixStream::pair().map_err(broken)?;
-    woken.set_nonblocking(true).map_err(broken)?;
+    let (wake, woken) = UnixStream::pair()?;
+    woken.set_nonblocking(true)?;
     let asker = Asker { requests, wake };
     let typed = asker.another()?;
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if !typed.ask(Request::EventLine(line)) {
+            if !typed.ask(Request::Line(line)) {
                 return;
             }
         }
     });
     let interrupt = asker.another()?;
     ctrlc::set_handler(move || interrupt.tell(Request::Stop))
-        .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))?;
+        .map_err(|error| io::Error::other(format!("cannot wait for an interrupt: {error}")))?;
     Ok((received, woken, asker))
 }

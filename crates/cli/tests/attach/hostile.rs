@@ -10,6 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::fake::{Fake, Says, socket};
+use super::skip::skip;
 
 const NOBODY: [&str; 4] = [
     "setpriv",
@@ -38,11 +39,7 @@ fn can_be_hostile() -> bool {
     command.args(["bash", "-c", script]);
     let can = is_root && command.output().is_ok_and(|output| output.status.success());
     if !can {
-        // Written directly: the harness captures what tests print.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: hostile programs of other users: that takes root, and a user's own namespaces"
-        );
+        skip("hostile programs of other users: that takes root, and a user's own namespaces");
     }
     can
 }

@@ -6,6 +6,8 @@
 mod answers;
 mod fake;
 mod hostile;
+#[path = "../skip/mod.rs"]
+mod skip;
 
 #[test]
 #[ignore = "it is the program that the others ask"]

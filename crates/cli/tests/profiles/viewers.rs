@@ -1,18 +1,13 @@
 //! Exported profiles, opened by the viewers that they are for.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::skip::skip;
 use crate::{directory, json, profile, shown, text};
-
-/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
 
 /// Returns a tool that other tests need too, from the environment or the path; reports it if missing.
 fn tool(variable: &str, command: &str) -> Option<PathBuf> {
