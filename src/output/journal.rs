@@ -16,7 +16,7 @@ use super::announced::{AnnouncedThreads, ThreadNames};
 use super::serials;
 use super::settings::ControlSettings;
 use super::{Records, Writer};
-use crate::lock_order::{Condvar, Mutex, RwLock, rank};
+use crate::lock_order::{self, Condvar, Guard, Mutex, RwLock, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
@@ -126,7 +126,12 @@ impl Journal {
     }
 
     /// Writes what has happened, after the heap dump if there is one: then it does not stand before what happened earlier.
+    ///
+    /// May wait for the end of the heap dump, with Java monitors and `ThreadRegistry::registering` held. So the thread that
+    /// dumps registers no thread, runs no Java code (the VM tells of a monitor that is contended, and the thread is registered
+    /// then), and does not get here itself.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+        lock_order::check::<rank::HeapDump>();
         let mut held = self.held.lock();
         self.released.wait_while(&mut held, |held| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
@@ -160,8 +165,12 @@ impl Journal {
 
     /// Holds back what happens until the answer is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
+        lock_order::check::<rank::HeapDump>();
         *self.held.lock() = Some(Vec::new());
-        Holding(self)
+        Holding {
+            journal: self,
+            _dumping: Guard::new(()),
+        }
     }
 
     /// Writes records that stand together.
@@ -221,11 +230,15 @@ impl Journal {
 }
 
 /// Writes what was held back when it is dropped.
-pub struct Holding<'a>(&'a Journal);
+pub struct Holding<'a> {
+    journal: &'a Journal,
+    /// Others wait for the heap dump as for a lock.
+    _dumping: Guard<(), rank::HeapDump>,
+}
 
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
-        let Self(journal) = self;
+        let journal = self.journal;
         let mut held = journal.held.lock();
         let events = held.take().unwrap_or_default();
         journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
@@ -531,7 +544,9 @@ pub(crate) mod tests {
         let lines = lines(|journal| {
             let thread = journal.tables.threads.add();
             let dump = journal.hold_events();
-            journal.thread_started(thread, ThreadNames::default());
+            std::thread::scope(|scope| {
+                scope.spawn(|| journal.thread_started(thread, ThreadNames::default()));
+            });
             let trace = journal.tables.traces.intern(TraceKey {
                 thread: Some(thread),
                 frames: &[],
@@ -542,5 +557,30 @@ pub(crate) mod tests {
         let start = place(&lines, "THREAD START");
         let trace = place(&lines, "TRACE 300001: (thread=200001)");
         assert!(start < trace, "{lines:#?}");
+    }
+
+    /// A thread may be in `ThreadRegistry::registering` while it waits for the end of a heap dump.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn whoever_dumps_neither_registers_a_thread_nor_waits_for_its_own_dump() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+
+        let refused = |journal: &Journal, broken: &dyn Fn()| {
+            let _dump = journal.hold_events();
+            catch_unwind(AssertUnwindSafe(broken)).is_err()
+        };
+        lines(|journal| {
+            let registering = Mutex::<(), rank::Registering>::new(());
+            assert!(refused(journal, &|| drop(registering.lock())));
+            assert!(refused(journal, &|| journal.happened(|_| {})));
+            assert!(!refused(journal, &|| journal.entry(|_| {})));
+            // Others may come with that lock, and without those that a dump takes.
+            let _registering = registering.lock();
+            journal.happened(|_| {});
+            let names = Mutex::<(), rank::StackNames>::new(());
+            let _names = names.lock();
+            let broken = AssertUnwindSafe(|| journal.happened(|_| {}));
+            assert!(catch_unwind(broken).is_err());
+        });
     }
 }
