@@ -61,6 +61,8 @@ ranks! {
     Beginning
     /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
     Registering
+    /// `output::Holding`: a heap dump, which other threads wait for when it has held back too much.
+    HeapDump
     /// `session::listener::Listener::source`.
     CommandSource
 

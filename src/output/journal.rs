@@ -16,7 +16,7 @@ use super::announced::{AnnouncedThreads, ThreadNames};
 use super::serials;
 use super::settings::ControlSettings;
 use super::{Records, Writer};
-use crate::lock_order::{Condvar, Mutex, RwLock, rank};
+use crate::lock_order::{self, Condvar, Guard, Mutex, RwLock, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
@@ -127,7 +127,12 @@ impl Journal {
     }
 
     /// Writes records about an event; during a heap dump, after the dump, so that the order of events is kept.
+    ///
+    /// May wait for the end of the heap dump while the caller holds Java monitors and `ThreadRegistry::registering`. So the
+    /// thread that dumps must not register a thread, must not run Java code (a contended monitor there would be an event,
+    /// which registers the thread), and must not call this function.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
+        lock_order::check::<rank::HeapDump>();
         let mut held = self.held.lock();
         self.released.wait_while(&mut held, |held| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
@@ -161,8 +166,12 @@ impl Journal {
 
     /// Holds back events' records until the returned guard is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
+        lock_order::check::<rank::HeapDump>();
         *self.held.lock() = Some(Vec::new());
-        Holding(self)
+        Holding {
+            journal: self,
+            _dumping: Guard::new(()),
+        }
     }
 
     /// Runs `write` with exclusive access to the output, so its records are not mixed with others.
@@ -222,11 +231,15 @@ impl Journal {
 }
 
 /// Writes the records that were held back, when dropped.
-pub struct Holding<'a>(&'a Journal);
+pub struct Holding<'a> {
+    journal: &'a Journal,
+    /// Others wait for the heap dump as for a lock.
+    _dumping: Guard<(), rank::HeapDump>,
+}
 
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
-        let Self(journal) = self;
+        let journal = self.journal;
         let mut held = journal.held.lock();
         let events = held.take().unwrap_or_default();
         journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
@@ -533,7 +546,9 @@ pub(crate) mod tests {
         let lines = lines(|journal| {
             let thread = journal.tables.threads.add();
             let dump = journal.hold_events();
-            journal.thread_started(thread, ThreadNames::default());
+            std::thread::scope(|scope| {
+                scope.spawn(|| journal.thread_started(thread, ThreadNames::default()));
+            });
             let trace = journal.tables.traces.intern(TraceKey {
                 thread: Some(thread),
                 frames: &[],
@@ -544,5 +559,30 @@ pub(crate) mod tests {
         let start = place(&lines, "THREAD START");
         let trace = place(&lines, "TRACE 300001: (thread=200001)");
         assert!(start < trace, "{lines:#?}");
+    }
+
+    /// A thread may be in `ThreadRegistry::registering` while it waits for the end of a heap dump.
+    #[test]
+    #[cfg(debug_assertions)]
+    fn whoever_dumps_neither_registers_a_thread_nor_waits_for_its_own_dump() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+
+        let refused = |journal: &Journal, broken: &dyn Fn()| {
+            let _dump = journal.hold_events();
+            catch_unwind(AssertUnwindSafe(broken)).is_err()
+        };
+        lines(|journal| {
+            let registering = Mutex::<(), rank::Registering>::new(());
+            assert!(refused(journal, &|| drop(registering.lock())));
+            assert!(refused(journal, &|| journal.happened(|_| {})));
+            assert!(!refused(journal, &|| journal.entry(|_| {})));
+            // Others may come with that lock, and without those that a dump takes.
+            let _registering = registering.lock();
+            journal.happened(|_| {});
+            let names = Mutex::<(), rank::StackNames>::new(());
+            let _names = names.lock();
+            let broken = AssertUnwindSafe(|| journal.happened(|_| {}));
+            assert!(catch_unwind(broken).is_err());
+        });
     }
 }

@@ -199,10 +199,15 @@ mod tests {
         let lines = lines(|journal| {
             let thread = ThreadSerial(200_001);
             let dump = journal.hold_events();
-            journal.thread_started(thread, ThreadNames::default());
-            waiting(journal, "Ljava/lang/Object;".to_owned(), 0, thread);
-            waited(journal, "Ljava/lang/Object;".to_owned(), 1, thread);
-            journal.thread_ended(thread);
+            let other = || {
+                journal.thread_started(thread, ThreadNames::default());
+                waiting(journal, "Ljava/lang/Object;".to_owned(), 0, thread);
+                waited(journal, "Ljava/lang/Object;".to_owned(), 1, thread);
+                journal.thread_ended(thread);
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(other);
+            });
             drop(dump);
         });
         let places =

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use hprof_heap::{Error, Heap};
@@ -21,6 +22,9 @@ use request::{AccessRule, Page, Request};
 
 /// The most requests that wait for an answer; all of them have the token.
 const QUEUED: usize = 1024;
+/// Requests that are answered at once: as many readers may be slow before others wait for them. A browser opens about six
+/// connections.
+const ANSWERED: usize = 16;
 
 /// Show a heap dump in the browser, every object to click through
 ///
@@ -65,10 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let (sender, asked) = mpsc::sync_channel(QUEUED);
         let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
         let reader = thread::spawn(move || connections.serve(&listener));
-        for (request, mut stream) in asked {
-            // A browser that has gone away needs no answer.
-            let _ = site.answer(&request).send(&mut stream, request.head_only);
-        }
+        answer_all(&Mutex::new(asked), |request| site.answer(request));
         match reader.join() {
             Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
             // It ends only by an error; a panic has been reported.
@@ -94,6 +95,27 @@ fn token() -> io::Result<String> {
 }
 
 type Asked = (Request, TcpStream);
+
+/// Answers requests, [`ANSWERED`] at once, until no more can come.
+fn answer_all(asked: &Mutex<Receiver<Asked>>, answer: impl Fn(&Request) -> Answer + Sync) {
+    let next = || {
+        let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.recv().ok()
+    };
+    let answer_some = || {
+        while let Some((request, mut stream)) = next() {
+            // A browser that has gone away wants no answer.
+            let _ = answer(&request).send(&mut stream, request.head_only);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..ANSWERED {
+            // Where the system has no more threads, those that are there do.
+            let _ = thread::Builder::new().spawn_scoped(scope, answer_some);
+        }
+        answer_some();
+    });
+}
 
 /// The pages of one dump.
 struct Site<'a> {
@@ -180,5 +202,49 @@ impl Answer {
             stream.write_all(self.body.as_bytes())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// More than the system keeps for a reader that does not come.
+    const LARGE: usize = 16 << 20;
+
+    #[test]
+    fn a_slow_reader_holds_up_nobody() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let (sender, asked) = mpsc::sync_channel(QUEUED);
+        let ask = |page| {
+            let address = listener.local_addr().expect("an address");
+            let client = TcpStream::connect(address).expect("it listens");
+            let (stream, _) = listener.accept().expect("it came");
+            let head_only = false;
+            let request = Request { page, head_only };
+            sender.send((request, stream)).expect("somebody answers");
+            client
+        };
+        let mut slow: Vec<TcpStream> = (0..3).map(|_| ask(Page::Threads)).collect();
+        let mut fast = ask(Page::Overview);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                answer_all(&Mutex::new(asked), |request| match request.page {
+                    Page::Threads => Answer::plain(200, &"x".repeat(LARGE)),
+                    _ => Answer::plain(200, "fast"),
+                });
+            });
+            let mut answer = String::new();
+            // It would have no end while the answers before it are not taken.
+            fast.read_to_string(&mut answer).expect("an answer");
+            assert!(answer.ends_with("\r\n\r\nfast\n"), "{answer}");
+            let mut large = Vec::new();
+            let mut last = slow.pop().expect("a client");
+            last.read_to_end(&mut large).expect("an answer");
+            assert!(large.len() > LARGE);
+            drop((slow, sender));
+        });
     }
 }
