@@ -1,9 +1,10 @@
 //! One profile in the life of the VM: its beginning, its threads, its dumps and its end.
 //!
-//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
-//! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `last_resort` is the end where the VM does not tell of it; `outlet` is where they go, and `periods` has them go elsewhere after a while; `collector` obeys who takes the profile over
-//! the network; `status` says what is going on.
+//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and
+//! ends them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports`
+//! makes dumps; `last_resort` is the end where the VM does not tell of it; `outlet` is where they go, and `periods` has
+//! them go elsewhere after a while; `collector` obeys who takes the profile over the network; `status` says what is
+//! going on.
 
 mod collector;
 mod events;
@@ -71,8 +72,8 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// `outlet` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
-/// journal and to the engines.
+/// `outlet` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to
+/// the journal and to the engines.
 pub struct Session {
     env: Env,
     agent_threads: Arc<AgentThreads>,

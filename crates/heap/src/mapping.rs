@@ -108,8 +108,8 @@ struct Watched {
     next: *const Watched,
 }
 
-// SAFETY: `next` is written before the value is shared and never again, and leads to a value that lives for ever; the rest
-// is atomic or never written.
+// SAFETY: `next` is written before the value is shared and never again, and leads to a value that lives for ever; the
+// rest is atomic or never written.
 unsafe impl Sync for Watched {}
 
 /// The first of the list.
@@ -174,8 +174,8 @@ fn handle_bus_errors() -> io::Result<()> {
     // the same handler.
     let _ = BEFORE.set(before);
     let mut action = MaybeUninit::<sigaction>::zeroed();
-    // SAFETY: `action` is zeroed, which is a valid value of all its fields, and its mask is set by `sigemptyset`. The handler
-    // calls only what may be called in one.
+    // SAFETY: `action` is zeroed, which is a valid value of all its fields, and its mask is set by `sigemptyset`. The
+    // handler calls only what may be called in one.
     let installed = unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = on_bus_error as *const () as usize;
@@ -201,9 +201,9 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, _: *mut c_void) 
     if code == libc::BUS_ADRERR && replace_from(address & !(before.page - 1), address) {
         return;
     }
-    // SAFETY: `before.action` is what this very call has given out earlier. The instruction is tried again when the handler
-    // returns and then meets that action; a signal that somebody sent (its code is not above 0) is sent once more, since
-    // nothing would bring it back.
+    // SAFETY: `before.action` is what this very call has given out earlier. The instruction is tried again when the
+    // handler returns and then meets that action; a signal that somebody sent (its code is not above 0) is sent once
+    // more, since nothing would bring it back.
     unsafe {
         libc::sigaction(signal, &raw const before.action, ptr::null_mut());
         if code <= 0 {
@@ -220,11 +220,11 @@ fn replace_from(page: usize, address: usize) -> bool {
         let start = watched.start.load(Ordering::Acquire);
         if start != 0 && (start..start + watched.length).contains(&address) {
             let length = start + watched.length - page;
-            // SAFETY: the address is in a mapping of this process which is in use, as a thread is reading it just now, and
-            // which is private to `Mapped`, that gives out nothing but `&[u8]`; `page` is not before the mapping's start, a
-            // multiple of the page's size itself. So the call replaces pages of that mapping alone, up to the end of its last
-            // one, and reads of them find bytes, as before. `mmap` is one system call. It may change `errno`, which the code
-            // that reads memory has no use for.
+            // SAFETY: the address is in a mapping of this process which is in use, as a thread is reading it just now,
+            // and which is private to `Mapped`, that gives out nothing but `&[u8]`; `page` is not before the mapping's
+            // start, a multiple of the page's size itself. So the call replaces pages of that mapping alone, up to the
+            // end of its last one, and reads of them find bytes, as before. `mmap` is one system call. It may change
+            // `errno`, which the code that reads memory has no use for.
             let put = unsafe {
                 libc::mmap(
                     page as *mut c_void,

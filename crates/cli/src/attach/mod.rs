@@ -180,7 +180,8 @@ pub struct Running {
 
 #[derive(clap::Args)]
 struct Library {
-    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this command]
+    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this
+    /// command]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }
