@@ -203,7 +203,7 @@ impl From<By> for hprof_heap::By {
 }
 
 impl Heaps {
-    /// Answers the question.
+    /// Reads the dump and prints the answer of the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match self {
             Heaps::Summary(one) => one.with_heap(|heap| {
