@@ -122,7 +122,7 @@ pub(super) fn system_refused() {
 
 fn unmap(headroom: *mut libc::c_void) {
     if !headroom.is_null() {
-        // SAFETY: `prepare` mapped it, nothing refers into it, and whoever swapped it out has it alone.
+        // SAFETY: `prepare` mapped it, nothing refers into it, and only the thread that swapped it out has it.
         unsafe { libc::munmap(headroom, HEADROOM) };
     }
 }
