@@ -1,9 +1,10 @@
 //! One profile in the life of the VM: its beginning, its threads, its dumps and its end.
 //!
-//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
-//! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `last_resort` is the end where the VM does not tell of it; `destination` is where they go, and `periods` has them go elsewhere after a while; `receiver` obeys who takes the profile over
-//! the network; `status` says what is going on.
+//! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
+//! ends them; `events` passes the VM's events to the one that runs; `threads` assigns serial numbers; `reports` makes
+//! dumps; `last_resort` handles an end without an event from the VM; `destination` is their destination, and `periods` moves
+//! them to the next one from time to time; `receiver` carries out the receiver's commands; `status` reports their
+//! state.
 
 mod destination;
 mod events;
@@ -71,8 +72,8 @@ pub struct Parts {
 
 /// One profile.
 ///
-/// `destination` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
-/// journal and to the engines.
+/// `destination` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to
+/// the journal and to the engines.
 pub struct Session {
     env: Env,
     agent_threads: Arc<AgentThreads>,

@@ -1,4 +1,4 @@
-//! The JVMs, programs and tools that are at hand, and word of those that are not.
+//! The available JVMs, programs and tools, and reports about missing ones.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ impl Jvm {
     }
 }
 
-/// All JVMs at hand.
+/// Returns all available JVMs.
 pub fn jvms() -> &'static [Jvm] {
     static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
     JVMS.get_or_init(|| {
@@ -37,24 +37,24 @@ pub fn jvms() -> &'static [Jvm] {
     })
 }
 
-/// One whose `jcmd` and `jmap` can ask any JVM.
+/// Returns a JDK whose `jcmd` and `jmap` work with any JVM.
 pub fn any_jdk() -> &'static Jvm {
     let mut jvms = jvms().iter();
     jvms.find(|jvm| jvm.has_compiler())
         .expect("a JDK, which the tests take")
 }
 
-/// One is enough where the VM's version plays no part.
+/// Returns one JVM, for tests that do not depend on the version.
 pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
 }
 
-/// The newest JDK, whose `java` also runs programs from their source.
+/// Returns the newest JDK, whose `java` can also run programs from their source.
 pub fn compiler() -> PathBuf {
     setting("HPROF_JAVAC_HOME", "newest_compiler").into()
 }
 
-/// What `scripts/test` sets, or what its library finds.
+/// Returns a setting of `scripts/test`, or computes it with the functions of its library.
 fn setting(variable: &str, function: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
         let script = format!("source scripts/lib/common.sh && {function}");
@@ -69,12 +69,12 @@ fn setting(variable: &str, function: &str) -> String {
     })
 }
 
-/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
+/// Returns the library under test. Cargo puts it next to the test, and nowhere else.
 pub fn agent() -> PathBuf {
     built("HPROF_AGENT", "deps/libhprof.so")
 }
 
-/// `hprof`, the command.
+/// Returns the path of `hprof`, the command.
 pub fn cli() -> PathBuf {
     built("HPROF_CLI", "hprof")
 }
@@ -98,13 +98,13 @@ fn built(variable: &str, name: &str) -> PathBuf {
     path
 }
 
-/// Says that something is not tested, past libtest, which keeps what a test prints. `scripts/test` repeats it at its
-/// end.
+/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
+/// `scripts/test` repeats it at its end.
 pub fn skip(what: &str) {
     let _ = writeln!(io::stderr(), "skipped: {what}");
 }
 
-/// A reader that `scripts/test` installs; says so where it is missing.
+/// Returns a reader that `scripts/test` installs; reports if it is missing.
 pub fn reader(variable: &str) -> Option<PathBuf> {
     let reader = std::env::var_os(variable).map(PathBuf::from);
     if reader.is_none() {
@@ -115,7 +115,7 @@ pub fn reader(variable: &str) -> Option<PathBuf> {
     reader
 }
 
-/// A file of the fetched programs; says so where it is missing.
+/// Returns a file of the fetched programs; reports if it is missing.
 pub fn fetched(name: &str) -> Option<PathBuf> {
     let path = programs().join(name);
     if !path.exists() {
@@ -128,7 +128,7 @@ pub fn fetched(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The folder with the real programs.
+/// Returns the folder with the real programs.
 fn programs() -> PathBuf {
     std::env::var_os("HPROF_PROGRAMS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
@@ -136,7 +136,7 @@ fn programs() -> PathBuf {
     )
 }
 
-/// A C source of the repository, compiled to a library; says so where there is no compiler.
+/// Compiles a C source of the repository to a library; reports if there is no compiler.
 pub fn c_library(source: &str) -> Option<PathBuf> {
     static COMPILED: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().expect("nothing panics inside");
@@ -162,7 +162,7 @@ pub fn c_library(source: &str) -> Option<PathBuf> {
         .clone()
 }
 
-/// The compiler of the newest JDK.
+/// Returns the compiler of the newest JDK.
 pub fn javac() -> PathBuf {
     compiler().join("bin/javac")
 }
