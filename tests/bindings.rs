@@ -111,7 +111,7 @@ fn version(bindings: &str) -> Option<&str> {
         .find(|line| line.starts_with("pub const JVMTI_VERSION:"))
 }
 
-/// What `one` has that `committed` lacks or has otherwise.
+/// Returns the declarations in `one` that `committed` lacks or has in another form.
 fn differences(one: &str, committed: &str) -> Vec<String> {
     let committed = declarations(committed);
     let mut differences = Vec::new();

@@ -64,7 +64,7 @@ pub struct Report<'a> {
     pub journal: &'a Journal,
     /// The moment at which it is made.
     pub moment: Moment,
-    /// Whether the costs of the CPU and of monitors are reset. Sites cover the whole output.
+    /// The treatment of the costs of the CPU and of monitors. Sites cover the whole output.
     pub totals: Totals,
     /// Finds the serial numbers of threads that the records name.
     pub threads: &'a dyn ThreadSerials,

@@ -79,8 +79,8 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
         return;
     };
     let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are as
-    // many as it says.
+    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are
+    // as many as it says.
     let (jni, class) = unsafe {
         let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
         let loader = Object::from_raw(loader, &callback);

@@ -80,8 +80,8 @@ impl Env {
     /// Relinquishes all capabilities.
     pub(super) fn relinquish(self) {
         let mut capabilities = sys::jvmtiCapabilities::default();
-        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses keeps
-        // them.
+        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses
+        // keeps them.
         let _ = unsafe {
             jvmti!(self, GetCapabilities, &mut capabilities)
                 .and_then(|()| jvmti!(self, RelinquishCapabilities, &capabilities))

@@ -128,7 +128,8 @@ pub(super) unsafe fn with_object(
     body: impl FnOnce(Jni<'_>, Object<'_>),
 ) {
     let callback = Callback;
-    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function does.
+    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function
+    // does.
     let arguments = unsafe {
         (
             Jni::from_raw(jni, &callback),

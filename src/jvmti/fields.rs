@@ -310,8 +310,8 @@ type ByteReader = unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys:
 fn byte_reader(
     read: unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> sys::jboolean,
 ) -> ByteReader {
-    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is returned
-    // the same way as a bool and may have any value.
+    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is
+    // returned the same way as a bool and may have any value.
     unsafe { mem::transmute(read) }
 }
 

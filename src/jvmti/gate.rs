@@ -156,8 +156,8 @@ impl<T: Send + Sync> Gate<T> {
     /// Runs a request from outside the VM, even after a panic; `None` if the gate is closed.
     pub fn run_always<R>(&self, body: impl FnOnce(&T) -> R) -> Option<Result<R, Panicked>> {
         let _in_flight = self.enter();
-        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two always
-        // sees the other.
+        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two
+        // always sees the other.
         //
         // SAFETY: what is not null lives until `_in_flight` has counted itself out, at the end of this call.
         let inner = unsafe { self.inner.load(Ordering::SeqCst).as_ref() }?;

@@ -80,8 +80,8 @@ pub struct Referrer {
 pub enum Reference {
     /// From an instance or array to its class.
     Class,
-    /// A field of an instance. Fields are counted through all interfaces of its class, then from `java.lang.Object` down
-    /// to its class, in the order of [`super::ClassFields`].
+    /// A field of an instance. Fields are counted through all interfaces of its class, then from `java.lang.Object`
+    /// down to its class, in the order of [`super::ClassFields`].
     Field(u32),
     /// An element of an array.
     Element(u32),

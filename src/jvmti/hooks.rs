@@ -188,8 +188,8 @@ fn works(jni: Jni<'_>, class: Object<'_>) -> bool {
     [c"methodEntry", c"methodExit", c"exceptionExit"]
         .iter()
         .all(|name| {
-            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int, which
-            // `arguments` holds, and is called when it was found.
+            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int,
+            // which `arguments` holds, and is called when it was found.
             unsafe {
                 let method = jni!(
                     jni,

@@ -92,8 +92,8 @@ impl<'a> Jni<'a> {
     /// Runs `body` with the crate's environment of this thread. Returns `None` if a call fails; a pending exception is
     /// cleared, so that the program never sees it.
     fn call<T>(self, body: impl FnOnce(&mut jni::Env<'_>) -> jni::errors::Result<T>) -> Option<T> {
-        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns; the guard
-        // does not leave this function.
+        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns;
+        // the guard does not leave this function.
         let mut guard = unsafe { jni::AttachGuard::from_unowned(self.as_raw()) };
         let answer = body(guard.borrow_env_mut());
         let thrown = self.clear_exception();

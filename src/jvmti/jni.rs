@@ -62,8 +62,8 @@ impl<'a> Jni<'a> {
     /// Returns `true` if the thread is virtual.
     pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
         let env = self.as_raw();
-        // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is asked
-        // first. The reference is valid.
+        // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is
+        // asked first. The reference is valid.
         unsafe {
             jni!(self, GetVersion) >= sys::JNI_VERSION_19
                 && ((**env).v19.IsVirtualThread)(env, thread.raw)

@@ -96,8 +96,8 @@ impl Env {
         let stacks = Buffer::new(self, stacks, count);
         let stack = |info: &sys::jvmtiStackInfo| {
             let frames: &[FrameInfo] = match usize::try_from(info.frame_count) {
-                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `FrameInfo`, into the block
-                // that `stacks` owns.
+                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `FrameInfo`, into the
+                // block that `stacks` owns.
                 Ok(count @ 1..) => unsafe {
                     std::slice::from_raw_parts(info.frame_buffer.cast(), count)
                 },

@@ -93,7 +93,7 @@ impl VmDescription {
             // From 26 on, for example, the id of a method is not a pointer.
             _ => Inside::Unknown,
         };
-        // The code that runs has the fault, whatever version the properties claim.
+        // Faults depend on the code that runs, not on the version that the properties claim.
         VmKind {
             version: self.own_version.or(self.version),
             inside,

@@ -122,7 +122,7 @@ pub(super) fn system_refused() {
 
 fn unmap(headroom: *mut libc::c_void) {
     if !headroom.is_null() {
-        // SAFETY: `prepare` mapped it, nothing refers into it, and whoever swapped it out has it alone.
+        // SAFETY: `prepare` mapped it, nothing refers into it, and only the thread that swapped it out has it.
         unsafe { libc::munmap(headroom, HEADROOM) };
     }
 }
@@ -157,8 +157,9 @@ fn without_the_system(layout: Layout) -> *mut u8 {
     }
 }
 
-// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as aligned
-// as the layout says; they go back to where they came from. Nothing here panics, and counting does not allocate.
+// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as
+// aligned as the layout says; they go back to where they came from. Nothing here panics, and counting does not
+// allocate.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
@@ -204,8 +205,8 @@ unsafe impl GlobalAlloc for Counted {
         }
         // SAFETY: the caller promises that the new size does not overflow with this alignment.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the new one is
-        // nobody else's.
+        // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the
+        // new one is nobody else's.
         unsafe {
             let moved = self.alloc(new);
             ptr::copy_nonoverlapping(start, moved, layout.size().min(size));

@@ -47,7 +47,8 @@ impl<T: 'static> PerThread<T> {
 #[cold]
 fn new_key<T>() -> Option<libc::pthread_key_t> {
     let mut key = 0;
-    // SAFETY: the key goes to a variable of this function, and `drop_slot` is part of this library, which is never unloaded.
+    // SAFETY: the key goes to a variable of this function, and `drop_slot` is part of this library, which is never
+    // unloaded.
     let refused = unsafe { libc::pthread_key_create(&mut key, Some(drop_slot::<T>)) };
     (refused == 0).then_some(key)
 }

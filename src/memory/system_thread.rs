@@ -21,8 +21,9 @@ impl SystemThread {
         let body = Box::into_raw(body);
         let mut thread = 0;
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialized by the first call, which cannot fail, used by the next two, and destroyed by
-        // the last; the stack has more than the least size. `run` takes the box back, once, exactly when the system answers 0.
+        // SAFETY: the attributes are initialized by the first call, which cannot fail, used by the next two, and
+        // destroyed by the last; the stack has more than the least size. `run` takes the box back, once, exactly when
+        // the system answers 0.
         let refused = unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);

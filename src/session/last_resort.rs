@@ -1,4 +1,4 @@
-//! Ends a session where the usual ways are closed: when the process exits and the VM sends no VMDeath, and when the
+//! Ends a session when the usual ways fail: when the process exits and the VM sends no VMDeath, and when the
 //! session gets no more memory.
 //!
 //! There is no VMDeath after an uncaught OutOfMemoryError if the thread that is to end the VM finds no room for itself

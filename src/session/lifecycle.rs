@@ -303,9 +303,10 @@ impl Session {
 
     /// Handles SIGQUIT: counting starts anew from there, as with the original.
     ///
-    /// The dump is made on a thread of the agent. HotSpot's signal thread protects the VM's list of threads while it is in
-    /// this event (`VM_FindDeadlocks` holds it), so no thread could end before it is over; and where the collector has
-    /// stopped because the program ends, a collection that is asked for on it never returns, and neither does the VM.
+    /// The dump is made on a thread of the agent. HotSpot's signal thread protects the VM's list of threads while it is
+    /// in this event (`VM_FindDeadlocks` holds it), so no thread could end before it is over; and where the collector
+    /// has stopped because the program ends, a collection that is asked for on it never returns, and neither does the
+    /// VM.
     pub(super) fn sigquit(&self) {
         if self.may_dump(Totals::Reset) {
             self.dumps_asked.fetch_add(1, Ordering::Relaxed);

@@ -1,10 +1,10 @@
 //! One profile in the life of the VM: its beginning, its threads, its dumps and its end.
 //!
-//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
-//! them; `state` is the session itself; `events` lets the VM's events in to the one that runs; `threads` gives out serial
-//! numbers; `reports` makes dumps; `last_resort` is the end where the VM does not tell of it; `destination` is an output,
-//! and `periods` changes it (`rotate=`); `listener` is the connection of whoever takes the profile over the network, and
-//! `commands` carries out what comes on it; `status` says what is going on; `owner` is what a session leaves to the agent around it.
+//! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
+//! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
+//! serial numbers; `reports` makes dumps; `last_resort` handles an end without an event from the VM; `destination` is an
+//! output, and `periods` moves on to the next one (`rotate=`); `listener` is the connection of a receiver, and `commands`
+//! carries out what it sends; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
 
 mod commands;
 mod destination;

@@ -1,8 +1,8 @@
 //! Periods of a profile: each has an output of its own, and their values add up to the whole.
 //!
-//! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next output.
-//! Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens is in one of
-//! the two outputs.
+//! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next
+//! output. Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens
+//! is in one of the two outputs.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

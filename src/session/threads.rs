@@ -47,7 +47,7 @@ impl ThreadRegistry {
     }
 
     /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that existed before
-    /// VMInit are found by asking the VM, and some of them send their ThreadStart event all the same. Returns the
+    /// VMInit are found by asking the VM, and some of them send their ThreadStart event anyway. Returns the
     /// serial number of a thread that is new.
     pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         if self.agent_threads.contains(jni, thread) {

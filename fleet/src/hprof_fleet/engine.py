@@ -1,4 +1,4 @@
-"""What runs the SQL."""
+"""The interface of the engines that run the SQL."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 
 class NoAnswer(Exception):
-    """There is nothing to answer from; says why."""
+    """There is no data to answer from; the message has the reason."""
 
 
 @dataclass(frozen=True, order=True)
 class Damaged:
-    """A file that was left out."""
+    """A file that was skipped."""
 
     file: str
     reason: str
@@ -22,7 +22,7 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Read:
-    """What came of reading files."""
+    """The result of reading files."""
 
     whole: int
     """How many files were read to their end."""
@@ -37,16 +37,16 @@ class Engine(Protocol):
     """The function that makes rows of a list."""
 
     def read(self, view: str, patterns: Sequence[str]) -> Read:
-        """Makes a view of the samples of all files that the patterns name."""
+        """Create a view of the samples of all files that match the patterns."""
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The answer."""
+        """Return the rows of the answer."""
 
     def write(self, query: str, path: str) -> None:
-        """The answer as Parquet, in place of what was there."""
+        """Write the answer as Parquet, replacing earlier output."""
 
     def merge(self, patterns: Sequence[str], output: Path) -> Read:
-        """Adds the files up to one HPROF profile."""
+        """Add up the files into one HPROF profile."""
 
     def close(self) -> None:
-        """Lets go of files and processes."""
+        """Release files and processes."""

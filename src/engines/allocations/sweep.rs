@@ -30,7 +30,7 @@ impl Tracked {
     }
 }
 
-/// Whether an object has been counted at its site.
+/// `Yes` once an object has been counted at its site.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     Yes,

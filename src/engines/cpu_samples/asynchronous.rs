@@ -93,8 +93,8 @@ struct SampleTally {
 const ANSWERS: usize = 11;
 
 impl AsyncSampler {
-    /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is told early which records
-    /// about compiled code it must keep.
+    /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
+    /// debug information that this needs of compiled code.
     pub(super) fn new(
         context: &Context,
         support: CpuTimerSupport,
@@ -224,7 +224,7 @@ impl Shared {
         self.interval.as_nanos() as u64
     }
 
-    /// Makes the VM create what is needed about code that it loads and compiles.
+    /// Makes the VM create the ids of the methods that it loads, and debug information for the code that it compiles.
     fn watch_code(&self) -> Result<(), JvmtiError> {
         self.env.enable(Event::ClassLoad)?;
         inlining_notes::leave(self.env);
@@ -236,7 +236,7 @@ impl Shared {
         self.timers.get_or_init(new).as_ref()
     }
 
-    /// Prints a complaint in one line.
+    /// Prints the first complaint, in one line.
     fn complain(&self, complaint: std::fmt::Arguments<'_>) {
         if !self.has_complained.swap(true, Ordering::Relaxed) {
             console::line(format_args!("cpu=samples: {complaint}"));

@@ -9,12 +9,11 @@ use crate::jvmti::{BoolFlag, Env};
 
 const NOTES: BoolFlag = BoolFlag::DebugNonSafepoints;
 
-/// Has it recorded at every instruction from here on. Code compiled earlier lacks it, unless the flag was given on the
-/// command line.
+/// Makes the compilers record it at every instruction from here on. Code compiled earlier lacks it, unless the flag
+/// was given on the command line.
 ///
 /// The flag stays on when the profile ends. Another profiler that has started in the meantime may have found it on, or
-/// turned it on itself, which leaves no trace, and relies on it. The flag is only ever off by the choice of the user
-/// who started the VM.
+/// turned it on itself, which leaves no trace, and relies on it. Only the user who started the VM ever turns it off.
 pub(super) fn leave(env: Env) {
     if let Some(flags) = env.settable_flags()
         && flags.flags().is_default(NOTES)

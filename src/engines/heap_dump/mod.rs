@@ -195,7 +195,7 @@ pub struct Subject<'a> {
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
     pub threads: &'a [LiveThread<'a>],
-    /// Whether the program goes on after the dump.
+    /// The moment of the dump, which tells if the program goes on after it.
     pub moment: Moment,
     /// `true` to include the values of primitive fields (`primfields=`); otherwise they are written as 0.
     pub primitive_fields: bool,

@@ -21,7 +21,7 @@ pub struct ThreadState {
     pub name: String,
     /// Its stack.
     pub trace: TraceId,
-    /// What it is doing or waiting for.
+    /// Its state, with what it waits for.
     pub status: ThreadStatus,
     /// `true` if it has been suspended.
     pub suspended: bool,

@@ -54,8 +54,8 @@ impl CodeHeaps {
         let low = offset(c"VirtualSpace", c"_low")?;
         let high = offset(c"VirtualSpace", c"_high")?;
         let log2_segment = offset(c"CodeHeap", c"_log2_segment_size")?;
-        // SAFETY: the tables say that these fields are there, and of these types. The list is made before any code is, and does
-        // not change.
+        // SAFETY: the tables say that these fields are there, and of these types. The list is made before any code is,
+        // and does not change.
         let heaps: Vec<CodeHeap> = unsafe {
             let list: usize = read(list);
             if list == 0 {

@@ -223,8 +223,8 @@ impl SettableFlags {
         let Some(value) = self.0.value(flag.name(), FlagType::Bool) else {
             return false;
         };
-        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads it
-        // anew whenever it needs it, so it finds the old value or the new one.
+        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads
+        // it anew whenever it needs it, so it finds the old value or the new one.
         unsafe { value.as_ptr().write_volatile(u8::from(on)) };
         true
     }

@@ -39,7 +39,8 @@ impl VmDumper {
         let (version, slot) = place_of_dump_heap(env.vm_kind().tested()?);
         let library = Library::of(vm)?;
         let get_management = library.symbol::<c_void>(c"JVM_GetManagement")?;
-        // SAFETY: the exported function takes a version and gives the table, or null where it does not know the version.
+        // SAFETY: the exported function takes a version and gives the table, or null where it does not know the
+        // version.
         let get_management =
             unsafe { std::mem::transmute::<*const c_void, GetManagement>(get_management) };
         // SAFETY: as above; in this release the table of that version has more entries than `slot`.

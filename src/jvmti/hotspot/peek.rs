@@ -30,8 +30,8 @@ impl Peek {
         let mut word = 0_usize;
         let length = size_of::<usize>();
         let from = ptr::without_provenance::<c_void>(address);
-        // SAFETY: the kernel reads and writes the memory; it answers EFAULT for an address that cannot be read, of which a pipe
-        // takes nothing then. The second address is that of a word.
+        // SAFETY: the kernel reads and writes the memory; it answers EFAULT for an address that cannot be read, of
+        // which a pipe takes nothing then. The second address is that of a word.
         unsafe {
             if libc::write(self.write_end, from, length) != length as isize {
                 return None;

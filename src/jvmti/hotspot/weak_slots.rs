@@ -36,7 +36,7 @@ pub struct WeakSlots {
 /// The addresses of the VM's own counters: fields of `CollectedHeap`, which is created before VMInit and never moves.
 #[derive(Clone, Copy)]
 struct Counters {
-    /// Whether a collection is under way: a C++ `bool`.
+    /// The flag that is set while a collection is under way: a C++ `bool`.
     is_collecting: usize,
     /// The number of collections that have begun: an `unsigned int`.
     collections: usize,

@@ -1,4 +1,4 @@
-//! The JVMs, programs and tools that are at hand, and word of those that are not.
+//! The available JVMs, programs and tools, and reports about missing ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -91,12 +91,12 @@ pub fn any_jdk() -> &'static Jvm {
     })
 }
 
-/// One is enough where the VM's version plays no part.
+/// Returns one JVM, for tests that do not depend on the version.
 pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
 }
 
-/// The newest JDK, whose `java` also runs programs from their source.
+/// Returns the newest JDK, whose `java` can also run programs from their source.
 pub fn compiler() -> PathBuf {
     static COMPILER: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
@@ -118,12 +118,12 @@ fn newest_jdk() -> PathBuf {
     home.trim().into()
 }
 
-/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
+/// Returns the library under test. Cargo puts it next to the test, and nowhere else.
 pub fn agent() -> PathBuf {
     built("HPROF_AGENT", "deps/libhprof.so")
 }
 
-/// `hprof`, the command.
+/// Returns the path of `hprof`, the command.
 pub fn cli() -> PathBuf {
     built("HPROF_CLI", "hprof")
 }
@@ -147,8 +147,8 @@ fn built(variable: &str, name: &str) -> PathBuf {
     path
 }
 
-/// Says once that something is not tested, past libtest, which keeps what a test prints. `scripts/test` repeats it at its
-/// end.
+/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
+/// `scripts/test` repeats it at its end.
 pub fn skip(what: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().expect("nothing panics inside");
@@ -157,7 +157,7 @@ pub fn skip(what: &str) {
     }
 }
 
-/// A reader that `scripts/test` installs; says so where it is missing.
+/// Returns a reader that `scripts/test` installs; reports if it is missing.
 pub fn reader(variable: &str) -> Option<PathBuf> {
     let reader = std::env::var_os(variable).map(PathBuf::from);
     if reader.is_none() {
@@ -168,7 +168,7 @@ pub fn reader(variable: &str) -> Option<PathBuf> {
     reader
 }
 
-/// A file of the fetched programs; says so where it is missing.
+/// Returns a file of the fetched programs; reports if it is missing.
 pub fn fetched(name: &str) -> Option<PathBuf> {
     let path = programs().join(name);
     if !path.exists() {
@@ -181,7 +181,7 @@ pub fn fetched(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The folder with the real programs.
+/// Returns the folder with the real programs.
 fn programs() -> PathBuf {
     std::env::var_os("HPROF_PROGRAMS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
@@ -189,7 +189,7 @@ fn programs() -> PathBuf {
     )
 }
 
-/// A C source of the repository, compiled to a library; says so where there is no compiler.
+/// Compiles a C source of the repository to a library; reports if there is no compiler.
 pub fn c_library(source: &str) -> Option<PathBuf> {
     static COMPILED: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().expect("nothing panics inside");
@@ -215,7 +215,7 @@ pub fn c_library(source: &str) -> Option<PathBuf> {
         .clone()
 }
 
-/// The compiler of the newest JDK.
+/// Returns the compiler of the newest JDK.
 pub fn javac() -> PathBuf {
     compiler().join("bin/javac")
 }

@@ -1,4 +1,4 @@
-//! Time, against what the program's own clock says.
+//! Compares times with the program's own clock.
 
 use super::{calls, one, own_millis, profile};
 use crate::harness::Jvm;
@@ -11,7 +11,7 @@ fn time_is_that_of_the_threads_own_clock(jvm: &Jvm) {
     assert_eq!(calls(times, "Costs.fib"), 1_028_457, "{}", jvm.feature);
     let burn = own_millis(times, "Costs.burn") / run.printed("burn");
     assert!((0.85..1.1).contains(&burn), "{} {burn}", jvm.feature);
-    // Measuring takes most of a small method's time, and is taken out as far as it is known.
+    // Most of a small method's time is the cost of measuring, which is subtracted as far as it is known.
     let fib = own_millis(times, "Costs.fib") / run.printed("fib");
     assert!((0.0..1.05).contains(&fib), "{} {fib}", jvm.feature);
 }
@@ -21,7 +21,7 @@ on_every_jvm!(waiting_is_time_only_for_the_wall_clock);
 fn waiting_is_time_only_for_the_wall_clock(jvm: &Jvm) {
     let asleep = |options| {
         let profile = profile(jvm, options, "Sleeper").0;
-        // Where sleeping is a native method it is charged to its caller.
+        // If sleeping is a native method, it is charged to its caller.
         let times = one(&profile);
         let rows = times.rows.iter().filter(|row| {
             let frames = &profile.traces[&row.trace].frames;

@@ -180,13 +180,14 @@ pub struct Running {
 
 #[derive(clap::Args)]
 struct Library {
-    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this command]
+    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this
+    /// command]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }
 
 impl Attach {
-    /// Sends the command.
+    /// Starts a profile in the program, loading the agent if necessary.
     pub fn run(&self) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         let library = match agent::loaded(&process, self.library.agent.as_deref()) {
@@ -291,7 +292,7 @@ fn bounded(source: impl Read) -> io::Result<Option<String>> {
     Ok(is_bounded.then(|| String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// Prints the lines with the agent's names made safe.
+/// Prints the lines, without control characters.
 fn say(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let mut lines = text.trim_end().lines();

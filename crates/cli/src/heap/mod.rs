@@ -203,7 +203,7 @@ impl From<By> for hprof_heap::By {
 }
 
 impl HeapCommand {
-    /// Answers the question.
+    /// Reads the dump and prints the answer of the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {

@@ -1,6 +1,6 @@
 //! Arrays that are not objects of the program.
 //!
-//! Where the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump
+//! If the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump
 //! has it like any other (JDK 21 gives it a class of its own, but not in the dump). A filler was never allocated, so
 //! its allocation was not seen, and nothing refers to it. The same holds for garbage arrays that were allocated before
 //! the agent could see them, and for empty arrays that the VM attaches to classes invisibly to any dump: no reader can

@@ -53,8 +53,8 @@ impl CompiledMethods {
     /// in, nor its method and class. Their ids are read without a lock, as AsyncGetCallTrace reads them.
     #[inline(always)]
     pub(super) unsafe fn id_at(&self, pc: usize) -> usize {
-        // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields are
-        // there, and of these types.
+        // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields
+        // are there, and of these types.
         unsafe {
             let Some(blob) = self.nmethod_at(pc) else {
                 return 0;

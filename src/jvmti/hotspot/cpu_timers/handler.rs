@@ -216,8 +216,8 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     let room = ring.depth();
     let depth = if wanted < room { wanted } else { room };
     if depth > 0 {
-        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room for
-        // `depth` frames.
+        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room
+        // for `depth` frames.
         unsafe {
             let walk = AsyncWalk {
                 record,
@@ -294,7 +294,8 @@ impl AsyncWalk<'_> {
     /// As for `run`.
     #[inline(always)]
     unsafe fn ask(&mut self) -> i32 {
-        // SAFETY: `VmLayout::find` made the pointer from such a function. `take_sample` has given room for `depth` frames.
+        // SAFETY: `VmLayout::find` made the pointer from such a function. `take_sample` has given room for `depth`
+        // frames.
         unsafe {
             let function = STATE.get_call_trace.load(Ordering::Relaxed);
             let function: AsyncGetCallTrace = std::mem::transmute(function);

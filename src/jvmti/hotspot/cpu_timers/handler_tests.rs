@@ -11,8 +11,8 @@ use super::ring::Ring;
 
 /// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {
-    // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the handler looks
-    // at no register.
+    // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the
+    // handler looks at no register.
     unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
         info.si_signo = libc::SIGVTALRM;

@@ -107,8 +107,8 @@ impl InterruptedThreads {
 /// Allocates without the agent's allocator, which never fails.
 fn zeroed() -> Option<Box<[InterruptedThread]>> {
     let layout = Layout::array::<InterruptedThread>(COUNT).expect("a few megabytes");
-    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout, and the
-    // agent's allocator hands that on to the system's.
+    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout,
+    // and the agent's allocator hands that on to the system's.
     unsafe {
         let records = System.alloc_zeroed(layout);
         (!records.is_null())

@@ -34,8 +34,8 @@ pub(super) fn install() -> bool {
     STATE.before.store(handler, Ordering::Release);
     let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
         on_cpu_timer;
-    // SAFETY: the structure may be all zeros before it is filled in, and is read during the call only; the handler keeps to
-    // what handlers may do and lives as long as the library, which the VM never unloads.
+    // SAFETY: the structure may be all zeros before it is filled in, and is read during the call only; the handler
+    // keeps to what handlers may do and lives as long as the library, which the VM never unloads.
     let status = unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         action.sa_sigaction = handler as usize;

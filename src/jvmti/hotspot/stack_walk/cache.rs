@@ -82,7 +82,7 @@ impl WalkCache {
     }
 
     /// Returns the frames of the last walk, outermost first, from the one with the method that has `methods` before it,
-    /// and the number of methods before that frame.
+    /// and the number of frames before it.
     pub fn frames_from(
         &self,
         methods: usize,

@@ -305,8 +305,8 @@ impl StackWalker {
     fn last_changed(&self, known: &FrameList, first: usize) -> Option<usize> {
         known.last_changed(
             first,
-            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found now, so it is in
-            // use; what a `jmethodID` points to can be read for good.
+            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found
+            // now, so it is in use; what a `jmethodID` points to can be read for good.
             |word| unsafe { read::<usize>(word.address) } == word.value,
             |code| {
                 self.code.is_in_use(code.blob, code.start)
