@@ -153,11 +153,11 @@ impl Page {
         }
     }
 
-    /// Prints a mark and its number before the output of each command.
+    /// Prints a mark before the output of each command, which finds the exit status of the one before in `$?`.
     fn script(&self) -> String {
         let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
         for shown in &self.commands {
-            script.push_str("printf '\\001'\n");
+            script.push_str("status=$?; printf '\\001'; (exit $status)\n");
             script.push_str(&shown.command);
             script.push('\n');
         }
@@ -182,7 +182,9 @@ fn run(page: &Page, jdk: &Jvm) -> Vec<String> {
     fs::copy(cli(), bin.join("hprof")).expect("hprof");
     fs::copy(agent(), bin.join("libhprof.so")).expect("the agent");
     for (name, text) in &page.files {
-        fs::write(folder.join(name), text).expect("a file of the page");
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file of the page");
     }
     let script = temporary.path().join("script");
     fs::write(&script, page.script()).expect("the script");
