@@ -233,7 +233,7 @@ fn run(page: &Page, jdk: &Jvm) -> Vec<String> {
 
 /// The page's own folder, and the programs of the tests.
 fn class_path() -> std::ffi::OsString {
-    let features = ["attach", "dump", "heap", "monitor", "net", "periods", "samples", "sites", "times"];
+    let features = ["attach", "dump", "heap", "monitor", "periods", "times", "samples", "sites"];
     let mut folders = vec![PathBuf::from(".")];
     folders.extend(features.map(classes));
     std::env::join_paths(folders).expect("a class path")
