@@ -1,5 +1,5 @@
 //! Which VM this is, and what may be done in it that no specification promises. All that depends on a VM's version or vendor is
-//! decided here, and `docs/jvms.md` tells of it.
+//! decided here, and `docs/limits/jvms.md` tells of it.
 //!
 //! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking over stacks or
 //! reading the slots of references, knows how HotSpot keeps things: it is for the releases that it was tested on.

@@ -1,4 +1,4 @@
-//! `docs/places.md` on Maven: the tests of a project are profiled without a change to it.
+//! `docs/guide/install.md` on Maven: the tests of a project are profiled without a change to it.
 
 use std::fs;
 use std::path::Path;
