@@ -169,6 +169,18 @@ install_python_packages() {
     "$tools/venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@" >&2
 }
 
+# The generator of the book, in a Python of its own, whose packages are wheels with fixed versions.
+install_docs() {
+    local venv=$tools/venv-docs requirements=scripts/lib/docs-requirements.txt
+    cmp -s "$requirements" "$venv/installed" && return
+    need_command python3 python3 || return 1
+    python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
+    note "installing mkdocs-material into $venv"
+    python3 -m venv --clear "$venv" >&2 &&
+        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --only-binary :all: -r "$requirements" >&2 &&
+        cp "$requirements" "$venv/installed"
+}
+
 # hprof2flamegraph's command is stackcollapse-hprof.
 install_hprof2flamegraph() {
     [[ -x $tools/venv/bin/stackcollapse-hprof ]] || install_python_packages hprof2flamegraph==0.0.6

@@ -1,5 +1,5 @@
 //! Identifies the VM, and decides which operations that no specification guarantees are safe in it. Everything that
-//! depends on a VM's version or vendor is decided here, and documented in `docs/jvms.md`.
+//! depends on a VM's version or vendor is decided here, and documented in `docs/limits/jvms.md`.
 //!
 //! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking stacks
 //! or reading the slots of references, depends on HotSpot's internals, and is used only in the releases that it was

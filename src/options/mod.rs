@@ -396,4 +396,6 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
 }
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod tests;

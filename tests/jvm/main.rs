@@ -9,6 +9,7 @@ mod cells;
 mod async_samples;
 mod attach;
 mod binary;
+mod book;
 mod collectors;
 mod dump;
 mod exits;

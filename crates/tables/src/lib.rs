@@ -1,6 +1,6 @@
 //! HPROF files as Parquet tables, for SQL engines and data frames: `DIR/<table>/<run>.parquet`.
 //!
-//! [`convert`] reads one file, a run, in either format. docs/tables.md describes the tables; [`TABLES`] has them as
+//! [`convert`] reads one file, a run, in either format. docs/reference/tables.md describes the tables; [`TABLES`] has them as
 //! data.
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The tables, as data: docs/tables.md says what they mean.
+//! The tables, as data: docs/reference/tables.md says what they mean.
 
 /// A table. Every table has `run_id` as its first column, which is not listed here.
 #[derive(Debug)]

@@ -348,7 +348,7 @@ fn a_section_that_is_not_there_is_refused() {
 
 #[test]
 fn every_column_is_documented() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/tables.md");
     let page = fs::read_to_string(path).expect("the page");
     for table in TABLES {
         let heading = format!("\n### `{}`\n", table.name);

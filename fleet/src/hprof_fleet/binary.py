@@ -30,7 +30,7 @@ class Hprof:
         return Hprof(str(Path(path).resolve()))
 
     def export(self, file: Path, folder: Path) -> None:
-        """Converts a file to the tables of docs/tables.md."""
+        """Converts a file to the tables of docs/reference/tables.md."""
         self._run(["export", "--to", "parquet", "-o", folder, file], file)
 
     def merge(self, files: Sequence[Path], output: Path, host: str | None = None) -> None:

@@ -1,4 +1,4 @@
-//! The whole profile as JSON; `docs/reading.md` has the schema.
+//! The whole profile as JSON; `docs/reference/json.md` has the schema.
 
 use std::io::{self, Write};
 

@@ -140,7 +140,7 @@ fn container() -> Finding {
     if kubernetes || marks.iter().any(|mark| Path::new(mark).exists()) {
         return Finding::differs(
             "container",
-            "this is one: only its own programs can be seen, and files end with it; see docs/places.md",
+            "this is one: only its own programs can be seen, and files end with it; see docs/guide/install.md",
         );
     }
     Finding::works(
