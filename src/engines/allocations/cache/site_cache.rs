@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
-use super::TrackerState;
+use super::super::sites::{SiteId, SiteKey};
+use super::super::state::TrackerState;
 use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
-use super::sites::{SiteId, SiteKey};
 use crate::jvmti::{Allocation, Jni, Object};
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;

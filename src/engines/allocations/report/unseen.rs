@@ -3,20 +3,24 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::TrackerState;
-use super::report::Unseen;
-use super::sites::Amount;
+use super::super::sites::Amount;
+use super::super::state::TrackerState;
+use super::sections::Unseen;
 use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::memory;
 use crate::names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
-pub(super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
+pub(in super::super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
 
 impl ReportedUnseen {
     /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends.
-    pub(super) fn new_of(&mut self, seen: Vec<(ClassId, Amount)>, is_last: bool) -> Vec<Unseen> {
+    pub(in super::super) fn new_of(
+        &mut self,
+        seen: Vec<(ClassId, Amount)>,
+        is_last: bool,
+    ) -> Vec<Unseen> {
         let unseen = seen.into_iter().map(|(class, live)| {
             let reported = self.0.get(&class).copied().unwrap_or_default();
             let new = Amount {
@@ -44,7 +48,10 @@ impl TrackerState {
     /// Counts the objects in the heap that are not tracked. The program may run meanwhile: an object allocated between
     /// the two counts must not be taken for an old one, so the larger of the tracked amounts before and after is
     /// subtracted.
-    pub(super) fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+    pub(in super::super) fn unseen(
+        &self,
+        jni: Jni<'_>,
+    ) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         let mut tracked = self.tracked(jni);
         let classes = self.env.loaded_classes(jni)?;
         let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::TrackerState;
-use super::live_objects::{Chunk, Nursery};
+use super::super::liveness::{Chunk, Nursery, Tracked};
+use super::super::state::TrackerState;
 use super::site_cache::SiteCache;
-use super::sweep::Tracked;
+use super::tracked_threads::KeepsObjects;
 use crate::jvmti::{Allocation, Jni, ObjectRef};
 use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
@@ -52,9 +52,10 @@ impl ThreadTracker {
         };
         nursery.add(Tracked::new(object, site, allocation.size))
     }
+}
 
-    /// Takes the thread's recent objects.
-    pub(super) fn take_objects(&mut self) -> Chunk {
+impl KeepsObjects for ThreadTracker {
+    fn take_objects(&mut self) -> Chunk {
         self.nursery.take()
     }
 }

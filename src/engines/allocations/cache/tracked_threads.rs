@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use spin::RelaxStrategy;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
-use super::live_objects::Chunk;
-use super::thread_tracker::ThreadTracker;
+use super::super::liveness::Chunk;
 use crate::lock_order::{self, Guard, Mutex, rank};
 
 /// A lock for state that one thread uses millions of times before any other wants it. Taking it is one locked
@@ -27,11 +26,24 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
+/// State that a thread keeps for itself, with the objects that it allocated last.
+pub(in super::super) trait KeepsObjects: Send {
+    /// Takes these objects away.
+    fn take_objects(&mut self) -> Chunk;
+}
+
+/// The state of one thread, as other threads see it. They wait for it until `end` at the latest.
+trait Kept: Send + Sync {
+    /// Takes the thread's recent objects; `None` if it has no state, or does not release it in time.
+    fn take_objects(&self, end: Instant) -> Option<Chunk>;
+
+    /// Removes the thread's state and returns its recent objects; `None` as above.
+    fn remove(&self, end: Instant) -> Option<Chunk>;
+}
+
 /// The state of each thread.
 #[derive(Default)]
-pub(super) struct TrackedThreads(
-    Mutex<Vec<Arc<OwnLock<Option<ThreadTracker>>>>, rank::TrackedThreads>,
-);
+pub(in super::super) struct TrackedThreads(Mutex<Vec<Arc<dyn Kept>>, rank::TrackedThreads>);
 
 impl RelaxStrategy for Sleep {
     fn relax() {
@@ -50,6 +62,11 @@ impl<T> OwnLock<T> {
         Guard::new(self.0.lock())
     }
 
+    /// Calls `body` with what the lock protects, unless it is not released until `end`.
+    fn with_until<U>(&self, end: Instant, body: impl FnOnce(&mut T) -> Option<U>) -> Option<U> {
+        body(&mut *self.lock_until(end)?)
+    }
+
     /// Waits for the lock, until `end` at the latest.
     fn lock_until(&self, end: Instant) -> Option<OwnGuard<'_, T>> {
         lock_order::check::<rank::ThreadTracker>();
@@ -65,60 +82,58 @@ impl<T> OwnLock<T> {
     }
 }
 
+impl<T: KeepsObjects> Kept for OwnLock<Option<T>> {
+    fn take_objects(&self, end: Instant) -> Option<Chunk> {
+        self.with_until(end, |state| state.as_mut().map(T::take_objects))
+    }
+
+    fn remove(&self, end: Instant) -> Option<Chunk> {
+        // The state is dropped without the lock held, because that calls the VM.
+        let state = self.with_until(end, Option::take);
+        state.map(|mut state| state.take_objects())
+    }
+}
+
 impl TrackedThreads {
     /// Adds the state of a thread.
-    pub(super) fn add(&self, sites: ThreadTracker) -> Arc<OwnLock<Option<ThreadTracker>>> {
-        let sites = Arc::new(OwnLock::new(Some(sites)));
-        self.0.lock().push(sites.clone());
-        sites
+    pub(super) fn add<T: KeepsObjects + 'static>(&self, state: T) -> Arc<OwnLock<Option<T>>> {
+        let state = Arc::new(OwnLock::new(Some(state)));
+        self.0.lock().push(state.clone());
+        state
     }
 
     /// Takes the recent objects of threads that have ended, and forgets those threads.
-    pub(super) fn take_ended(&self) -> Vec<Chunk> {
+    pub(in super::super) fn take_ended(&self) -> Vec<Chunk> {
         // The other owner is the thread.
-        let has_ended = |sites: &mut Arc<_>| Arc::strong_count(sites) == 1;
+        let has_ended = |state: &mut Arc<_>| Arc::strong_count(state) == 1;
         let ended: Vec<_> = self.0.lock().extract_if(.., has_ended).collect();
-        end_all(&ended, TIMEOUT)
+        remove_all(&ended, TIMEOUT)
     }
 
     /// Takes the recent objects of all threads.
-    pub(super) fn take_objects(&self) -> Vec<Chunk> {
+    pub(in super::super) fn take_objects(&self) -> Vec<Chunk> {
         let threads = self.0.lock().clone();
-        let take =
-            |sites: &mut Option<ThreadTracker>| sites.as_mut().map(ThreadTracker::take_objects);
-        with_each(&threads, TIMEOUT, take)
+        let end = Instant::now() + TIMEOUT;
+        let taken = threads.iter().filter_map(|thread| thread.take_objects(end));
+        taken.collect()
     }
 
     /// Removes the state of all threads; returns their recent objects.
-    pub(super) fn end(&self) -> Vec<Chunk> {
+    pub(in super::super) fn end(&self) -> Vec<Chunk> {
         self.end_within(TIMEOUT)
     }
 
     /// As [`TrackedThreads::end`], but skips threads that take longer than `timeout`.
-    pub(super) fn end_within(&self, timeout: Duration) -> Vec<Chunk> {
+    pub(in super::super) fn end_within(&self, timeout: Duration) -> Vec<Chunk> {
         let threads = std::mem::take(&mut *self.0.lock());
-        end_all(&threads, timeout)
+        remove_all(&threads, timeout)
     }
 }
 
-fn end_all(threads: &[Arc<OwnLock<Option<ThreadTracker>>>], timeout: Duration) -> Vec<Chunk> {
-    // The state is dropped without a lock held, because that calls the VM.
-    let kept = with_each(threads, timeout, Option::take);
-    let chunks = kept.into_iter().map(|mut sites| sites.take_objects());
-    chunks.collect()
-}
-
-/// Calls `take` for each thread's state, except for threads that do not release it within `timeout`.
-fn with_each<T, U>(
-    threads: &[Arc<OwnLock<T>>],
-    timeout: Duration,
-    take: impl Fn(&mut T) -> Option<U>,
-) -> Vec<U> {
+fn remove_all(threads: &[Arc<dyn Kept>], timeout: Duration) -> Vec<Chunk> {
     let end = Instant::now() + timeout;
-    threads
-        .iter()
-        .filter_map(|thread| take(&mut *thread.lock_until(end)?))
-        .collect()
+    let removed = threads.iter().filter_map(|thread| thread.remove(end));
+    removed.collect()
 }
 
 #[cfg(test)]
@@ -131,12 +146,20 @@ mod tests {
             .collect()
     }
 
+    fn take_all(threads: &[Arc<OwnLock<Option<u32>>>], timeout: Duration) -> Vec<u32> {
+        let end = Instant::now() + timeout;
+        let taken = threads.iter();
+        taken
+            .filter_map(|thread| thread.with_until(end, Option::take))
+            .collect()
+    }
+
     #[test]
     fn a_thread_that_never_comes_out_is_left_out() {
         let threads = threads();
         // Taken as another thread would take it.
         let stuck = threads[1].0.lock();
-        let taken = with_each(&threads, Duration::from_millis(10), Option::take);
+        let taken = take_all(&threads, Duration::from_millis(10));
         assert_eq!(taken, [0, 2]);
         drop(stuck);
         assert_eq!(*threads[1].lock(), Some(1), "what it keeps stays its own");
@@ -154,7 +177,7 @@ mod tests {
                 *own = Some(7);
             });
             is_inside.wait();
-            let taken = with_each(&threads, Duration::from_secs(60), Option::take);
+            let taken = take_all(&threads, Duration::from_secs(60));
             assert_eq!(taken, [0, 7, 2]);
         });
     }

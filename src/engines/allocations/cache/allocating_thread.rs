@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::TrackerState;
+use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
 use crate::jvmti::{Allocation, Jni, SessionId};
@@ -15,7 +15,7 @@ use crate::stacks::StackTop;
 static LOCAL: PerThread<AllocatingThread> = PerThread::new();
 
 /// The state of one system thread. A virtual thread uses that of its current carrier.
-pub(super) struct AllocatingThread {
+pub(in super::super) struct AllocatingThread {
     /// The session it belongs to, which may be an earlier one that is over.
     session: SessionId,
     stack: StackTop,
@@ -29,7 +29,7 @@ impl AllocatingThread {
     /// Records an allocation of the current thread. Returns `false` if the thread has no state for a running session:
     /// an allocation within an allocation event, or on a thread that is being torn down, finds it taken.
     #[inline]
-    pub(super) fn track_current(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+    pub(in super::super) fn track_current(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         let track = |local: &mut AllocatingThread| local.track(jni, allocation);
         LOCAL
             .with(|local| local.as_mut().is_some_and(track))
@@ -37,7 +37,10 @@ impl AllocatingThread {
     }
 
     /// Runs `body` with the current thread's state, or with temporary state if that is taken.
-    pub(super) fn with(shared: &Arc<TrackerState>, body: impl FnOnce(&mut AllocatingThread)) {
+    pub(in super::super) fn with(
+        shared: &Arc<TrackerState>,
+        body: impl FnOnce(&mut AllocatingThread),
+    ) {
         let mut body = Some(body);
         LOCAL.with(|local| {
             if let Some(body) = body.take() {
@@ -65,17 +68,17 @@ impl AllocatingThread {
         }
     }
 
-    pub(super) fn set_serial(&mut self, serial: ThreadSerial) {
+    pub(in super::super) fn set_serial(&mut self, serial: ThreadSerial) {
         self.serial = Some(serial);
     }
 
-    pub(super) fn set_muted(&mut self, is_muted: bool) {
+    pub(in super::super) fn set_muted(&mut self, is_muted: bool) {
         self.is_muted = is_muted;
     }
 
     /// Records an allocation of the thread; returns `false` if the session is over.
     #[inline]
-    pub(super) fn track(&mut self, jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+    pub(in super::super) fn track(&mut self, jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         let mut tracker = self.tracker.lock();
         let Some(own) = &mut *tracker else {
             return false;

@@ -1,8 +1,8 @@
 //! Sites by the stacks and classes that allocate, for one thread. Nearly every allocation looks here once, and most of
 //! the time for that is spent waiting for memory: so an entry has only 16 bytes, and is found without another table.
 
+use super::super::sites::SiteId;
 use super::known_classes::ClassIndex;
-use super::sites::SiteId;
 use crate::jvmti::prefetch;
 use crate::memory;
 use crate::stacks::FramesMark;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::sites::SiteId;
+use super::super::sites::SiteId;
 use super::sweep::{Counted, Sweep, Tracked};
 use crate::engines::worker::Worker;
 use crate::jvmti::{Jni, Object};
@@ -28,16 +28,16 @@ const TOO_MUCH: usize = 4;
 /// The longest that a thread waits before it goes on with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
-pub(super) type Chunk = Vec<Tracked>;
+pub(in super::super) type Chunk = Vec<Tracked>;
 
 /// The objects that one thread allocated most recently.
 #[derive(Default)]
-pub(super) struct Nursery(Chunk);
+pub(in super::super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
 /// The VM may be called while `old` is held, but never while `full` is.
-pub(super) struct LiveObjects {
+pub(in super::super) struct LiveObjects {
     full: Mutex<Vec<Chunk>, rank::PiledObjects>,
     /// The number of objects in `full`.
     piled: AtomicUsize,
@@ -60,7 +60,7 @@ struct Old {
 impl Nursery {
     /// Adds an object that was just allocated; its site counts it later. Returns the chunk if it is now full.
     #[inline]
-    pub(super) fn add(&mut self, tracked: Tracked) -> Option<Chunk> {
+    pub(in super::super) fn add(&mut self, tracked: Tracked) -> Option<Chunk> {
         if self.0.capacity() == 0 {
             self.0.reserve_exact(CHUNK);
         }
@@ -69,13 +69,13 @@ impl Nursery {
     }
 
     /// Removes and returns all objects.
-    pub(super) fn take(&mut self) -> Chunk {
+    pub(in super::super) fn take(&mut self) -> Chunk {
         std::mem::take(&mut self.0)
     }
 }
 
 impl LiveObjects {
-    pub(super) fn new(sweeper: Worker) -> Self {
+    pub(in super::super) fn new(sweeper: Worker) -> Self {
         Self {
             full: Mutex::default(),
             piled: AtomicUsize::new(0),
@@ -87,7 +87,7 @@ impl LiveObjects {
     }
 
     /// Adds chunks from a nursery to the pile.
-    pub(super) fn add(&self, chunks: Vec<Chunk>) {
+    pub(in super::super) fn add(&self, chunks: Vec<Chunk>) {
         let objects = chunks.iter().map(Vec::len).sum();
         self.piled.fetch_add(objects, Ordering::Relaxed);
         let mut full = self.full.lock();
@@ -100,7 +100,7 @@ impl LiveObjects {
     }
 
     /// As [`LiveObjects::add`], on the thread that allocated the objects, which may have to wait.
-    pub(super) fn pile_up(&self, full: Chunk) {
+    pub(in super::super) fn pile_up(&self, full: Chunk) {
         {
             let mut all = self.full.lock();
             memory::need_to_grow(all.len(), all.capacity(), size_of::<Chunk>());
@@ -130,19 +130,19 @@ impl LiveObjects {
     }
 
     /// Notes that a collection is over.
-    pub(super) fn collected(&self) {
+    pub(in super::super) fn collected(&self) {
         self.collected.store(true, Ordering::Relaxed);
         self.sweeper.wake();
     }
 
     /// Returns `true` if so much has piled up since the last collection that the next one must be forced.
-    pub(super) fn is_overfull(&self) -> bool {
+    pub(in super::super) fn is_overfull(&self) -> bool {
         !self.collected.load(Ordering::Relaxed)
             && self.piled.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
     }
 
     /// Examines the objects that are due, if there was a collection.
-    pub(super) fn sweep(&self, mut sweep: Sweep<'_>) {
+    pub(in super::super) fn sweep(&self, mut sweep: Sweep<'_>) {
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
             self.sweep_young(&mut old, &mut sweep);
@@ -154,7 +154,7 @@ impl LiveObjects {
     }
 
     /// Examines all objects.
-    pub(super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
+    pub(in super::super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         old.sweep(&mut sweep);
         self.sweep_young(&mut old, &mut sweep);
@@ -163,7 +163,7 @@ impl LiveObjects {
 
     /// As [`LiveObjects::sweep_all`]; if others hold the old generation for longer than `timeout`, only the most
     /// recent objects are counted.
-    pub(super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
+    pub(in super::super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
         match self.old.try_lock_for(timeout) {
             Some(mut old) => {
                 old.sweep(&mut sweep);
@@ -179,7 +179,7 @@ impl LiveObjects {
     }
 
     /// Counts all objects allocated so far at their sites.
-    pub(super) fn count(&self, mut sweep: Sweep<'_>) {
+    pub(in super::super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         let new = std::mem::take(&mut *self.full.lock());
         for tracked in new.iter().flatten() {
@@ -195,7 +195,7 @@ impl LiveObjects {
     }
 
     /// Forgets all objects and frees the references to them.
-    pub(super) fn give_back(&self, jni: Jni<'_>) {
+    pub(in super::super) fn give_back(&self, jni: Jni<'_>) {
         let mut old = self.old.lock();
         let young = std::mem::take(&mut *self.full.lock());
         let Old {
@@ -207,12 +207,12 @@ impl LiveObjects {
     }
 
     /// Returns the number of objects at the last complete examination.
-    pub(super) fn len(&self) -> usize {
+    pub(in super::super) fn len(&self) -> usize {
         self.old.lock().objects.len()
     }
 
     /// Calls `look` with each object that was alive at the last complete examination.
-    pub(super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
+    pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
         for block in &self.old.lock().objects.0 {
             for tracked in block {
                 look(tracked.object.object(), tracked.site);
@@ -222,7 +222,7 @@ impl LiveObjects {
 
     /// Forgets all objects, so that the sites count from zero. An object that is being allocated right now may still be
     /// counted.
-    pub(super) fn clear(&self, mut sweep: Sweep<'_>) {
+    pub(in super::super) fn clear(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
             for tracked in chunk {

@@ -1,7 +1,7 @@
 //! One pass over tracked objects, which counts them at their sites.
 
-use super::sample_weight::SampleWeight;
-use super::sites::{SiteId, Sites, Weight};
+use super::super::sample_weight::SampleWeight;
+use super::super::sites::{SiteId, Sites, Weight};
 use crate::jvmti::{Jni, ObjectRef, WeakSlots};
 
 /// The number of sites whose sums are kept at a time; few sites allocate most objects.
@@ -10,18 +10,18 @@ const SUMS: usize = 2_048;
 const AHEAD: usize = 64;
 
 /// A tracked object: 16 bytes, and a word in the VM.
-pub(super) struct Tracked {
-    pub(super) object: ObjectRef,
-    pub(super) site: SiteId,
+pub(in super::super) struct Tracked {
+    pub(in super::super) object: ObjectRef,
+    pub(in super::super) site: SiteId,
     /// Its size in words of 8 bytes: objects are aligned to that, and the largest array has 2^31 elements of 8 bytes.
-    pub(super) words: u32,
+    pub(in super::super) words: u32,
 }
 
 const _: () = assert!(size_of::<Tracked>() == 16);
 
 impl Tracked {
     /// Creates an entry for an object of that size.
-    pub(super) fn new(object: ObjectRef, site: SiteId, bytes: u64) -> Self {
+    pub(in super::super) fn new(object: ObjectRef, site: SiteId, bytes: u64) -> Self {
         Self {
             object,
             site,
@@ -32,13 +32,13 @@ impl Tracked {
 
 /// `Yes` once an object has been counted at its site.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(in super::super) enum Counted {
     Yes,
     No,
 }
 
 /// Examines objects, and sums up by site the amounts allocated and dead; the sites themselves are updated at the end.
-pub(super) struct Sweep<'a> {
+pub(in super::super) struct Sweep<'a> {
     /// `None` if the VM cannot be asked: references are not freed, and without `slots` no object is found dead.
     jni: Option<Jni<'a>>,
     slots: Option<WeakSlots>,
@@ -56,7 +56,7 @@ struct SiteSum {
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(
+    pub(in super::super) fn new(
         jni: Option<Jni<'a>>,
         slots: Option<WeakSlots>,
         sites: &'a Sites,
@@ -72,13 +72,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// Counts the object as allocated.
-    pub(super) fn count(&mut self, tracked: &Tracked) {
+    pub(in super::super) fn count(&mut self, tracked: &Tracked) {
         let weight = self.weight(tracked);
         self.sum(tracked.site).made += weight;
     }
 
     /// Examines objects. Live ones are passed to `living`; the others are counted as dead and forgotten.
-    pub(super) fn look(
+    pub(in super::super) fn look(
         &mut self,
         objects: Vec<Tracked>,
         counted: Counted,
@@ -122,7 +122,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Counts the object as dead and frees its reference.
-    pub(super) fn forget(&mut self, tracked: Tracked) {
+    pub(in super::super) fn forget(&mut self, tracked: Tracked) {
         let weight = self.weight(&tracked);
         self.sum(tracked.site).dead += weight;
         self.give_back(tracked);
@@ -153,7 +153,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Adds the sums to the sites.
-    pub(super) fn finish(self) -> &'a Sites {
+    pub(in super::super) fn finish(self) -> &'a Sites {
         for sum in self.sums.into_iter().flatten() {
             sum.add_to(self.sites);
         }
