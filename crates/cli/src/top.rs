@@ -23,8 +23,8 @@ pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// The grouping of rows: method, line, class, package, thread, trace, or type (the class that was allocated, or whose
-    /// monitor was wanted)
+    /// The grouping of rows: method, line, class, package, thread, trace, or type (the class that was allocated, or
+    /// whose monitor was wanted)
     #[arg(long, default_value_t)]
     by: By,
 
