@@ -16,7 +16,7 @@ impl Env {
     /// Returns `true` if the VM can redefine the class: it cannot for arrays and hidden classes.
     pub fn is_modifiable(self, class: Object<'_>) -> bool {
         let mut modifiable = false;
-        // SAFETY: `modifiable` is where the answer goes.
+        // SAFETY: `modifiable` receives the answer.
         let answer = unsafe { jvmti!(self, IsModifiableClass, class.raw, &mut modifiable) };
         answer.is_ok() && modifiable
     }
@@ -26,7 +26,7 @@ impl Env {
     pub fn has_code(self, class: Object<'_>) -> bool {
         let mut count = 0;
         let mut methods = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
         if answer.is_err() {
             return true;
@@ -34,7 +34,7 @@ impl Env {
         let methods = Buffer::new(self, methods, count);
         methods.iter().any(|&method| {
             let mut modifiers = 0;
-            // SAFETY: `modifiers` is where the answer goes, and the reference to the class keeps its methods.
+            // SAFETY: `modifiers` receives the answer, and the reference to the class keeps its methods.
             let answer = unsafe { jvmti!(self, GetMethodModifiers, method, &mut modifiers) };
             answer.is_err() || modifiers & (ACC_ABSTRACT | ACC_NATIVE) == 0
         })
@@ -53,7 +53,7 @@ impl Env {
     fn for_the_vm(self, bytes: &[u8]) -> Option<(*mut u8, sys::jint)> {
         let length = sys::jint::try_from(bytes.len()).ok()?;
         let mut copy = ptr::null_mut();
-        // SAFETY: `copy` is where the answer goes, memory for so many bytes.
+        // SAFETY: `copy` receives the answer, memory for that many bytes.
         unsafe {
             jvmti!(self, Allocate, length.into(), &mut copy).ok()?;
             ptr::copy_nonoverlapping(bytes.as_ptr(), copy, bytes.len());

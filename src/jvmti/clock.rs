@@ -108,7 +108,7 @@ impl ThreadCpuClock {
     /// Returns the clock of the current thread; `None` if the system has none.
     pub fn of_current_thread() -> Option<Self> {
         let mut clock = 0;
-        // SAFETY: the current thread is alive, and `clock` is where the answer goes.
+        // SAFETY: the current thread is alive, and `clock` receives the answer.
         let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
         (status == 0).then_some(Self(clock))
     }
@@ -137,7 +137,7 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is where the answer goes.
+    // SAFETY: `time` receives the answer.
     let status = unsafe { libc::clock_gettime(clock, &mut time) };
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

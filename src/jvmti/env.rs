@@ -182,7 +182,7 @@ impl Env {
     /// Returns `true` while the VM is being initialized, that is, during `Agent_OnLoad`.
     pub fn is_loading(self) -> bool {
         let mut phase = 0;
-        // SAFETY: `phase` is where the answer goes.
+        // SAFETY: `phase` receives the answer.
         let answer = unsafe { jvmti!(self, GetPhase, &mut phase) };
         answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
     }
@@ -194,7 +194,7 @@ impl Env {
     /// Returns a system property of the VM's, such as `java.vm.name`; `None` if there is none of that name.
     pub fn property(self, name: &CStr) -> Option<String> {
         let mut value = ptr::null_mut();
-        // SAFETY: the name is NUL-terminated, and `value` is where the answer goes.
+        // SAFETY: the name is NUL-terminated, and `value` receives the answer.
         unsafe { jvmti!(self, GetSystemProperty, name.as_ptr(), &mut value) }.ok()?;
         Some(self.text(value))
     }
@@ -230,7 +230,7 @@ impl Env {
     /// Returns the CPU time that the thread has used since it started, in nanoseconds.
     pub fn thread_cpu_time(self, thread: Object<'_>) -> Result<u64, JvmtiError> {
         let mut nanos = 0;
-        // SAFETY: `nanos` is where the answer goes.
+        // SAFETY: `nanos` receives the answer.
         unsafe { jvmti!(self, GetThreadCpuTime, thread.raw, &mut nanos)? };
         Ok(nanos as u64)
     }
@@ -238,7 +238,7 @@ impl Env {
     /// As [`Env::thread_cpu_time`], for the current thread.
     pub fn current_thread_cpu_time(self) -> Result<u64, JvmtiError> {
         let mut nanos = 0;
-        // SAFETY: `nanos` is where the answer goes.
+        // SAFETY: `nanos` receives the answer.
         unsafe { jvmti!(self, GetCurrentThreadCpuTime, &mut nanos)? };
         Ok(nanos as u64)
     }
@@ -247,7 +247,7 @@ impl Env {
     pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut threads = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetAllThreads, &mut count, &mut threads)? };
         let threads = Buffer::new(self, threads, count);
         jni.announce_locals(threads.len());
@@ -260,7 +260,7 @@ impl Env {
     /// Returns the current thread.
     pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut thread = ptr::null_mut();
-        // SAFETY: `thread` is where the answer goes.
+        // SAFETY: `thread` receives the answer.
         unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
         Ok(LocalRef::new(jni, thread))
     }
@@ -273,7 +273,7 @@ impl Env {
     ) -> Result<ThreadInfo<'a>, JvmtiError> {
         room_for_answer("GetThreadInfo")?;
         let mut info = sys::jvmtiThreadInfo::default();
-        // SAFETY: `info` is where the answer goes.
+        // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
         drop(LocalRef::new(jni, info.context_class_loader));
         Ok(ThreadInfo {
@@ -290,7 +290,7 @@ impl Env {
     ) -> Result<GroupInfo<'a>, JvmtiError> {
         room_for_answer("GetThreadGroupInfo")?;
         let mut info = sys::jvmtiThreadGroupInfo::default();
-        // SAFETY: `info` is where the answer goes.
+        // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
         Ok(GroupInfo {
             name: self.text(info.name),
@@ -310,7 +310,7 @@ impl Env {
 
     fn has_state(self, thread: Object<'_>, wanted: u32) -> bool {
         let mut state = 0;
-        // SAFETY: `state` is where the answer goes.
+        // SAFETY: `state` receives the answer.
         let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
         answer.is_ok() && state & wanted as sys::jint != 0
     }
@@ -319,7 +319,7 @@ impl Env {
     pub fn method_name(self, method: MethodId) -> Result<MethodName, JvmtiError> {
         room_for_answer("GetMethodName")?;
         let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: both are where answers go; the VM checks the method id.
+        // SAFETY: both receive answers; the VM checks the method id.
         unsafe {
             jvmti!(
                 self,
@@ -340,7 +340,7 @@ impl Env {
     /// be determined.
     pub fn is_obsolete(self, method: MethodId) -> bool {
         let mut is_obsolete = false;
-        // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
+        // SAFETY: `is_obsolete` receives the answer; the VM checks the method id.
         let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
         answer.is_ok() && is_obsolete
     }
@@ -352,7 +352,7 @@ impl Env {
         method: MethodId,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut class = ptr::null_mut();
-        // SAFETY: `class` is where the answer goes; the VM checks the method id.
+        // SAFETY: `class` receives the answer; the VM checks the method id.
         unsafe { jvmti!(self, GetMethodDeclaringClass, method.0, &mut class)? };
         Ok(LocalRef::new(jni, class))
     }
@@ -362,7 +362,7 @@ impl Env {
         room_for_answer("GetLineNumberTable")?;
         let mut count = 0;
         let mut table = ptr::null_mut();
-        // SAFETY: both are where answers go; the VM checks the method id; `Buffer` frees the table.
+        // SAFETY: both receive answers; the VM checks the method id; `Buffer` frees the table.
         let answer = unsafe { jvmti!(self, GetLineNumberTable, method.0, &mut count, &mut table) };
         match answer {
             Err(JvmtiError {
@@ -387,7 +387,7 @@ impl Env {
     pub fn class_signature(self, class: Object<'_>) -> Result<String, JvmtiError> {
         room_for_answer("GetClassSignature")?;
         let mut signature = ptr::null_mut();
-        // SAFETY: `signature` is where the answer goes.
+        // SAFETY: `signature` receives the answer.
         unsafe {
             jvmti!(
                 self,
@@ -404,7 +404,7 @@ impl Env {
     pub fn source_file(self, class: Object<'_>) -> Result<Option<String>, JvmtiError> {
         room_for_answer("GetSourceFileName")?;
         let mut name = ptr::null_mut();
-        // SAFETY: `name` is where the answer goes.
+        // SAFETY: `name` receives the answer.
         let answer = unsafe { jvmti!(self, GetSourceFileName, class.raw, &mut name) };
         match answer {
             Ok(()) => Ok(Some(self.text(name))),
@@ -423,7 +423,7 @@ impl Env {
         class: Object<'_>,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut loader = ptr::null_mut();
-        // SAFETY: `loader` is where the answer goes.
+        // SAFETY: `loader` receives the answer.
         unsafe { jvmti!(self, GetClassLoader, class.raw, &mut loader)? };
         Ok(LocalRef::new(jni, loader))
     }
@@ -431,7 +431,7 @@ impl Env {
     /// Returns a number that never changes for an object, and mostly differs between objects.
     pub fn identity_hash(self, object: Object<'_>) -> Result<i32, JvmtiError> {
         let mut hash = 0;
-        // SAFETY: `hash` is where the answer goes.
+        // SAFETY: `hash` receives the answer.
         unsafe { jvmti!(self, GetObjectHashCode, object.raw, &mut hash)? };
         Ok(hash)
     }

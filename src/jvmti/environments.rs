@@ -80,7 +80,7 @@ impl Env {
     /// Relinquishes all capabilities.
     pub(super) fn relinquish(self) {
         let mut capabilities = sys::jvmtiCapabilities::default();
-        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses
+        // SAFETY: `capabilities` receives the answer, and is read during the second call only. A VM that refuses
         // keeps them.
         let _ = unsafe {
             jvmti!(self, GetCapabilities, &mut capabilities)

@@ -133,7 +133,7 @@ impl Env {
     /// Returns the state of a class.
     pub fn class_state(self, class: Object<'_>) -> Result<ClassState, JvmtiError> {
         let mut status = 0;
-        // SAFETY: `status` is where the answer goes.
+        // SAFETY: `status` receives the answer.
         unsafe { jvmti!(self, GetClassStatus, class.raw, &mut status)? };
         let has = |flag: u32| status as u32 & flag != 0;
         Ok(if has(sys::JVMTI_CLASS_STATUS_ARRAY) {
@@ -155,7 +155,7 @@ impl Env {
     ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut interfaces = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe {
             jvmti!(
                 self,
@@ -176,7 +176,7 @@ impl Env {
     pub fn class_fields(self, class: Object<'_>) -> Result<ClassFields<'_>, JvmtiError> {
         let mut count = 0;
         let mut ids = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetClassFields, class.raw, &mut count, &mut ids)? };
         let ids = Buffer::new(self, ids, count);
         let fields: Result<Vec<Field>, _> = ids.iter().map(|&id| self.field(class, id)).collect();
@@ -205,7 +205,7 @@ impl Env {
         let mut name: *mut c_char = ptr::null_mut();
         let mut signature: *mut c_char = ptr::null_mut();
         let mut modifiers = 0;
-        // SAFETY: all are where answers go; the id is one of this class's.
+        // SAFETY: all receive answers; the id is one of this class's.
         unsafe {
             jvmti!(self, GetFieldModifiers, class.raw, id, &mut modifiers)?;
             jvmti!(

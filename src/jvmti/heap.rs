@@ -50,7 +50,7 @@ impl Env {
     pub fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut classes = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetLoadedClasses, &mut count, &mut classes)? };
         let classes = Buffer::new(self, classes, count);
         // The memory for the list, and for the references made from it.

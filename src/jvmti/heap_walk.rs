@@ -172,7 +172,7 @@ impl Tags {
     /// Returns an object's tag, 0 for none.
     pub fn get(&self, object: Object<'_>) -> Result<u64, JvmtiError> {
         let mut tag = 0;
-        // SAFETY: the object's reference is valid; `tag` is where the answer goes.
+        // SAFETY: the object's reference is valid; `tag` receives the answer.
         unsafe { jvmti!(self.env, GetTag, object.raw, &mut tag)? };
         Ok(tag as u64)
     }

@@ -154,8 +154,8 @@ unsafe extern "C" fn on_class_prepare(
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    // A class that is linked along the way has no such methods: the VM refuses, and changes nothing. SAFETY: the VM's
-    // arguments.
+    // A class that is linked along the way has no such methods: the VM refuses, and changes nothing.
+    // SAFETY: the VM's arguments.
     unsafe {
         with_object(jni, class, |jni, class| {
             register(jni, class);

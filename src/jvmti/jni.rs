@@ -320,7 +320,7 @@ impl Vm {
 
     pub(super) fn of(jni: Jni<'_>) -> Option<Self> {
         let mut vm = ptr::null_mut();
-        // SAFETY: `vm` is where the answer goes.
+        // SAFETY: `vm` receives the answer.
         let status = unsafe { jni!(jni, GetJavaVM, &mut vm) };
         NonNull::new(vm).filter(|_| status == sys::JNI_OK).map(Self)
     }
@@ -344,7 +344,7 @@ impl Vm {
     /// Returns an interface of the VM, by its version number.
     pub(super) fn interface(self, version: sys::jint) -> Option<NonNull<std::ffi::c_void>> {
         let mut interface = ptr::null_mut();
-        // SAFETY: the VM's function table is complete, and `interface` is where the answer goes.
+        // SAFETY: the VM's function table is complete, and `interface` receives the answer.
         let status =
             unsafe { ((**self.0.as_ptr()).v1_4.GetEnv)(self.0.as_ptr(), &mut interface, version) };
         NonNull::new(interface).filter(|_| status == sys::JNI_OK)

@@ -21,7 +21,7 @@ impl Env {
     fn make_method_ids_of(self, class: Object<'_>) {
         let mut count = 0;
         let mut methods = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
         if answer.is_ok() {
             drop(Buffer::new(self, methods, count));

@@ -81,7 +81,7 @@ impl Env {
         let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
         let depth = depth.try_into().unwrap_or(sys::jint::MAX);
         let mut stacks = ptr::null_mut();
-        // SAFETY: `raw` holds `count` valid references, and `stacks` is where the answer goes: as many entries, in one
+        // SAFETY: `raw` holds `count` valid references, and `stacks` receives the answer: as many entries, in one
         // block that also holds all frames. `Buffer` frees it.
         unsafe {
             jvmti!(
@@ -114,7 +114,7 @@ impl Env {
     /// Returns the state of a thread, platform or virtual.
     pub fn thread_state(self, thread: Object<'_>) -> Result<ThreadStateFlags, JvmtiError> {
         let mut state = 0;
-        // SAFETY: `state` is where the answer goes.
+        // SAFETY: `state` receives the answer.
         unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state)? };
         Ok(ThreadStateFlags(state))
     }
@@ -126,7 +126,7 @@ impl Env {
         thread: Object<'_>,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut monitor = ptr::null_mut();
-        // SAFETY: `monitor` is where the answer goes.
+        // SAFETY: `monitor` receives the answer.
         unsafe { jvmti!(self, GetCurrentContendedMonitor, thread.raw, &mut monitor)? };
         Ok(LocalRef::new(jni, monitor))
     }
@@ -139,7 +139,7 @@ impl Env {
     ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut monitors = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe {
             jvmti!(
                 self,
@@ -159,7 +159,7 @@ impl Env {
         monitor: Object<'_>,
     ) -> Result<MonitorUsage<'a>, JvmtiError> {
         let mut usage = sys::jvmtiMonitorUsage::default();
-        // SAFETY: `usage` is where the answer goes; `locals` frees its arrays.
+        // SAFETY: `usage` receives the answer; `locals` frees its arrays.
         unsafe { jvmti!(self, GetObjectMonitorUsage, monitor.raw, &mut usage)? };
         Ok(MonitorUsage {
             owner: LocalRef::new(jni, usage.owner),

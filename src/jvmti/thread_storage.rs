@@ -14,7 +14,7 @@ impl Env {
     pub fn thread_storage(self, thread: Option<Object<'_>>) -> Result<u32, JvmtiError> {
         let mut value = ptr::null_mut();
         let thread = thread.map_or(ptr::null_mut(), |thread| thread.raw);
-        // SAFETY: null stands for the current thread; `value` is where the answer goes.
+        // SAFETY: null stands for the current thread; `value` receives the answer.
         unsafe { jvmti!(self, GetThreadLocalStorage, thread, &mut value)? };
         let value = value.addr() as u64;
         // A number from an earlier session does not count.

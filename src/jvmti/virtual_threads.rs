@@ -32,7 +32,7 @@ impl VirtualThreads {
     /// Takes the capability and looks up the function; `None` if the VM has no virtual threads.
     pub fn new(env: Env) -> Option<Self> {
         let mut potential = sys::jvmtiCapabilities::default();
-        // SAFETY: `potential` is where the answer goes.
+        // SAFETY: `potential` receives the answer.
         unsafe { jvmti!(env, GetPotentialCapabilities, &mut potential) }.ok()?;
         if potential.can_support_virtual_threads() == 0 {
             return None;
@@ -145,7 +145,7 @@ unsafe extern "C" fn on_unmounted(
 fn find_event(env: Env, id: &CStr) -> Result<sys::jint, JvmtiError> {
     let mut count = 0;
     let mut events = ptr::null_mut();
-    // SAFETY: both are where answers go; `Buffer` frees the array.
+    // SAFETY: both receive answers; `Buffer` frees the array.
     unsafe { jvmti!(env, GetExtensionEvents, &mut count, &mut events)? };
     let events = Buffer::new(env, events, count);
     let mut found = None;
@@ -170,7 +170,7 @@ fn find_event(env: Env, id: &CStr) -> Result<sys::jint, JvmtiError> {
 fn find(env: Env) -> Option<GetVirtualThread> {
     let mut count = 0;
     let mut functions = ptr::null_mut();
-    // SAFETY: both are where answers go; `Buffer` frees the array.
+    // SAFETY: both receive answers; `Buffer` frees the array.
     unsafe { jvmti!(env, GetExtensionFunctions, &mut count, &mut functions) }.ok()?;
     let functions = Buffer::new(env, functions, count);
     let mut found = None;

@@ -101,16 +101,16 @@ enum Command {
     Doctor(attach::Doctor),
     List(attach::List),
     Attach(attach::Attach),
-    /// Say whether a program is being profiled, since when, and into which file
+    /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write what a profile has so far; it goes on, and so do its totals
+    /// Write the profile so far; it continues, and so do its totals
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
     Dump(attach::Running),
-    /// Write a profile and end it; nothing of it stays in the program
+    /// Write a profile and end it, leaving nothing behind in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
     Completions(packaging::Completions),

@@ -13,7 +13,7 @@ pub struct Choice {
     /// The file, binary or text, compressed or not; `-` is the standard input
     pub file: PathBuf,
 
-    /// Which dump of the run, from 1 on [default: the last]
+    /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 }

@@ -18,12 +18,12 @@ pub use endpoint::Endpoint;
 
 /// Send a profile to an OpenTelemetry collector (OTLP over HTTP)
 ///
-/// All values of the profile are sent, each as a profile of OpenTelemetry's
-/// (v1development, protobuf), in as many requests as the limit asks for. No
-/// other connection is made than to the URL. Where the collector is not there or
-/// has no time (429, 502, 503, 504), it is asked again after a while.
+/// All values of the profile are sent, each as an OpenTelemetry profile
+/// (v1development, protobuf), in as many requests as the limit requires. No
+/// connection is made other than to the URL. If the collector is unavailable or
+/// busy (429, 502, 503, 504), the request is repeated after a while.
 ///
-/// Exit status 1 says that not all of it was taken.
+/// Exit status 1 means that not all of it was accepted.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -51,7 +51,7 @@ pub fn unknown_origin() -> Origin {
 /// The options of sending profiles.
 #[derive(Clone, clap::Args)]
 pub struct Options {
-    /// What the program is called where the profile goes (`service.name`)
+    /// The name of the program at the collector (`service.name`)
     #[arg(
         long,
         value_name = "NAME",
@@ -60,15 +60,15 @@ pub struct Options {
     )]
     service: String,
 
-    /// What else is known of the program, as in host.name=db7; may be given several times
+    /// A further attribute of the program, as in host.name=db7; may be given several times
     #[arg(long = "attribute", value_name = "KEY=VALUE", requires = "otlp")]
     attributes: Vec<Attribute>,
 
-    /// So many bytes a request; k, m or g may stand behind the number
+    /// The most bytes per request; the number may end in k, m or g
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, default_value = "4m", requires = "otlp")]
     max_request: u64,
 
-    /// How long a collector that is not there or has no time is asked again, for each request; 0 asks once
+    /// The time for which a request to an unavailable or busy collector is repeated; 0 tries once
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "otlp")]
     retry: u32,
 }

@@ -40,26 +40,26 @@ const INTERRUPTED: i32 = 130;
 
 /// Receive the profiles of agents (net=HOST:PORT), and send them commands
 ///
-/// With -o, waits for an agent, writes what it sends to a file, and ends when the
-/// agent does. Who connects and sends something else, or nothing, is no agent. The
-/// file appears under its name when it is finished, for its owner's eyes alone; a
-/// profile that was cut off is kept too, and exit status 1 says so. Ctrl-C
-/// finishes the file; the program that is profiled goes on without it.
+/// With -o, waits for an agent, writes its profile to a file, and ends when the
+/// agent does. A connection that sends something else, or nothing, is not an agent.
+/// The file appears under its name when it is finished, readable only by its owner;
+/// a truncated profile is kept too, with exit status 1. Ctrl-C finishes the file;
+/// the profiled program goes on without it.
 ///
-/// With --dir, any number of agents at once, one file each, until Ctrl-C or
-/// SIGTERM. A file has `.part` behind its name until it is finished, and can be
-/// read meanwhile. Each event is a line of JSON on the standard output.
+/// With --dir, receives from any number of agents at once, one file each, until
+/// Ctrl-C or SIGTERM. A file's name ends in `.part` until it is finished, and it can
+/// be read in the meantime. Each event is a line of JSON on the standard output.
 ///
-/// With --otlp, each file goes on to an OpenTelemetry collector when it is finished, as
-/// by hprof push. It stays where it is, whatever comes of that.
+/// With --otlp, each finished file is forwarded to an OpenTelemetry collector, as by
+/// hprof push. The file is kept, whether that succeeds or not.
 ///
-/// Commands for the agent come from the standard input, one a line, and from
+/// Commands for the agent are read from the standard input, one per line, and from
 /// --send, as soon as an agent has begun to send its profile. With --dir they go to
-/// all agents, or behind `@N` to the one that has this number in the events:
+/// all agents, or after `@N` to the one that has this number in the events:
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, after_help = command::NAMES)]
 pub struct Arguments {
-    /// Where to listen; port 0 takes a free one, which is printed
+    /// The address to listen on; port 0 takes a free port, which is printed
     #[arg(
         short,
         long,
@@ -82,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 
-    /// What the files in it are called: {peer}, {host}, {port}, {time} and {number} are filled in
+    /// The names of the files in it: {peer}, {host}, {port}, {time} and {number} are replaced
     #[arg(
         long,
         value_name = "PATTERN",
@@ -92,7 +92,7 @@ pub struct Arguments {
     )]
     name: Pattern,
 
-    /// So many agents at a time
+    /// The most agents at a time
     #[arg(
         long,
         value_name = "N",
@@ -102,11 +102,11 @@ pub struct Arguments {
     )]
     max_agents: usize,
 
-    /// So many bytes of each agent, which is disconnected then; k, m or g may stand behind the number
+    /// The most bytes of each agent, which is disconnected then; the number may end in k, m or g
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_bytes: Option<u64>,
 
-    /// So many bytes of all agents together
+    /// The most bytes of all agents together
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_all_bytes: Option<u64>,
 
@@ -114,11 +114,11 @@ pub struct Arguments {
     #[arg(short, long, value_name = "COMMAND", value_parser = command::parse)]
     send: Vec<Command>,
 
-    /// Show the progress on stderr even where that is no terminal
+    /// Show the progress on stderr even if that is not a terminal
     #[arg(long, conflicts_with = "dir")]
     progress: bool,
 
-    /// Send what has come to this OpenTelemetry collector, as in http://localhost:4318
+    /// Forward received profiles to this OpenTelemetry collector, as in http://localhost:4318
     #[arg(long, value_name = "URL")]
     otlp: Option<Endpoint>,
 

@@ -22,11 +22,11 @@ pub use data::Start;
 /// Write a page for a browser: flame graphs, tables, sites, threads, differences, heap
 ///
 /// The page is one file. It needs no network and sends nothing anywhere, and
-/// shows what the profiled program chose (names) as text alone. With several
+/// shows names chosen by the profiled program only as text. With several
 /// FILEs, or several dumps in one, each can be shown, and compared with every
 /// other. Press ? in the page for its keys. Of the last heap dump of a file (but
-/// not of the standard input) it shows what `hprof heap leaks` tells, a treemap
-/// of what keeps what alive, and the classes.
+/// not of the standard input) it shows the answer of `hprof heap leaks`, a
+/// treemap of retained sizes, and the classes.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -34,11 +34,11 @@ pub struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The page to write, created for its owner's eyes alone
+    /// The page to write, readable only by its owner
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Which value is shown first, as in `hprof top`
+    /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 }

@@ -15,12 +15,12 @@ const CHUNK: usize = 64 * 1024;
 /// Print a file in the text format (format=a)
 ///
 /// Viewers and scripts that read the agent's text profiles read this output.
-/// Where the file is damaged or cut off, everything before that place is
+/// If the file is damaged or truncated, everything before that point is
 /// printed, then the fault is reported with its byte offset.
 ///
-/// The first line of a heap dump tells how many objects of how many bytes it
-/// has; where the file does not say, as those of the VM's own dumper do not,
-/// they are counted first.
+/// The first line of a heap dump has the number of its objects and their bytes;
+/// if the file does not have them, like those of the VM's own dumper, they are
+/// counted first.
 ///
 /// The description of the records at the start is that of this agent. It is
 /// wrong about CPU samples of the JDK's own agent, whose files have ids of
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// The file; `-` is the standard input
     file: PathBuf,
 
-    /// Write to this file, created for its owner's eyes alone, instead of the standard output
+    /// Write to this file, readable only by its owner, instead of the standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -17,27 +17,27 @@ const INDENTED: usize = 100;
 /// Show stacks as a tree, with the share of every branch
 ///
 /// Without --callers and --callees the tree has all stacks from their outermost
-/// frames on. METHOD is `Class.method`, or `method` alone. A stack in which the
-/// method stands several times counts once.
+/// frames. METHOD is `Class.method`, or `method` alone. A stack that contains the
+/// method several times counts once.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// Which value, as in `hprof top`
+    /// The value, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 
-    /// What makes a node: method, line, class or package
+    /// The grouping of nodes: method, line, class or package
     #[arg(long, default_value_t)]
     by: By,
 
-    /// Who calls this method
+    /// Show the callers of this method
     #[arg(long, value_name = "METHOD", conflicts_with = "callees")]
     callers: Option<String>,
 
-    /// What this method calls
+    /// Show the methods that this one calls
     #[arg(long, value_name = "METHOD")]
     callees: Option<String>,
 
@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     min: f64,
 
-    /// So many levels
+    /// The most levels
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     depth: usize,
 

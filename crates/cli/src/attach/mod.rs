@@ -137,22 +137,22 @@ impl From<Error> for Failure {
     }
 }
 
-/// Start a profile in a program that runs already
+/// Start a profile in a running program
 ///
 /// OPTIONS are those of -agentpath: `cpu=samples,interval=5,file=/tmp/a.txt`.
 /// A file without a folder goes to the working folder of the program. Only the
 /// program's own user, and root, may attach.
 ///
 /// JDK 21 and newer print a warning on the program's stderr: a future JDK will
-/// want -XX:+EnableDynamicAgentLoading on the command line of programs that
-/// are to be profiled like this.
+/// require -XX:+EnableDynamicAgentLoading on the command line of programs that
+/// are profiled like this.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Attach {
     /// The program's process id; `hprof list` shows them
     pid: u32,
 
-    /// What to measure, and where to write it
+    /// The options of the profile
     #[arg(default_value = "")]
     options: String,
 
@@ -160,11 +160,11 @@ pub struct Attach {
     library: Library,
 }
 
-/// Print where the agent is: -agentpath:$(hprof agent-path)=heap=sites
+/// Print the path of the agent: -agentpath:$(hprof agent-path)=heap=sites
 #[derive(clap::Args)]
 pub struct AgentPath {}
 
-/// Show the JVMs that run, and which of them have the agent
+/// Show the running JVMs, and which of them have the agent
 #[derive(clap::Args)]
 pub struct List {}
 
@@ -180,8 +180,8 @@ pub struct Running {
 
 #[derive(clap::Args)]
 struct Library {
-    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this
-    /// command]
+    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one next to
+    /// this command]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }

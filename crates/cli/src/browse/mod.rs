@@ -26,18 +26,18 @@ const QUEUED: usize = 1024;
 /// connections.
 const ANSWERED: usize = 16;
 
-/// Show a heap dump in the browser, every object to click through
+/// Show a heap dump in the browser, with links between objects
 ///
-/// Prints an address that this machine alone can open, and serves it until
-/// Ctrl-C. The address holds a token: a request without it, from another page
-/// or for another host is refused. Nothing is written, and no name in the dump
-/// is ever markup.
+/// Prints an address that only this machine can open, and serves it until
+/// Ctrl-C. The address contains a token: a request without it, from another page
+/// or for another host is refused. Nothing is written, and names in the dump are
+/// never treated as markup.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The dump, compressed or not; `-` is the standard input
     file: PathBuf,
-    /// The port to listen on, one that is free without it
+    /// The port to listen on [default: a free one]
     #[arg(long, default_value_t = 0)]
     port: u16,
     #[command(flatten)]

@@ -14,15 +14,15 @@ use crate::terminal::Terminal;
 /// The arguments that only tables have.
 #[derive(clap::Args)]
 pub struct TableArguments {
-    /// Say this of the runs in table `label`, such as host=web1 or build=1.7 (tables)
+    /// Add this label to the runs in table `label`, such as host=web1 or build=1.7 (tables)
     #[arg(long, value_name = "NAME=VALUE")]
     label: Vec<TableLabel>,
 
-    /// Work out what each object of a heap dump keeps alive (tables)
+    /// Compute the retained size of each object of a heap dump (tables)
     #[arg(long)]
     retained: bool,
 
-    /// Use so much memory (such as 512m or 4g) for that, and temporary files for what exceeds it
+    /// The most memory for that (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
     memory: Option<u64>,
 }

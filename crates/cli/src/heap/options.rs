@@ -16,16 +16,16 @@ pub struct Reading {
     /// Print JSON; sizes are in bytes
     #[arg(long)]
     json: bool,
-    /// Read this dump of a file with several, the first is 1; the last without it
+    /// The number of the dump in a file with several, from 1 [default: the last]
     #[arg(long, value_name = "NUMBER", value_parser = dump_number)]
     pub dump: Option<usize>,
-    /// How the VM lays out objects, in bytes: header (8, 12 or 16), references (4 or 8), alignment; found without it
+    /// The VM's object layout, in bytes: header (8, 12 or 16), references (4 or 8), alignment; detected by default
     #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
     pub layout: Option<Layout>,
-    /// References that keep nothing: weak, soft, phantom, finalizer, or none of them
+    /// References that do not keep their targets alive: weak, soft, phantom, finalizer, or none of them
     #[arg(long, value_name = "KINDS", default_value = "weak,phantom,finalizer")]
     exclude: Excluded,
-    /// Use so much memory for large tables (such as 512m or 4g) and temporary files for what exceeds it
+    /// The most memory for large tables (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
 }

@@ -9,19 +9,19 @@
 //! - it allocates nothing: the ring, the records of threads and [`STATE`] were created before;
 //! - it uses no thread-locals of the agent. That of `errno`, which it restores, was created with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
-//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the handler that was there before; of the system
-//!   `gettid` by `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the
-//!   thread in glibc and musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the
-//!   release library and fails when a symbol is referred to that is not on its list;
-//! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, its
-//!   `JavaThread`, which the thread finds under the VM's own key until just before it is freed, and what the VM has of
-//!   the method whose code the thread is in, and so keeps. That the record is given back at the thread's ThreadEnd is
-//!   not enough: one is missed where the thread was past it when the agent was attached, where a panic has ended what
-//!   events do, and while a session ends.
+//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the previous handler; the system call `gettid` by
+//!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc
+//!   and musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library and
+//!   fails if it refers to a symbol that is not on the test's list;
+//! - it reads memory of its own thread only: its stack, within the bounds that the VM has for it; its `JavaThread`,
+//!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the method
+//!   whose code the thread is in, which keeps that data alive. Freeing the record at the thread's ThreadEnd does not
+//!   suffice: that event is missed if the thread was past it when the agent was attached, if a panic has stopped the
+//!   events, and while a session ends.
 //!
-//! The one thing of the program that it changes, and changes back before it returns, are the registers that
-//! AsyncGetCallTrace starts from, and the program counter of the thread's last Java frame where the VM has left it out.
-//! The thread itself does not run meanwhile, and the VM walks a thread only at a place where it has filled that in.
+//! The only things of the program that it changes, and restores before it returns, are the registers that
+//! AsyncGetCallTrace starts from, and the program counter of the thread's last Java frame, if the VM has left it out.
+//! The thread itself does not run meanwhile, and the VM walks a thread only at a point where it has filled that in.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -47,7 +47,7 @@ fn a_thread_that_has_left_the_vm_is_not_looked_into() {
         samples
     };
     let mut key = 0;
-    // SAFETY: `key` is where the answer goes.
+    // SAFETY: `key` receives the answer.
     assert_eq!(unsafe { libc::pthread_key_create(&mut key, None) }, 0);
     STATE.thread_key.store(key, Ordering::SeqCst);
     STATE.depth.store(0, Ordering::SeqCst);

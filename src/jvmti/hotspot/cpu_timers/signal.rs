@@ -58,7 +58,7 @@ pub(super) fn is_ours() -> bool {
 }
 
 fn current() -> Option<libc::sigaction> {
-    // SAFETY: the structure may be all zeros, and is where the answer goes.
+    // SAFETY: the structure may be all zeros, and receives the answer.
     unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         (libc::sigaction(SIGNAL, std::ptr::null(), &mut action) == 0).then_some(action)

@@ -67,7 +67,7 @@ impl Timer {
             it_interval: zero,
             it_value: zero,
         };
-        // SAFETY: the times are where the answer goes.
+        // SAFETY: the times receive the answer.
         let status = unsafe { libc::syscall(libc::SYS_timer_gettime, self.0, &raw mut times) };
         let is_zero = |time: libc::timespec| time.tv_sec == 0 && time.tv_nsec == 0;
         status == 0 && is_zero(times.it_value)

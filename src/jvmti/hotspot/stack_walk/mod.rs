@@ -10,12 +10,13 @@
 //! metadata are freed, and their addresses reused.
 //!
 //! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk
-//! (`last_walk`). Of that it remembers each frame and every word that it read on the way to the next one: words of the
-//! stack, those behind `jmethodID`s, and which code stood where. A walk depends on nothing else. So if it comes to a
-//! known frame, with the same stack pointer, frame pointer and return address, and everything read from there on is
-//! unchanged, it would find the same frames again. All of it is compared, each time and down to the last frame that is
-//! wanted: a thread may have returned from the frames and called up to the same place by another way. Comparing takes a
-//! few independent loads per frame. The number of the innermost frames follows from sums over all frames (`sums`).
+//! (`last_walk`). Of that walk each frame is remembered, with every word that was read on the way to the next one:
+//! words of the stack, words that `jmethodID`s point to, and the identity of each piece of code. A walk depends on
+//! nothing else. So if it comes to a known frame, with the same stack pointer, frame pointer and return address, and
+//! everything read from there on is unchanged, it would find the same frames again. All of it is compared, each time
+//! and down to the last frame that is wanted: a thread may have returned from the frames and come back to the same
+//! position by another path. Comparing takes a few independent loads per frame. The number of the innermost frames
+//! follows from sums over all frames (`sums`).
 //!
 //! If few frames are wanted, remembering costs more than walking, so such a walk remembers nothing, and computes the
 //! same number. If its frames are to be named, they are walked once more and remembered.
@@ -23,23 +24,23 @@
 //! # What is read, and why it can be
 //!
 //! - **The thread's own structure**: the JNI environment of a thread is a field of it, at an offset that is measured
-//!   when the walker is made, on a thread whose structure the VM names (`Thread.eetop`).
+//!   when the walker is created, on a thread whose structure the VM reveals (`Thread.eetop`).
 //! - **The stack**: words between the stack pointer of [`StackWalker::walk`] and the stack's base, each checked before
-//!   it is read (`own_stack`). The thread runs this code, so its frames stay as they are, but for one thing: the VM may
-//!   exchange a return address for that of a deoptimization handler. Either is read whole, and the handler's ends the
-//!   walk.
+//!   it is read (`own_stack`). The thread runs this code, so its frames stay unchanged, with one exception: the VM may
+//!   replace a return address by that of a deoptimization handler. Either value is read whole, and the handler's ends
+//!   the walk.
 //! - **Code**: an address that a frame returns to is looked up in the segment map of the code heaps (`code_heap`), each
-//!   time. What it finds is in use, and as long as the frame stands the VM does not free it.
-//! - **Methods**: an interpreted frame keeps its method loaded. Of it nothing is read. The place that its
-//!   `jmethodID` points to belongs to the VM's list of such ids, whose memory it never gives back, and holds the
-//!   `Method*`, or something else once that is gone.
-//! - **What the last walk read**: words of the stack from the frame on that has been found again, so they are in use
-//!   now; a place of a `jmethodID`; and the segment map, the block's head and the head of code where a block of code
-//!   was found once, which can be read for good. The segment map says whether a block begins there, the block whether
-//!   it is in use, and the number of the compilation whether it is the same one, to which the return address belongs
-//!   then.
+//!   time. The code found there is in use, and the VM does not free it as long as the frame exists.
+//! - **Methods**: an interpreted frame keeps its method loaded. Nothing of the method is read. The address that its
+//!   `jmethodID` points to belongs to the VM's list of such ids, whose memory is never freed, and holds the `Method*`,
+//!   or something else once that is gone.
+//! - **The words that the last walk read**: words of the stack from the frame on that has been found again, so they are
+//!   still in use; the word that a `jmethodID` points to; and the segment map, the block's header and the header of
+//!   code at an address where code was once found, which stay readable. The segment map tells whether a block begins
+//!   there, the block whether it is in use, and the number of the compilation whether it is the same code, to which the
+//!   return address then belongs.
 //!
-//! Whatever does not fit gives no number: the VM is asked then.
+//! A stack that does not fit these rules gets no number: the VM is asked instead.
 
 mod cache;
 mod compiled;

@@ -12,12 +12,12 @@ use super::process::Process;
 use super::{Library, agent};
 use crate::failure::Failure;
 
-/// Say what would work here, and why the rest would not
+/// Report which features would work here, and why the others would not
 ///
-/// Looks at the library, the C library, the JDK, permissions, containers, limits
-/// and disks; with a process id also at that program, without touching it. Each
-/// line begins with `ok`, `note` (it works, with the difference that the line
-/// tells) or `no` (it does not work, and the line says what would help).
+/// Checks the library, the C library, the JDK, permissions, containers, limits
+/// and disks; with a process id also that program, without affecting it. Each
+/// line begins with `ok`, `note` (it works, with the difference described) or
+/// `no` (it does not work, and the line says what would help).
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Doctor {
