@@ -1,6 +1,7 @@
 //! The output: records in their required order, encoded, and written by a thread of their own.
 
 mod announced;
+mod entry;
 mod file;
 mod gzip;
 mod journal;
@@ -13,9 +14,10 @@ mod traces;
 mod writer;
 
 pub use announced::{KeptThreads, ThreadNames};
+pub use entry::Entry;
 pub use file::FileSink;
 pub use gzip::GzipSink;
-pub use journal::{Entry, Journal};
+pub use journal::Journal;
 pub use open::FileError;
 pub use settings::ControlSettings;
 pub use sink::Sink;
