@@ -316,11 +316,11 @@ fn text_ends_with_an_error_where_it_is_out_of_all_proportion_to_its_file() {
     hostile.string(9, &[b'n'; 100_000]);
     hostile.load(CLASSES, 9);
     hostile.frame(1, 9, CLASSES, 1);
-    let frames = [FrameId(1); 400];
+    // Names are cut behind 400 bytes, of which a frame has three.
     hostile.record(&Record::Trace {
         serial: TraceSerial(2),
         thread: ThreadSerial(0),
-        frames: frames[..].into(),
+        frames: vec![FrameId(1); 100_000].into(),
     });
     let file = hostile.write("text");
     let file = file.to_str().expect("a name");
@@ -363,9 +363,15 @@ fn samples_that_name_one_long_stack_again_and_again_are_refused() {
     };
     answers(&["top"], &repeated(100));
     let file = repeated(20_000);
-    for command in ["top", "tree", "merge"] {
-        let arguments = [command, file.to_str().expect("a name")];
-        let answer = limited(LIMIT, &arguments, Stdio::null());
+    let file = file.to_str().expect("a name");
+    let out = path("repeated.out");
+    let out = out.to_str().expect("a name");
+    for arguments in [
+        &["top", file][..],
+        &["tree", file],
+        &["merge", "-o", out, file],
+    ] {
+        let answer = limited(LIMIT, arguments, Stdio::null());
         let said = String::from_utf8_lossy(&answer.stderr);
         assert_eq!(answer.status.code(), Some(1), "{said}");
         assert!(said.contains("have 200000000 frames"), "{said}");
