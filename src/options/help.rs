@@ -1,10 +1,10 @@
-//! The usage text, printed from the table.
+//! The usage text, generated from the table.
 
 use std::fmt::Write;
 
 use super::table::ROWS;
 
-/// The usage text.
+/// Returns the usage text.
 pub fn help() -> String {
     let mut help = String::from(
         "\
@@ -43,7 +43,7 @@ Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
 Example: a file for every ten minutes, the last day of them
   java -agentpath:/path/to/libhprof.so=cpu=samples,rotate=10m,keep=144 Main
-Example: to a collector, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
+Example: to a receiver, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
   java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
 ",
     );

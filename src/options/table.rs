@@ -1,4 +1,4 @@
-//! The options as data: one row each gives the parser, the error message, the default and the line of the help.
+//! The options as data: each row gives the parser, the error message, the default and the help line.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use super::settings::Settings;
 use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
 use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
-/// One option.
-pub(super) struct Row {
+/// An option.
+pub(super) struct OptionRow {
     pub(super) name: &'static str,
     /// The values as the help shows them.
     pub(super) values: &'static str,
-    /// The values as an error message explains them, where `values` is a placeholder.
+    /// The allowed values in an error message, if `values` is a placeholder.
     allowed: Option<&'static str>,
     pub(super) default: &'static str,
     pub(super) description: &'static str,
@@ -21,21 +21,21 @@ pub(super) struct Row {
 enum Setter {
     /// Takes `y` or `n`.
     Switch(fn(&mut Settings, bool)),
-    /// Takes anything that the function does.
-    Value(fn(&mut Settings, &str) -> Result<(), Refusal>),
-    /// Taken because old scripts pass it; does nothing, and is missing from the help.
+    /// Takes any value that the function accepts.
+    Value(fn(&mut Settings, &str) -> Result<(), ValueRefusal>),
+    /// Accepted because old scripts pass it; has no effect, and is missing from the help.
     WithoutEffect,
-    /// As `Switch`, without an effect.
+    /// As `Switch`, but without an effect.
     SwitchWithoutEffect,
 }
 
-enum Refusal {
+enum ValueRefusal {
     NotAllowed,
     Twice,
 }
 
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[OptionRow] = &[
+    OptionRow {
         name: "heap",
         values: "dump|sites|all",
         allowed: None,
@@ -46,12 +46,12 @@ pub(super) const ROWS: &[Row] = &[
                 "dump" => Heap::Dump,
                 "sites" => Heap::Sites,
                 "all" => Heap::All,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             });
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "cpu",
         values: "samples|times|old",
         allowed: Some("samples|times|old|y"),
@@ -70,10 +70,10 @@ pub(super) const ROWS: &[Row] = &[
                 settings.options.cpu = Some(Cpu::Old);
                 Ok(())
             }
-            _ => Err(Refusal::NotAllowed),
+            _ => Err(ValueRefusal::NotAllowed),
         }),
     },
-    Row {
+    OptionRow {
         name: "monitor",
         values: "y|n",
         allowed: None,
@@ -81,7 +81,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "contention for monitors, waits (text only)",
         setter: Setter::Switch(|settings, on| settings.options.monitors = on),
     },
-    Row {
+    OptionRow {
         name: "format",
         values: "a|b",
         allowed: None,
@@ -91,12 +91,12 @@ pub(super) const ROWS: &[Row] = &[
             settings.options.format = match value {
                 "a" => Format::Text,
                 "b" => Format::Binary,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "file",
         values: "<file>",
         allowed: Some("the name of a file"),
@@ -104,39 +104,39 @@ pub(super) const ROWS: &[Row] = &[
         description: "write the data to this file",
         setter: Setter::Value(|settings, value| {
             if value.is_empty() {
-                return Err(Refusal::NotAllowed);
+                return Err(ValueRefusal::NotAllowed);
             }
             if settings.file.is_some() {
-                return Err(Refusal::Twice);
+                return Err(ValueRefusal::Twice);
             }
             settings.file = Some(value.to_owned());
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "net",
         values: "<host>:<port>",
         allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
         default: "write to file",
-        description: "send the data to a collector",
+        description: "send the data to a receiver",
         setter: Setter::Value(|settings, value| {
-            let address = Address::parse(value).ok_or(Refusal::NotAllowed)?;
+            let address = Address::parse(value).ok_or(ValueRefusal::NotAllowed)?;
             if settings.options.net.is_some() {
-                return Err(Refusal::Twice);
+                return Err(ValueRefusal::Twice);
             }
             settings.options.net = Some(address);
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "net_exit",
         values: "y|n",
         allowed: None,
         default: "y",
-        description: "the collector may end the VM",
+        description: "the receiver may end the VM",
         setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
     },
-    Row {
+    OptionRow {
         name: "compress",
         values: "y|n",
         allowed: None,
@@ -144,18 +144,18 @@ pub(super) const ROWS: &[Row] = &[
         description: "compress the data with gzip",
         setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
     },
-    Row {
+    OptionRow {
         name: "depth",
         values: "<size>",
         allowed: Some("a whole number from 0 to 65535"),
         default: "4",
         description: "frames in a stack trace",
         setter: Setter::Value(|settings, value| {
-            settings.options.depth = value.parse().map_err(|_| Refusal::NotAllowed)?;
+            settings.options.depth = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "interval",
         values: "<ms>",
         allowed: Some("a whole number of milliseconds from 1 to 2147483647"),
@@ -166,21 +166,21 @@ pub(super) const ROWS: &[Row] = &[
                 settings.options.interval = Duration::from_millis(millis);
                 Ok(())
             }
-            _ => Err(Refusal::NotAllowed),
+            _ => Err(ValueRefusal::NotAllowed),
         }),
     },
-    Row {
+    OptionRow {
         name: "engine",
         values: "auto|async|jvmti",
         allowed: None,
         default: "auto",
         description: "how CPU samples are taken",
         setter: Setter::Value(|settings, value| {
-            settings.options.engine = sample_engine(value).ok_or(Refusal::NotAllowed)?;
+            settings.options.engine = sample_engine(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "vmthreads",
         values: "y|n",
         allowed: None,
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "CPU samples of the VM's own threads",
         setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
     },
-    Row {
+    OptionRow {
         name: "cutoff",
         values: "<value>",
         allowed: Some("a number from 0 to 1"),
@@ -199,10 +199,10 @@ pub(super) const ROWS: &[Row] = &[
                 settings.options.cutoff = share;
                 Ok(())
             }
-            _ => Err(Refusal::NotAllowed),
+            _ => Err(ValueRefusal::NotAllowed),
         }),
     },
-    Row {
+    OptionRow {
         name: "sort",
         values: "live|alloc",
         allowed: None,
@@ -212,12 +212,12 @@ pub(super) const ROWS: &[Row] = &[
             settings.options.sort = match value {
                 "live" => Sort::Live,
                 "alloc" => Sort::Allocated,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "lineno",
         values: "y|n",
         allowed: None,
@@ -225,7 +225,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "line numbers in traces",
         setter: Setter::Switch(|settings, on| settings.options.line_numbers = on),
     },
-    Row {
+    OptionRow {
         name: "thread",
         values: "y|n",
         allowed: None,
@@ -233,7 +233,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "keep traces apart by thread",
         setter: Setter::Switch(|settings, on| settings.options.threads = on),
     },
-    Row {
+    OptionRow {
         name: "doe",
         values: "y|n",
         allowed: None,
@@ -241,7 +241,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "dump when the program ends",
         setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
     },
-    Row {
+    OptionRow {
         name: "gc",
         values: "y|n",
         allowed: None,
@@ -249,18 +249,18 @@ pub(super) const ROWS: &[Row] = &[
         description: "collect garbage before the heap is looked at",
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
     },
-    Row {
+    OptionRow {
         name: "sample",
         values: "<bytes>",
         allowed: Some("a number of bytes from 1 to 2147483647, or with k or m behind it"),
         default: "every object",
         description: "estimate sites from one object in so many",
         setter: Setter::Value(|settings, value| {
-            settings.options.sample = Some(bytes(value).ok_or(Refusal::NotAllowed)?);
+            settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "clock",
         values: "cpu|wall",
         allowed: None,
@@ -270,34 +270,34 @@ pub(super) const ROWS: &[Row] = &[
             settings.options.clock = match value {
                 "cpu" => Clock::Cpu,
                 "wall" => Clock::Wall,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "include",
         values: "<classes>",
         allowed: Some(CLASSES),
         default: "all",
         description: "classes that cpu=times|old measures",
         setter: Setter::Value(|settings, value| {
-            settings.options.include = patterns(value).ok_or(Refusal::NotAllowed)?;
+            settings.options.include = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "exclude",
         values: "<classes>",
         allowed: Some(CLASSES),
         default: "none",
         description: "classes that it does not",
         setter: Setter::Value(|settings, value| {
-            settings.options.exclude = patterns(value).ok_or(Refusal::NotAllowed)?;
+            settings.options.exclude = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "msa",
         values: "y|n",
         allowed: None,
@@ -305,7 +305,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "Solaris only, without effect",
         setter: Setter::SwitchWithoutEffect,
     },
-    Row {
+    OptionRow {
         name: "force",
         values: "y|n",
         allowed: None,
@@ -313,18 +313,18 @@ pub(super) const ROWS: &[Row] = &[
         description: "overwrite the file if it exists",
         setter: Setter::Switch(|settings, on| settings.options.force = on),
     },
-    Row {
+    OptionRow {
         name: "rotate",
         values: "<time>|<size>",
         allowed: Some(ROTATE),
         default: "one file",
         description: "begin another file so often",
         setter: Setter::Value(|settings, value| {
-            settings.options.rotate = Some(rotate(value).ok_or(Refusal::NotAllowed)?);
+            settings.options.rotate = Some(rotate(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "keep",
         values: "<files>",
         allowed: Some("a whole number of files from 1 to 1000000"),
@@ -335,21 +335,21 @@ pub(super) const ROWS: &[Row] = &[
                 settings.options.keep = Some(files);
                 Ok(())
             }
-            _ => Err(Refusal::NotAllowed),
+            _ => Err(ValueRefusal::NotAllowed),
         }),
     },
-    Row {
+    OptionRow {
         name: "timeout",
         values: "<time>",
         allowed: Some(TIME),
         default: "none",
         description: "end the profile, not the program",
         setter: Setter::Value(|settings, value| {
-            settings.options.timeout = Some(time(value).ok_or(Refusal::NotAllowed)?);
+            settings.options.timeout = Some(time(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "verbose",
         values: "y|n",
         allowed: None,
@@ -360,7 +360,7 @@ pub(super) const ROWS: &[Row] = &[
             settings.options.details = on;
         }),
     },
-    Row {
+    OptionRow {
         name: "gc_okay",
         values: "y|n",
         allowed: None,
@@ -368,7 +368,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "obsolete, without effect",
         setter: Setter::SwitchWithoutEffect,
     },
-    Row {
+    OptionRow {
         name: "primfields",
         values: "y|n",
         allowed: None,
@@ -376,7 +376,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "primitive fields in a heap dump",
         setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
     },
-    Row {
+    OptionRow {
         name: "primarrays",
         values: "y|n",
         allowed: None,
@@ -384,7 +384,7 @@ pub(super) const ROWS: &[Row] = &[
         description: "primitive arrays in a heap dump",
         setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
     },
-    Row {
+    OptionRow {
         name: "dumper",
         values: "auto|vm|jvmti",
         allowed: None,
@@ -395,12 +395,12 @@ pub(super) const ROWS: &[Row] = &[
                 "auto" => Dumper::Auto,
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "stacks",
         values: "auto|jvmti",
         allowed: Some("auto|jvmti|verify"),
@@ -411,19 +411,19 @@ pub(super) const ROWS: &[Row] = &[
                 "auto" => StackSource::Auto,
                 "jvmti" => StackSource::Jvmti,
                 "verify" => StackSource::Verify,
-                _ => return Err(Refusal::NotAllowed),
+                _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())
         }),
     },
-    Row {
+    OptionRow {
         name: "logflags",
         values: "<bits>",
         allowed: Some("a whole number from 0 to 4294967295"),
         default: "0",
         description: "4: check the binary file at the end",
         setter: Setter::Value(|settings, value| {
-            let flags: u32 = value.parse().map_err(|_| Refusal::NotAllowed)?;
+            let flags: u32 = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
             settings.options.check_file = flags & LOG_CHECK_BINARY != 0;
             Ok(())
         }),
@@ -436,14 +436,14 @@ pub(super) const ROWS: &[Row] = &[
     hidden("debug", "y|n", Setter::SwitchWithoutEffect),
 ];
 
-/// What `include=` and `exclude=` take.
+/// The allowed values of `include=` and `exclude=`.
 const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
 
-/// The bit of `logflags=` that had the original read its own binary file back.
+/// The bit of `logflags=` that made the original read its own binary file back.
 const LOG_CHECK_BINARY: u32 = 4;
 
-const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Row {
-    Row {
+const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> OptionRow {
+    OptionRow {
         name,
         values,
         allowed: None,
@@ -453,12 +453,12 @@ const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Row
     }
 }
 
-/// The row of an option.
-pub(super) fn find(name: &str) -> Option<&'static Row> {
+/// Returns the row of an option.
+pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-impl Row {
+impl OptionRow {
     pub(super) fn apply(
         &self,
         settings: &mut Settings,
@@ -473,7 +473,7 @@ impl Row {
         let answer = match &self.setter {
             Setter::Switch(set) => switch(value)
                 .map(|on| set(settings, on))
-                .ok_or(Refusal::NotAllowed),
+                .ok_or(ValueRefusal::NotAllowed),
             Setter::Value(set) => set(settings, value),
             Setter::WithoutEffect => {
                 settings.note(self.name);
@@ -481,16 +481,16 @@ impl Row {
             }
             Setter::SwitchWithoutEffect => switch(value)
                 .map(|_| settings.note(self.name))
-                .ok_or(Refusal::NotAllowed),
+                .ok_or(ValueRefusal::NotAllowed),
         };
         let value = value.to_owned();
         answer.map_err(|refusal| match refusal {
-            Refusal::NotAllowed => OptionError::Value {
+            ValueRefusal::NotAllowed => OptionError::Value {
                 name: self.name,
                 value,
                 allowed: self.allowed.unwrap_or(self.values).to_owned(),
             },
-            Refusal::Twice => OptionError::Twice {
+            ValueRefusal::Twice => OptionError::Twice {
                 name: self.name,
                 value,
             },

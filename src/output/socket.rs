@@ -1,4 +1,4 @@
-//! The collector that the profile goes to.
+//! The connection to the receiver of the profile.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -7,31 +7,31 @@ use std::time::{Duration, Instant};
 
 use super::Sink;
 
-/// How long each of the collector's addresses is tried.
+/// The longest that each of the receiver's addresses is tried.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How often a write that waits looks whether the program is ending.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long a collector may take nothing. A shorter break is one of the network; for a longer one the program, whose
-/// threads wait once the queue is full, must not stand still.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The same once the program is ending.
-const LAST_PATIENCE: Duration = Duration::from_secs(20);
+/// The interval at which a waiting write checks whether the program is ending.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The longest that a receiver may accept nothing. Shorter breaks are the network's; the program must not stand still
+/// any longer, because its threads wait once the queue is full.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same limit once the program is ending.
+const LAST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A connection to a collector. Writing never raises SIGPIPE: the standard library sends with `MSG_NOSIGNAL`.
+/// A connection to a receiver. Writing never raises SIGPIPE: the standard library sends with `MSG_NOSIGNAL`.
 pub struct SocketSink {
     stream: TcpStream,
     name: String,
-    patience: Patience,
+    timeout: Timeouts,
 }
 
 #[derive(Clone, Copy)]
-struct Patience {
+struct Timeouts {
     running: Duration,
     ending: Duration,
 }
 
 impl SocketSink {
-    /// Connects to the first address of `host` that answers.
+    /// Connects to the first address of `host` that accepts.
     pub fn connect(host: &str, port: u16) -> io::Result<Self> {
         let mut answer = Err(io::Error::new(
             ErrorKind::NotFound,
@@ -43,26 +43,26 @@ impl SocketSink {
                 break;
             }
         }
-        let patience = Patience {
-            running: PATIENCE,
-            ending: LAST_PATIENCE,
+        let timeout = Timeouts {
+            running: TIMEOUT,
+            ending: LAST_TIMEOUT,
         };
-        Self::new(answer?, patience)
+        Self::new(answer?, timeout)
     }
 
-    fn new(stream: TcpStream, patience: Patience) -> io::Result<Self> {
-        stream.set_write_timeout(Some(LOOK))?;
-        // A command's answer does not wait for more to send.
+    fn new(stream: TcpStream, timeout: Timeouts) -> io::Result<Self> {
+        stream.set_write_timeout(Some(POLL_INTERVAL))?;
+        // The answer to a command must not be delayed until more data follows.
         stream.set_nodelay(true)?;
         let name = stream.peer_addr()?.to_string();
         Ok(Self {
             stream,
             name,
-            patience,
+            timeout,
         })
     }
 
-    /// The same connection, for what comes from the collector.
+    /// Returns the same connection, for reading the receiver's commands.
     pub fn commands(&self) -> io::Result<TcpStream> {
         self.stream.try_clone()
     }
@@ -73,7 +73,7 @@ impl Sink for SocketSink {
         self.name.clone()
     }
 
-    /// A part of the piece may have gone out when this fails: then the collector sees the connection end.
+    /// Writes a piece. On failure a part of it may have been sent: the receiver then sees the connection end.
     fn write(&mut self, mut piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
         let mut waiting = SendWait::default();
         while !piece.is_empty() {
@@ -85,7 +85,7 @@ impl Sink for SocketSink {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    waiting.go_on(self.patience, is_ending.load(Ordering::Relaxed))?;
+                    waiting.go_on(self.timeout, is_ending.load(Ordering::Relaxed))?;
                 }
                 Err(error) => return Err(error),
             }
@@ -98,7 +98,7 @@ impl Sink for SocketSink {
     }
 }
 
-/// How long a write has been waiting, and how long of that while the program was ending.
+/// The time that a write has waited, and the part of it since the program began to end.
 #[derive(Default)]
 struct SendWait {
     since: Option<Instant>,
@@ -106,22 +106,22 @@ struct SendWait {
 }
 
 impl SendWait {
-    fn go_on(&mut self, patience: Patience, is_ending: bool) -> io::Result<()> {
+    fn go_on(&mut self, timeout: Timeouts, is_ending: bool) -> io::Result<()> {
         let now = Instant::now();
-        // The first look comes after one wait.
-        let waited = now - *self.since.get_or_insert(now - LOOK);
-        if is_ending && now - *self.ending_since.get_or_insert(now) >= patience.ending {
-            return Err(idle(patience.ending));
+        // The first check comes after one wait.
+        let waited = now - *self.since.get_or_insert(now - POLL_INTERVAL);
+        if is_ending && now - *self.ending_since.get_or_insert(now) >= timeout.ending {
+            return Err(idle(timeout.ending));
         }
-        if waited >= patience.running {
-            return Err(idle(patience.running));
+        if waited >= timeout.running {
+            return Err(idle(timeout.running));
         }
         Ok(())
     }
 }
 
 fn idle(time: Duration) -> io::Error {
-    let message = format!("the collector has taken nothing for {} s", time.as_secs());
+    let message = format!("the receiver has taken nothing for {} s", time.as_secs());
     io::Error::new(ErrorKind::TimedOut, message)
 }
 
@@ -133,31 +133,31 @@ mod tests {
 
     use super::*;
 
-    /// More than the system's buffers on both ends take.
+    /// More than the system's buffers at both ends hold.
     const MUCH: usize = 32 << 20;
 
-    fn pair(patience: Patience) -> (SocketSink, TcpStream) {
+    fn pair(timeout: Timeouts) -> (SocketSink, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let stream = TcpStream::connect(address).expect("it listens");
-        let sink = SocketSink::new(stream, patience).expect("a connection");
+        let sink = SocketSink::new(stream, timeout).expect("a connection");
         (sink, listener.accept().expect("a connection").0)
     }
 
-    fn patience(running: u64, ending: u64) -> Patience {
-        Patience {
+    fn timeout(running: u64, ending: u64) -> Timeouts {
+        Timeouts {
             running: Duration::from_secs(running),
             ending: Duration::from_secs(ending),
         }
     }
 
     #[test]
-    fn a_slow_collector_gets_everything() {
-        let (mut sink, mut collector) = pair(patience(600, 600));
+    fn a_slow_receiver_gets_everything() {
+        let (mut sink, mut receiver) = pair(timeout(600, 600));
         let reader = thread::spawn(move || {
             let (mut piece, mut count) = (vec![0; 1 << 20], 0);
             loop {
-                match collector.read(&mut piece).expect("a connection") {
+                match receiver.read(&mut piece).expect("a connection") {
                     0 => return count,
                     some => count += some,
                 }
@@ -171,27 +171,27 @@ mod tests {
     }
 
     #[test]
-    fn a_collector_that_takes_nothing_is_given_up() {
-        let (mut sink, _collector) = pair(patience(1, 600));
+    fn a_receiver_that_takes_nothing_is_given_up() {
+        let (mut sink, _receiver) = pair(timeout(1, 600));
         let error = sink
             .write(&vec![7; MUCH], &AtomicBool::new(false))
             .expect_err("nobody reads");
-        assert_eq!(error.to_string(), "the collector has taken nothing for 1 s");
+        assert_eq!(error.to_string(), "the receiver has taken nothing for 1 s");
     }
 
     #[test]
     fn it_is_given_up_sooner_when_the_program_ends() {
-        let (mut sink, _collector) = pair(patience(600, 1));
+        let (mut sink, _receiver) = pair(timeout(600, 1));
         let error = sink
             .write(&vec![7; MUCH], &AtomicBool::new(true))
             .expect_err("nobody reads");
-        assert_eq!(error.to_string(), "the collector has taken nothing for 1 s");
+        assert_eq!(error.to_string(), "the receiver has taken nothing for 1 s");
     }
 
     #[test]
-    fn a_collector_that_leaves_is_an_error_and_no_signal() {
-        let (mut sink, collector) = pair(patience(600, 600));
-        drop(collector);
+    fn a_receiver_that_leaves_is_an_error_and_no_signal() {
+        let (mut sink, receiver) = pair(timeout(600, 600));
+        drop(receiver);
         let error = sink
             .write(&vec![7; MUCH], &AtomicBool::new(false))
             .expect_err("nobody is there");

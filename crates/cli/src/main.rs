@@ -1,5 +1,4 @@
-//! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
-//! that run already.
+//! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
 mod allocator;
 mod attach;
@@ -13,12 +12,12 @@ mod heap;
 mod input;
 mod merge;
 mod output;
-mod private;
+mod packaging;
+mod private_file;
 mod profile;
 mod push;
 mod recv;
 mod report;
-mod shell;
 mod size;
 mod table;
 mod terminal;
@@ -102,23 +101,23 @@ enum Command {
     Doctor(attach::Doctor),
     List(attach::List),
     Attach(attach::Attach),
-    /// Say whether a program is being profiled, since when, and into which file
+    /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write what a profile has so far; it goes on, and so do its totals
+    /// Write the profile so far; it continues, and so do its totals
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
     Dump(attach::Running),
-    /// Write a profile and end it; nothing of it stays in the program
+    /// Write a profile and end it, leaving nothing behind in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
-    Completions(shell::Completions),
+    Completions(packaging::Completions),
     #[command(hide = true)]
-    Manual(shell::Manual),
+    Manual(packaging::Manual),
     #[command(subcommand)]
-    Heap(heap::Heaps),
+    Heap(heap::HeapCommand),
     Browse(browse::Arguments),
 }
 
@@ -150,9 +149,9 @@ fn main() -> ExitCode {
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
         Err(Failure::Message(message)) => (message, 1),
-        Err(Failure::Gate(message)) => (message, GATE_FAILED),
+        Err(Failure::Condition(message)) => (message, GATE_FAILED),
     };
-    // Nobody is left to tell where even this fails.
+    // If even this fails, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
     ExitCode::from(status)
 }

@@ -1,4 +1,4 @@
-//! `hprof text`: the file as `format=a` would have written it.
+//! `hprof text`: converts a file to the form that `format=a` would have written.
 
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output;
 
-/// Bytes of text that are gathered before they are written.
+/// The number of bytes of text that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
-/// Bytes of text for each byte of the file, from its start to the record that is being printed. Files of real programs come to
-/// about two, and below 30 where they hold nothing but deep stacks.
+/// The bytes of text that are allowed for each byte of the file before the current record. Files of real programs need about
+/// two, and fewer than 30 if they contain nothing but deep stacks.
 const FOLD: u64 = 100;
-/// Bytes of text that any file may give.
+/// The bytes of text that are allowed for any file.
 const ALWAYS: u64 = 64 << 20;
 
 /// Print a file in the text format (format=a)
 ///
 /// Viewers and scripts that read the agent's text profiles read this output.
-/// Where the file is damaged or cut off, everything before that place is
+/// If the file is damaged or truncated, everything before that point is
 /// printed, then the fault is reported with its byte offset.
 ///
-/// The first line of a heap dump tells how many objects of how many bytes it
-/// has; where the file does not say, as those of the VM's own dumper do not,
-/// they are counted first.
+/// The first line of a heap dump has the number of its objects and their bytes;
+/// if the file does not have them, like those of the VM's own dumper, they are
+/// counted first.
 ///
-/// A file can be made so that it names long texts again and again. Where the
-/// text exceeds 64 MB and a hundred times the file, printing stops with an error
-/// unless --no-limit is given.
+/// A file can be crafted so that it repeats long texts. If the text exceeds
+/// 64 MB plus a hundred times the file, printing stops with an error unless
+/// --no-limit is given.
 ///
 /// The description of the records at the start is that of this agent. It is
 /// wrong about CPU samples of the JDK's own agent, whose files have ids of
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The file; `-` is the standard input
     file: PathBuf,
 
-    /// Write to this file, created for its owner's eyes alone, instead of the standard output
+    /// Write to this file, readable only by its owner, instead of the standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -49,13 +49,13 @@ pub struct Arguments {
     no_limit: bool,
 }
 
-/// Runs the command.
+/// Prints the file as text.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let source = match arguments.output.is_none() && io::stdout().is_terminal() {
         true => input::open(&arguments.file)?,
         false => input::open_watched(&arguments.file)?,
     };
-    // A file that is no profile must not cost the user an older output: it is opened last.
+    // A file that is not a profile must not overwrite an older output, so the output is opened last.
     let reader = Reader::new(source).map_err(|error| Failure::about(&arguments.file, error))?;
     match &arguments.output {
         Some(path) => {
@@ -92,19 +92,19 @@ fn print(
         }
         Err(Stop::Write(_)) => Some(text.refusal()),
     };
-    // What was read before a fault is printed.
+    // Everything read before the fault is printed.
     let written = text.flushed();
     written.map_err(|error| Failure::writing(output_name, &error))?;
     fault.map_or(Ok(()), |fault| Err(Failure::about(&arguments.file, fault)))
 }
 
-/// Text that is no longer than the file's length allows.
+/// A writer of text that fails when the text becomes too long for its file.
 struct Bounded<W: Write> {
     text: BufWriter<W>,
     written: u64,
-    /// `None` for everything.
+    /// The limit of `written`; `None` if there is none.
     most: Option<u64>,
-    /// Where the record starts that is being printed.
+    /// The offset of the record that is being printed.
     offset: u64,
     is_exceeded: bool,
 }
@@ -120,7 +120,7 @@ impl<W: Write> Bounded<W> {
         }
     }
 
-    /// What stands at this place of the file is printed next.
+    /// Raises the limit: the record at `offset` is printed next.
     fn reached(&mut self, offset: u64) {
         self.offset = offset;
         if let Some(most) = &mut self.most {
@@ -130,7 +130,7 @@ impl<W: Write> Bounded<W> {
 
     fn refusal(&self) -> String {
         format!(
-            "byte {}: the text has {} bytes up to here, more than {FOLD} times the file; --no-limit prints it nevertheless",
+            "byte {}: the text has {} bytes up to here, more than {FOLD} times the file; --no-limit prints it anyway",
             self.offset, self.written
         )
     }
@@ -157,7 +157,7 @@ impl<W: Write> Write for Bounded<W> {
     }
 }
 
-/// Why printing stopped before the end.
+/// The reason printing stopped before the end.
 enum Stop {
     Read(ReadError),
     Write(io::Error),
@@ -208,7 +208,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
         Ok(())
     }
 
-    /// Prints what is in a heap dump, or in a segment of one.
+    /// Prints the records of a heap dump, or of a segment of one.
     fn heap(&mut self) -> Result<(), Stop> {
         let id_size = self.reader.header().id_size;
         while let Some(entry) = self.reader.read_heap()? {

@@ -1,4 +1,6 @@
-//! `hprof recv --dir` with agents that are played by the test.
+//! `hprof recv --dir` with agents played by the test.
+
+mod skip;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +17,9 @@ use hprof_format::{
 };
 use serde_json::Value;
 
-/// A profile that no other agent has.
+use skip::skip;
+
+/// Returns a profile that no other agent has.
 fn profile(agent: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = BinaryEncoder::new();
@@ -30,7 +34,7 @@ fn profile(agent: usize) -> Vec<u8> {
     bytes
 }
 
-struct Collector {
+struct Receiver {
     child: Child,
     stdin: Option<ChildStdin>,
     events: BufReader<ChildStdout>,
@@ -38,23 +42,23 @@ struct Collector {
     folder: PathBuf,
 }
 
-impl Collector {
-    fn start(test: &str, arguments: &[&str]) -> Collector {
+impl Receiver {
+    fn start(test: &str, arguments: &[&str]) -> Receiver {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("many")
             .join(test);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("the target directory can be written");
-        Collector::again(folder, arguments)
+        Receiver::again(folder, arguments)
     }
 
-    /// A collector in a folder that is there.
-    fn again(folder: PathBuf, arguments: &[&str]) -> Collector {
+    /// Starts a receiver in an existing folder.
+    fn again(folder: PathBuf, arguments: &[&str]) -> Receiver {
         let tool = Command::new(env!("CARGO_BIN_EXE_hprof"));
-        Collector::spawn(tool, folder, arguments)
+        Receiver::spawn(tool, folder, arguments)
     }
 
-    fn spawn(mut tool: Command, folder: PathBuf, arguments: &[&str]) -> Collector {
+    fn spawn(mut tool: Command, folder: PathBuf, arguments: &[&str]) -> Receiver {
         let mut child = tool
             .args(["recv", "--dir"])
             .arg(&folder)
@@ -64,23 +68,23 @@ impl Collector {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the tool starts");
-        let mut collector = Collector {
+        let mut receiver = Receiver {
             stdin: child.stdin.take(),
             events: BufReader::new(child.stdout.take().expect("a pipe")),
             child,
             address: String::new(),
             folder,
         };
-        let listening = collector.event("listening");
-        collector.address = text(&listening, "address").to_owned();
-        collector
+        let listening = receiver.event("listening");
+        receiver.address = text(&listening, "address").to_owned();
+        receiver
     }
 
     fn connect(&self) -> TcpStream {
         TcpStream::connect(&*self.address).expect("it listens")
     }
 
-    /// The next event of a kind; those between are not looked at.
+    /// Returns the next event of a kind; others in between are skipped.
     fn event(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
@@ -110,7 +114,7 @@ impl Collector {
         assert!(kill.expect("kill").success());
     }
 
-    /// Interrupts it; what it has said since.
+    /// Interrupts it; returns the events and messages since.
     fn stop(mut self) -> (Vec<Value>, String) {
         self.signal("TERM");
         let mut rest = String::new();
@@ -138,8 +142,8 @@ fn text<'a>(event: &'a Value, field: &str) -> &'a str {
 #[test]
 fn two_hundred_agents_have_a_file_each() {
     const AGENTS: usize = 200;
-    let mut collector = Collector::start("each", &[]);
-    let mut agents: Vec<TcpStream> = (0..AGENTS).map(|_| collector.connect()).collect();
+    let mut receiver = Receiver::start("each", &[]);
+    let mut agents: Vec<TcpStream> = (0..AGENTS).map(|_| receiver.connect()).collect();
     let profiles: Vec<Vec<u8>> = (0..AGENTS).map(profile).collect();
     let peers: Vec<String> = agents
         .iter()
@@ -158,7 +162,7 @@ fn two_hundred_agents_have_a_file_each() {
     drop(agents);
     let mut ended = BTreeMap::new();
     for _ in 0..AGENTS {
-        let event = collector.event("ended");
+        let event = receiver.event("ended");
         assert_eq!(
             (&event["whole"], &event["records"]),
             (&true.into(), &200.into())
@@ -175,16 +179,16 @@ fn two_hundred_agents_have_a_file_each() {
             name.starts_with(&peer.replace(':', "-")),
             "{name} of {peer}"
         );
-        assert_eq!(&collector.read(name), profile);
-        let mode = fs::metadata(collector.folder.join(name))
+        assert_eq!(&receiver.read(name), profile);
+        let mode = fs::metadata(receiver.folder.join(name))
             .expect("a file")
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    let files = fs::read_dir(&collector.folder).expect("a folder").count();
+    let files = fs::read_dir(&receiver.folder).expect("a folder").count();
     assert_eq!(files, AGENTS, "nothing is left beside them");
-    let (events, _) = collector.stop();
+    let (events, _) = receiver.stop();
     let stopped = events.last().expect("it says so");
     assert_eq!(
         (&stopped["event"], &stopped["agents"]),
@@ -194,23 +198,22 @@ fn two_hundred_agents_have_a_file_each() {
 
 #[test]
 fn a_bad_agent_harms_no_other() {
-    let mut collector =
-        Collector::start("bad", &["--max-bytes", "64k", "--name", "{number}.hprof"]);
-    let mut good = collector.connect();
+    let mut receiver = Receiver::start("bad", &["--max-bytes", "64k", "--name", "{number}.hprof"]);
+    let mut good = receiver.connect();
     let whole = profile(1);
     good.write_all(&whole[..100]).expect("it reads");
-    assert_eq!(text(&collector.event("begun"), "file"), "1.hprof");
-    let silent = collector.connect();
-    let mut stranger = collector.connect();
+    assert_eq!(text(&receiver.event("begun"), "file"), "1.hprof");
+    let silent = receiver.connect();
+    let mut stranger = receiver.connect();
     stranger
         .write_all(b"GET / HTTP/1.1\r\n\r\n")
         .expect("it reads");
-    assert_eq!(text(&collector.event("refused"), "reason"), "no_agent");
-    // One that sends without an end, and one that sends what becomes a thousand times as much.
-    let mut endless = collector.connect();
+    assert_eq!(text(&receiver.event("refused"), "reason"), "no_agent");
+    // One that sends endlessly, and one whose data expands a thousandfold.
+    let mut endless = receiver.connect();
     let piece = profile(2);
     while endless.write_all(&piece).is_ok() {}
-    let event = collector.event("ended");
+    let event = receiver.event("ended");
     assert_eq!(
         (text(&event, "reason"), text(&event, "file")),
         ("limit", "2.hprof")
@@ -224,73 +227,72 @@ fn a_bad_agent_harms_no_other() {
     gzip.write_all(b"JAVA PROFILE 1.0.2\0")
         .expect("memory takes all");
     gzip.write_all(&vec![0; 4 << 20]).expect("memory takes all");
-    let mut bomb = collector.connect();
+    let mut bomb = receiver.connect();
     bomb.write_all(&gzip.finish().expect("memory takes all"))
         .expect("it reads");
     drop(bomb);
-    assert_eq!(text(&collector.event("ended"), "file"), "3.hprof");
-    // One that takes no command does not keep the others from theirs.
-    let mut deaf = collector.connect();
+    assert_eq!(text(&receiver.event("ended"), "file"), "3.hprof");
+    // An agent that reads no command does not keep the others from theirs.
+    let mut deaf = receiver.connect();
     deaf.write_all(&profile(4)).expect("it reads");
-    collector.event("begun");
+    receiver.event("begun");
     for _ in 0..3_000 {
-        collector.send("@4 heap-summary\n");
-        assert_eq!(collector.event("sent")["agents"], 1);
+        receiver.send("@4 heap-summary\n");
+        assert_eq!(receiver.event("sent")["agents"], 1);
     }
-    collector.send("@1 force-gc\n");
+    receiver.send("@1 force-gc\n");
     let mut commands = Commands::new(good.try_clone().expect("a stream"));
     assert_eq!(commands.receive(), Some(Received::Command(Order::ForceGc)));
     good.write_all(&whole[100..]).expect("it reads");
     drop((commands, good));
     let event = loop {
-        let event = collector.event("ended");
+        let event = receiver.event("ended");
         if event["agent"] == 1 {
             break event;
         }
     };
     assert_eq!(event["whole"], true);
-    assert_eq!(collector.read("1.hprof"), whole);
+    assert_eq!(receiver.read("1.hprof"), whole);
     drop((silent, deaf));
-    collector.stop();
+    receiver.stop();
 }
 
 #[test]
 fn limits_hold_for_all_together() {
-    let mut collector =
-        Collector::start("limits", &["--max-agents", "2", "--max-all-bytes", "10k"]);
+    let mut receiver = Receiver::start("limits", &["--max-agents", "2", "--max-all-bytes", "10k"]);
     let mut agents: Vec<TcpStream> = Vec::new();
     for number in 0..2 {
-        let mut agent = collector.connect();
+        let mut agent = receiver.connect();
         agent
             .write_all(&profile(number)[..2_000])
             .expect("it reads");
-        collector.event("begun");
+        receiver.event("begun");
         agents.push(agent);
     }
-    let mut third = collector.connect();
+    let mut third = receiver.connect();
     let _ = third.write_all(&profile(3)[..100]);
-    assert_eq!(text(&collector.event("refused"), "reason"), "too_many");
+    assert_eq!(text(&receiver.event("refused"), "reason"), "too_many");
     agents[0]
         .write_all(&[&profile(0)[2_000..], &profile(7)].concat())
         .expect("it reads");
-    assert_eq!(text(&collector.event("ended"), "reason"), "limit_of_all");
-    let _fourth = collector.connect();
-    assert_eq!(text(&collector.event("refused"), "reason"), "limit_of_all");
-    collector.stop();
+    assert_eq!(text(&receiver.event("ended"), "reason"), "limit_of_all");
+    let _fourth = receiver.connect();
+    assert_eq!(text(&receiver.event("refused"), "reason"), "limit_of_all");
+    receiver.stop();
 }
 
 #[test]
 fn commands_go_to_all_or_to_one() {
-    let mut collector = Collector::start("commands", &["--send", "force-gc"]);
+    let mut receiver = Receiver::start("commands", &["--send", "force-gc"]);
     let mut agents = Vec::new();
     for number in 1..=3 {
-        let mut agent = collector.connect();
+        let mut agent = receiver.connect();
         agent.write_all(&profile(number)).expect("it reads");
-        assert_eq!(collector.event("begun")["agent"], number);
+        assert_eq!(receiver.event("begun")["agent"], number);
         let commands = Commands::new(agent.try_clone().expect("a stream"));
         agents.push((agent, commands));
     }
-    collector.send("@2 heap-summary\ncpu-samples\n@9 exit\n@x exit\nno such thing\n");
+    receiver.send("@2 heap-summary\ncpu-samples\n@9 exit\n@x exit\nno such thing\n");
     for number in 1..=3 {
         let commands = &mut agents[number - 1].1;
         let mut orders = vec![Order::ForceGc];
@@ -307,42 +309,42 @@ fn commands_go_to_all_or_to_one() {
         }
     }
     let counts: Vec<Value> = (0..3)
-        .map(|_| collector.event("sent")["agents"].clone())
+        .map(|_| receiver.event("sent")["agents"].clone())
         .collect();
     assert_eq!(counts, [1, 3, 0].map(Value::from));
-    let (_, said) = collector.stop();
+    let (_, said) = receiver.stop();
     assert!(said.contains("'@x' is no number of an agent"), "{said}");
     assert!(said.contains("no command 'no'"), "{said}");
 }
 
 #[test]
 fn what_came_can_be_read_after_a_kill_and_a_stop_names_it() {
-    let mut collector = Collector::start("kill", &["--name", "a.hprof"]);
+    let mut receiver = Receiver::start("kill", &["--name", "a.hprof"]);
     let whole = profile(1);
-    let mut agent = collector.connect();
+    let mut agent = receiver.connect();
     agent.write_all(&whole).expect("it reads");
-    let path = collector.folder.join("a.hprof.part");
-    // Everything is in the file as soon as it has come.
+    let path = receiver.folder.join("a.hprof.part");
+    // Everything is in the file as soon as it has arrived.
     while fs::metadata(&path).map_or(0, |found| found.len()) < whole.len() as u64 {
         std::thread::yield_now();
     }
-    collector.signal("KILL");
-    collector.child.wait().expect("it ends");
+    receiver.signal("KILL");
+    receiver.child.wait().expect("it ends");
     assert_eq!(fs::read(&path).expect("a file"), whole);
-    // Another one goes on in the same folder, and leaves that file alone.
-    let mut collector = Collector::again(collector.folder.clone(), &["--name", "a.hprof"]);
-    let mut agent = collector.connect();
+    // Another receiver continues in the same folder, and leaves that file unchanged.
+    let mut receiver = Receiver::again(receiver.folder.clone(), &["--name", "a.hprof"]);
+    let mut agent = receiver.connect();
     agent
         .write_all(&whole[..whole.len() - 1])
         .expect("it reads");
-    assert_eq!(text(&collector.event("begun"), "file"), "a-2.hprof");
-    while fs::metadata(collector.folder.join("a-2.hprof.part")).map_or(0, |found| found.len())
+    assert_eq!(text(&receiver.event("begun"), "file"), "a-2.hprof");
+    while fs::metadata(receiver.folder.join("a-2.hprof.part")).map_or(0, |found| found.len())
         < whole.len() as u64 - 1
     {
         std::thread::yield_now();
     }
-    let folder = collector.folder.clone();
-    let (events, _) = collector.stop();
+    let folder = receiver.folder.clone();
+    let (events, _) = receiver.stop();
     assert_eq!(text(&events[0], "file"), "a-2.hprof");
     assert_eq!(
         (text(&events[0], "reason"), &events[0]["whole"]),
@@ -357,23 +359,23 @@ fn what_came_can_be_read_after_a_kill_and_a_stop_names_it() {
 
 #[test]
 fn a_supervisor_that_reads_nothing_stops_nobody() {
-    let collector = Collector::start("deaf", &["--name", "{number}.hprof"]);
+    let receiver = Receiver::start("deaf", &["--name", "{number}.hprof"]);
     // More lines than a pipe and the queue hold.
     for _ in 0..12_000 {
-        let mut stranger = collector.connect();
+        let mut stranger = receiver.connect();
         let _ = stranger.write_all(b"x");
     }
-    let mut agent = collector.connect();
+    let mut agent = receiver.connect();
     agent.write_all(&profile(1)).expect("it reads");
     drop(agent);
-    let path = collector.folder.join("1.hprof");
+    let path = receiver.folder.join("1.hprof");
     while !path.exists() {
         std::thread::yield_now();
     }
-    let (events, _) = collector.stop();
+    let (events, _) = receiver.stop();
     let lost = events.iter().filter_map(|event| event["lost"].as_u64());
     let told = events.len() as u64 + lost.sum::<u64>();
-    // Those who were sent away, the agent that began and ended, and the end.
+    // The refused callers, the agent that began and ended, and the end.
     assert_eq!(told, 12_000 + 3);
 }
 
@@ -420,31 +422,31 @@ fn what_cannot_work_is_said_at_once() {
     }
 }
 
-/// Whether an agent that comes now is let in, and its profile is whole.
-fn let_in(collector: &mut Collector, number: usize) {
-    let mut agent = collector.connect();
+/// Asserts that an agent that connects now is accepted, and its profile is complete.
+fn let_in(receiver: &mut Receiver, number: usize) {
+    let mut agent = receiver.connect();
     let peer = agent.local_addr().expect("an address").to_string();
     agent.write_all(&profile(number)).expect("it reads");
     drop(agent);
     let event = loop {
-        let event = collector.event("ended");
+        let event = receiver.event("ended");
         if text(&event, "peer") == peer {
             break event;
         }
     };
     assert_eq!(event["whole"], true);
-    assert_eq!(collector.read(text(&event, "file")), profile(number));
+    assert_eq!(receiver.read(text(&event, "file")), profile(number));
 }
 
 #[test]
 fn silent_connections_keep_no_agent_out() {
-    let mut collector = Collector::start("silent", &["--max-agents", "10"]);
-    let silent: Vec<TcpStream> = (0..50).map(|_| collector.connect()).collect();
+    let mut receiver = Receiver::start("silent", &["--max-agents", "10"]);
+    let silent: Vec<TcpStream> = (0..50).map(|_| receiver.connect()).collect();
     for number in 0..10 {
-        let_in(&mut collector, number);
+        let_in(&mut receiver, number);
     }
     drop(silent);
-    collector.stop();
+    receiver.stop();
 }
 
 #[test]
@@ -455,13 +457,13 @@ fn silent_connections_do_not_take_all_descriptors() {
     let mut limited = Command::new("sh");
     let script = r#"ulimit -n 64 && exec "$0" "$@""#;
     limited.args(["-c", script, env!("CARGO_BIN_EXE_hprof")]);
-    let mut collector = Collector::spawn(limited, folder, &[]);
-    let silent: Vec<TcpStream> = (0..70).map(|_| collector.connect()).collect();
+    let mut receiver = Receiver::spawn(limited, folder, &[]);
+    let silent: Vec<TcpStream> = (0..70).map(|_| receiver.connect()).collect();
     for number in 0..10 {
-        let_in(&mut collector, number);
+        let_in(&mut receiver, number);
     }
     drop(silent);
-    let (events, _) = collector.stop();
+    let (events, _) = receiver.stop();
     assert!(
         events.iter().all(|event| event["event"] != "failed"),
         "{events:?}"
@@ -471,15 +473,11 @@ fn silent_connections_do_not_take_all_descriptors() {
 #[test]
 fn one_origin_leaves_places_to_the_others() {
     if TcpListener::bind("[::1]:0").is_err() {
-        // Past libtest, which keeps what a test prints.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: agents of two origins: this machine has no IPv6"
-        );
+        skip("agents of two origins: this machine has no IPv6");
         return;
     }
-    let mut collector = Collector::start("origins", &["--max-agents", "8", "--listen", "[::]:0"]);
-    let port = collector
+    let mut receiver = Receiver::start("origins", &["--max-agents", "8", "--listen", "[::]:0"]);
+    let port = receiver
         .address
         .rsplit(':')
         .next()
@@ -493,31 +491,31 @@ fn one_origin_leaves_places_to_the_others() {
     let v4 = format!("127.0.0.1:{port}");
     let mut agents: Vec<TcpStream> = (0..7).map(|_| begins(&v4)).collect();
     for _ in 0..7 {
-        collector.event("begun");
+        receiver.event("begun");
     }
     let _refused = begins(&v4);
-    let event = collector.event("refused");
+    let event = receiver.event("refused");
     assert_eq!(text(&event, "reason"), "too_many_of_origin");
     agents.push(begins(&format!("[::1]:{port}")));
-    assert!(text(&collector.event("begun"), "peer").starts_with("[::1]:"));
+    assert!(text(&receiver.event("begun"), "peer").starts_with("[::1]:"));
     drop(agents);
-    collector.stop();
+    receiver.stop();
 }
 
 #[test]
 fn a_connection_that_breaks_between_two_records_leaves_no_whole_profile() {
-    let mut collector = Collector::start("reset", &["--send", "force-gc"]);
-    let mut agent = collector.connect();
+    let mut receiver = Receiver::start("reset", &["--send", "force-gc"]);
+    let mut agent = receiver.connect();
     agent.write_all(&profile(1)).expect("it reads");
-    // A command that has come and is not read makes the system break the connection where it would close it.
+    // An unread command would make the system reset the connection instead of closing it.
     let mut command = [0];
     while agent.peek(&mut command).expect("a connection") == 0 {}
     drop(agent);
-    let event = collector.event("ended");
+    let event = receiver.event("ended");
     assert_eq!(
         (&event["whole"], text(&event, "reason")),
         (&false.into(), "connection")
     );
     assert_eq!(event["records"], 200);
-    collector.stop();
+    receiver.stop();
 }

@@ -7,7 +7,7 @@ use hprof_format::{Item, ReadError, Reader, TextError, TextItem, TextReader, is_
 
 use crate::{Profile, Records, Table};
 
-/// Bytes of a file that tell its format.
+/// The number of bytes of a file that identify its format.
 const TELLING: usize = 32;
 /// Frames that the stacks of all samples have together, where a stack counts for each of its samples: for each byte of the
 /// file, and in any. What is made of a profile takes as much time and memory. Real files have less than one for each byte, as a
@@ -15,33 +15,33 @@ const TELLING: usize = 32;
 const FRAMES_PER_BYTE: u64 = 2;
 const FRAMES: u64 = 16 << 20;
 
-/// Which dump of a run is wanted: each request (SIGQUIT, `hprof dump`) and the end of the run write one. Of each kind of
-/// values a dump has one.
+/// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
+/// one section of each kind of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// The last one.
     #[default]
     Last,
-    /// This one, from 1 on.
+    /// This one, from 1.
     Number(u32),
 }
 
-/// A profile, and what kept its file from being read to the end.
+/// A profile, and the reason its file could not be read to the end.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What was read.
+    /// The part that was read.
     pub profile: Profile,
-    /// Why no more.
+    /// The reason there is no more.
     pub fault: Option<LoadError>,
 }
 
-/// Why a file gives no profile, or not all of it.
+/// The reason a file yields no profile, or only a part.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Of the binary format.
+    /// An error of the binary format.
     #[error(transparent)]
     Binary(#[from] ReadError),
-    /// Of the text format.
+    /// An error of the text format.
     #[error(transparent)]
     Text(#[from] TextError),
     /// The source failed at its start.
@@ -63,9 +63,9 @@ pub enum LoadError {
     /// The file has no such section.
     #[error("there is no section {wanted}; the file has {sections}")]
     NoSection {
-        /// What was asked for.
+        /// The requested section.
         wanted: u32,
-        /// How many there are.
+        /// The number of sections.
         sections: u32,
     },
 }
@@ -73,7 +73,8 @@ pub enum LoadError {
 /// Reads a profile.
 ///
 /// # Errors
-/// [`LoadError`], where nothing can be had. What is cut off or damaged later gives what stands before that, with a fault.
+/// [`LoadError`], if nothing can be read. A file that is truncated or damaged later yields the part before that, with a
+/// fault.
 pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> {
     let mut start = Vec::with_capacity(TELLING);
     source

@@ -9,22 +9,22 @@ use indexmap::IndexMap;
 use crate::comparable::stable_class;
 use crate::{FrameId, Labels, LabelsId, Metric, Name, Profile, StackId};
 
-/// Adds profiles up by stack and labels, as [comparable](Profile::comparable) ones. The result does not depend on the
-/// order in which they come.
+/// Adds up profiles by stack and labels, made [comparable](Profile::comparable). The result does not depend on their
+/// order.
 #[derive(Default)]
 pub struct Merger {
     profile: Profile,
     stacks: HashMap<Box<[FrameId]>, StackId, RandomState>,
-    sums: Vec<Sums>,
+    sums: Vec<MergedSums>,
 }
 
 /// The sums of metrics that were measured together.
-struct Sums {
+struct MergedSums {
     metrics: Vec<Metric>,
     rows: IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>,
 }
 
-/// What is added to the labels of all samples of a profile.
+/// Labels to add to all samples of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     /// The machine it comes from.
@@ -57,7 +57,7 @@ impl Merger {
         for table in other.tables() {
             let known = self.sums.iter().position(|s| s.metrics == table.metrics());
             let place = known.unwrap_or_else(|| {
-                self.sums.push(Sums {
+                self.sums.push(MergedSums {
                     metrics: table.metrics().to_vec(),
                     rows: IndexMap::default(),
                 });
@@ -81,14 +81,14 @@ impl Merger {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     #[must_use]
     pub fn finish(mut self) -> Profile {
         self.sums.sort_by(|a, b| a.metrics.cmp(&b.metrics));
         for sums in self.sums {
             let mut rows: Vec<_> = sums.rows.into_iter().collect();
             let profile = &self.profile;
-            // By what is in them: ids depend on the order of the inputs.
+            // Sorted by content, because ids depend on the order of the inputs.
             rows.sort_unstable_by(|(a, a_values), (b, b_values)| {
                 let by_value = b_values.cmp(a_values);
                 by_value.then_with(|| by_text(profile, *a, *b))
@@ -150,8 +150,8 @@ impl Merger {
     }
 }
 
-/// The order of two samples by what they look like, whatever their ids. Equal frames have one id: only the first that differs
-/// is looked at.
+/// Compares two samples by their texts, independent of their ids. Equal frames have the same id, so only the first frame that
+/// differs is compared by text.
 fn by_text(
     profile: &Profile,
     (a, a_labels): (StackId, LabelsId),

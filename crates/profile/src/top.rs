@@ -4,21 +4,21 @@ use foldhash::HashMap;
 
 use crate::{By, FrameId, Groups, Metric, Profile};
 
-/// What a group of frames or samples costs.
+/// The cost of a group of frames or samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// The group's name; the frames of a stack stand behind one another, innermost first, with line breaks between.
+    /// The group's name; for a stack, its frames, innermost first, separated by line breaks.
     pub name: String,
-    /// What was spent in it itself: the samples whose innermost frame is in the group.
+    /// The cost of the group itself: the samples whose innermost frame is in the group.
     pub own: u64,
-    /// What was spent in it and in all that it called: the samples that have a frame in the group, counted once.
+    /// The cost including everything it calls: the samples that have a frame in the group, counted once.
     pub total: u64,
 }
 
-/// What an empty stack is called.
+/// The name of an empty stack.
 const EMPTY: &str = "<empty>";
 
-/// The costs of all groups that have any, the largest own cost first.
+/// Returns the costs of all groups that have any, the largest own cost first.
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
@@ -33,10 +33,10 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
 
 /// Own and total costs of one group.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct MethodSums {
     own: u64,
     total: u64,
-    /// The last sample that was counted in, from 1 on.
+    /// The last sample that was counted, from 1.
     seen: u32,
 }
 
@@ -44,7 +44,7 @@ fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut groups = Groups::of_frames(profile, by);
     let empty = groups.names.len();
     groups.names.push(EMPTY.to_owned());
-    let mut sums = vec![Sums::default(); groups.names.len()];
+    let mut sums = vec![MethodSums::default(); groups.names.len()];
     let samples = profile.samples(metric).filter(|sample| sample.value > 0);
     for (number, sample) in (1..).zip(samples) {
         let frames = profile.stacks.frames(sample.stack);
@@ -63,7 +63,7 @@ fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
         }
     }
     let named = groups.names.into_iter().zip(sums);
-    let cost = |(name, sums): (String, Sums)| Cost {
+    let cost = |(name, sums): (String, MethodSums)| Cost {
         name,
         own: sums.own,
         total: sums.total,

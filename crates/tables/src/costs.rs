@@ -1,4 +1,4 @@
-//! CPU samples, call times, allocation sites and contended monitors: of each kind those of one dump of the run.
+//! CPU samples, call times, allocation sites and contended monitors: of each kind, those of one dump of the run.
 
 use hprof_format::{
     AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, LeftOut, MonitorRecord, Record,
@@ -9,40 +9,40 @@ use crate::Error;
 use crate::names::{self, Names};
 use crate::output::Output;
 
-/// What the file counts in its totals and lists in no row.
+/// The frame of costs that are in the file's totals but in no row.
 const NOT_LISTED: &str = "<not listed>";
 
-/// What the records so far have told.
+/// The costs in the records so far.
 #[derive(Default)]
 pub(crate) struct Costs {
-    /// Which dump is wanted, from 1 on; the last without it.
+    /// The wanted dump, from 1; `None` for the last one.
     wanted: Option<u32>,
-    cpu_samples: Rows<1>,
-    call_times: Rows<2>,
-    sites: Rows<4>,
-    monitors: Rows<2>,
+    cpu_samples: CostRows<1>,
+    call_times: CostRows<2>,
+    sites: CostRows<4>,
+    monitors: CostRows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
-    /// What the next sites leave out.
+    /// The sum of the rows that the next sites omit.
     left_out: Option<LeftOut<4>>,
 }
 
 /// The rows of the wanted dump.
-struct Rows<const N: usize> {
+struct CostRows<const N: usize> {
     seen: u32,
-    rows: Vec<Row<N>>,
+    rows: Vec<CostRow<N>>,
     totals: [u64; N],
 }
 
-struct Row<const N: usize> {
+struct CostRow<const N: usize> {
     trace: TraceSerial,
     class: ClassSerial,
     values: [u64; N],
 }
 
-impl<const N: usize> Default for Rows<N> {
+impl<const N: usize> Default for CostRows<N> {
     fn default() -> Self {
-        Rows {
+        CostRows {
             seen: 0,
             rows: Vec::new(),
             totals: [0; N],
@@ -65,7 +65,7 @@ impl Costs {
         }
     }
 
-    /// How many dumps the file has.
+    /// Returns the number of dumps in the file.
     pub(crate) fn sections(&self) -> u32 {
         let seen = [
             self.cpu_samples.seen,
@@ -77,7 +77,7 @@ impl Costs {
         seen.into_iter().max().unwrap_or_default()
     }
 
-    /// Takes a record; those that say nothing of costs are passed over.
+    /// Takes a record; those without costs are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         match *record {
             Record::String { id, ref text } if id.is_note() => {
@@ -98,18 +98,18 @@ impl Costs {
                     live_bytes,
                     live_instances,
                 ];
-                // A binary file has no totals above 2^32 - 1 of what is alive.
+                // A binary file has no totals above 2^32 - 1 for live objects.
                 if let Some(left_out) = self.left_out.take() {
                     let [live, live_objects, allocated, allocated_objects] =
                         left_out.with_sites(sites);
                     let sums = [allocated, allocated_objects, live, live_objects];
                     totals = std::array::from_fn(|at| totals[at].max(sums[at]));
                 }
-                let rows = sites.iter().map(Row::from);
+                let rows = sites.iter().map(CostRow::from);
                 self.sites.take(self.wanted, totals, rows);
             }
             Record::CpuSamples { total, ref rows } => {
-                let rows = rows.iter().map(Row::from);
+                let rows = rows.iter().map(CostRow::from);
                 self.cpu_samples.take(self.wanted, [total.into()], rows);
             }
             _ => {}
@@ -118,7 +118,7 @@ impl Costs {
 
     pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
         if let MonitorRecord::Time { total, count, rows } = record {
-            let rows = rows.iter().map(Row::from);
+            let rows = rows.iter().map(CostRow::from);
             self.monitors.take(self.wanted, [*total, *count], rows);
         }
     }
@@ -126,7 +126,7 @@ impl Costs {
     pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
         match timing {
             Timing::Traces { total, calls, rows } => {
-                let rows = rows.iter().map(Row::from);
+                let rows = rows.iter().map(CostRow::from);
                 self.call_times.take(self.wanted, [*total, *calls], rows);
             }
             Timing::Calls(calls) => {
@@ -181,8 +181,13 @@ impl Costs {
     }
 }
 
-impl<const N: usize> Rows<N> {
-    fn take(&mut self, wanted: Option<u32>, totals: [u64; N], rows: impl Iterator<Item = Row<N>>) {
+impl<const N: usize> CostRows<N> {
+    fn take(
+        &mut self,
+        wanted: Option<u32>,
+        totals: [u64; N],
+        rows: impl Iterator<Item = CostRow<N>>,
+    ) {
         self.seen += 1;
         if wanted.is_none_or(|wanted| wanted == self.seen) {
             self.totals = totals;
@@ -190,7 +195,7 @@ impl<const N: usize> Rows<N> {
         }
     }
 
-    /// The rows, one for what the totals have beyond them included, in the order of class and trace.
+    /// Returns the rows, including one for the part of the totals beyond them, ordered by class and trace.
     fn stored(self, names: &mut Names, out: &mut Output) -> Result<Vec<Stored<N>>, Error> {
         let mut rest = self.totals;
         let mut stored = Vec::with_capacity(self.rows.len() + 1);
@@ -221,12 +226,12 @@ fn signed(value: u64) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
-/// No class.
+/// The serial number that means no class.
 const NONE: ClassSerial = ClassSerial(0);
 
-impl From<&CpuSample> for Row<1> {
+impl From<&CpuSample> for CostRow<1> {
     fn from(row: &CpuSample) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: NONE,
             values: [row.count.into()],
@@ -234,9 +239,9 @@ impl From<&CpuSample> for Row<1> {
     }
 }
 
-impl From<&TraceTime> for Row<2> {
+impl From<&TraceTime> for CostRow<2> {
     fn from(row: &TraceTime) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: NONE,
             values: [row.own, row.calls],
@@ -244,9 +249,9 @@ impl From<&TraceTime> for Row<2> {
     }
 }
 
-impl From<&AllocSite> for Row<4> {
+impl From<&AllocSite> for CostRow<4> {
     fn from(row: &AllocSite) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: row.class,
             values: [
@@ -259,9 +264,9 @@ impl From<&AllocSite> for Row<4> {
     }
 }
 
-impl From<&ContendedTime> for Row<2> {
+impl From<&ContendedTime> for CostRow<2> {
     fn from(row: &ContendedTime) -> Self {
-        Row {
+        CostRow {
             trace: row.trace,
             class: row.class,
             values: [row.nanos, row.count],

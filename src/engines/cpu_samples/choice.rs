@@ -1,43 +1,45 @@
-//! Which sampler it is.
+//! Chooses the sampling method.
 
 use std::fmt;
 
 use crate::jvmti::{CpuTimerSupport, Env, NoCpuTimers};
-use crate::options::{Cpu, Options, SampleEngine};
+use crate::options::{Cpu, Options, SamplingChoice};
 
-/// How samples are taken.
+/// The method of taking samples.
 #[derive(Clone)]
-pub enum SampleWay {
+pub enum SamplingMethod {
     /// By timers on the threads' CPU clocks.
     Async(CpuTimerSupport),
-    /// With JVMTI alone; why, unless the user wanted it.
+    /// With JVMTI alone, and the reason, unless the user chose it.
     Jvmti(Option<NoCpuTimers>),
 }
 
-/// The user asks for what cannot be had.
+/// The user chose a method that is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("option engine=async: {0}; must be auto or jvmti here")]
-pub struct EngineRefused(NoCpuTimers);
+pub struct SamplingMethodRefused(NoCpuTimers);
 
-impl SampleWay {
-    /// How, by `engine=` and by what the VM and the system have; `None` where no samples are asked for.
-    pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, EngineRefused> {
+impl SamplingMethod {
+    /// Chooses by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
+    pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, SamplingMethodRefused> {
         if options.cpu != Some(Cpu::Samples) {
             return Ok(None);
         }
-        if options.engine == SampleEngine::Jvmti {
+        if options.engine == SamplingChoice::Jvmti {
             return Ok(Some(Self::Jvmti(None)));
         }
         match CpuTimerSupport::find(env) {
             Ok(support) => Ok(Some(Self::Async(support))),
-            Err(reason) if options.engine == SampleEngine::Async => Err(EngineRefused(reason)),
+            Err(reason) if options.engine == SamplingChoice::Async => {
+                Err(SamplingMethodRefused(reason))
+            }
             Err(reason) => Ok(Some(Self::Jvmti(Some(reason)))),
         }
     }
 }
 
-/// `engine=async`, and what is to be known of it.
-impl fmt::Display for SampleWay {
+/// `engine=async`, and what the user should know about it.
+impl fmt::Display for SamplingMethod {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Async(_) => out.write_str("engine=async"),

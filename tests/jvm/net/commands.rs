@@ -1,4 +1,4 @@
-//! Every command, against the real agent.
+//! Every command, with the real agent.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use hprof_format::{
 };
 use tempfile::TempDir;
 
-use super::{Collector, Names, Waiting, records, said};
+use super::{Names, TestReceiver, Waiting, records, said};
 use crate::harness::{Jvm, Program, Running, cli};
 
 const SITES: Command = Command::AllocSites {
@@ -18,14 +18,14 @@ const SITES: Command = Command::AllocSites {
     cutoff: 0.0,
 };
 
-fn start(jvm: &Jvm, options: &str) -> (Running, Collector) {
+fn start(jvm: &Jvm, options: &str) -> (Running, TestReceiver) {
     let waiting = Waiting::new();
     let run = waiting
         .program(jvm, &format!("format=b,{options}"), "Serve")
         .start();
-    let collector = Collector::accept(&waiting);
+    let receiver = TestReceiver::accept(&waiting);
     run.wait_for_output("ready");
-    (run, collector)
+    (run, receiver)
 }
 
 fn sites(record: Record<'static>) -> Option<Vec<AllocSite>> {
@@ -49,20 +49,20 @@ fn live_bytes(record: Record<'static>) -> Option<u64> {
     }
 }
 
-/// The trace of what nobody saw being made.
+/// The trace of objects whose allocation was not seen.
 const UNSEEN: u32 = 300_000;
 
-fn ask_sites(run: &Running, collector: &Collector) -> Vec<AllocSite> {
-    collector.ask(run, &SITES.encode(7), sites)
+fn ask_sites(run: &Running, receiver: &TestReceiver) -> Vec<AllocSite> {
+    receiver.ask(run, &SITES.encode(7), sites)
 }
 
-fn ask_samples(run: &Running, collector: &Collector) -> (u32, Vec<CpuSample>) {
+fn ask_samples(run: &Running, receiver: &TestReceiver) -> (u32, Vec<CpuSample>) {
     let command = Command::CpuSamples { cutoff: 0.0 };
-    collector.ask(run, &command.encode(7), samples)
+    receiver.ask(run, &command.encode(7), samples)
 }
 
-fn made(collector: &Collector, sites: &[AllocSite], class: &str) -> (u64, u64) {
-    let records = collector.records();
+fn made(receiver: &TestReceiver, sites: &[AllocSite], class: &str) -> (u64, u64) {
+    let records = receiver.records();
     let rows = Names(&records).sites(sites, class);
     rows.iter().fold((0, 0), |(allocated, live), site| {
         (
@@ -72,9 +72,9 @@ fn made(collector: &Collector, sites: &[AllocSite], class: &str) -> (u64, u64) {
     })
 }
 
-/// The serial number and the object of the thread with this name.
-fn thread(collector: &Collector, name: &str) -> (ThreadSerial, ObjectId) {
-    let records = collector.records();
+/// Returns the serial number and the object of the thread with this name.
+fn thread(receiver: &TestReceiver, name: &str) -> (ThreadSerial, ObjectId) {
+    let records = receiver.records();
     let thread = records.iter().find_map(|record| match record {
         Record::StartThread {
             serial,
@@ -87,10 +87,10 @@ fn thread(collector: &Collector, name: &str) -> (ThreadSerial, ObjectId) {
     thread.expect("it has been started")
 }
 
-/// Ends the VM by command; the profile is whole.
-fn exit(run: Running, collector: Collector) -> Vec<Record<'static>> {
-    collector.send(Command::Exit);
-    let bytes = collector.end();
+/// Ends the VM by command; the profile must be complete.
+fn exit(run: Running, receiver: TestReceiver) -> Vec<Record<'static>> {
+    receiver.send(Command::Exit);
+    let bytes = receiver.end();
     let run = run.wait();
     assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("hook"), "the program's hooks have run");
@@ -101,32 +101,32 @@ fn exit(run: Running, collector: Collector) -> Vec<Record<'static>> {
 on_every_jvm!(sites_a_collection_and_the_end_are_to_be_had_on_every_jvm);
 
 fn sites_a_collection_and_the_end_are_to_be_had_on_every_jvm(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites");
-    let first = ask_sites(&run, &collector);
+    let (run, receiver) = start(jvm, "heap=sites");
+    let first = ask_sites(&run, &receiver);
     assert_eq!(
-        made(&collector, &first, "Serve$Kept"),
+        made(&receiver, &first, "Serve$Kept"),
         (100, 100),
         "{}",
         jvm.feature
     );
     let count = |records: Vec<Record<'static>>| records.into_iter().filter_map(sites).count();
     assert_eq!(
-        count(exit(run, collector)),
+        count(exit(run, receiver)),
         2,
         "{}: one more at the end",
         jvm.feature
     );
 
-    let (run, collector) = start(jvm, "cpu=samples");
-    collector.send(Command::ForceGc);
+    let (run, receiver) = start(jvm, "cpu=samples");
+    receiver.send(Command::ForceGc);
     run.wait_for_output("collected");
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(sites_go_by_what_is_asked_for on 17 and 25);
 
 fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites");
+    let (run, receiver) = start(jvm, "heap=sites");
     let command = Command::AllocSites {
         flags: COMMAND_SITES_BY_ALLOCATION,
         cutoff: 0.5,
@@ -140,36 +140,36 @@ fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
         } => Some((flags, cutoff, sites.len())),
         _ => None,
     };
-    let (flags, cutoff, rows) = collector.ask(&run, &command.encode(1), answer);
+    let (flags, cutoff, rows) = receiver.ask(&run, &command.encode(1), answer);
     // The array of 20 MB is more than half of all.
     assert_eq!(
         (flags, cutoff, rows),
         (COMMAND_SITES_BY_ALLOCATION, 0.5, 1),
         "no GC was asked for"
     );
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(a_heap_summary_needs_no_tracking on 17 and 25);
 
 fn a_heap_summary_needs_no_tracking(jvm: &Jvm) {
     for options in ["heap=sites", "cpu=samples"] {
-        let (run, collector) = start(jvm, options);
-        let live = collector.ask(&run, &Command::HeapSummary.encode(1), live_bytes);
+        let (run, receiver) = start(jvm, options);
+        let live = receiver.ask(&run, &Command::HeapSummary.encode(1), live_bytes);
         assert!(
             (20_000_000..30_000_000).contains(&live),
             "{options}: {live}"
         );
-        exit(run, collector);
+        exit(run, receiver);
     }
 }
 
 on_every_jvm!(traces_are_to_be_had_without_a_report on 17 and 25);
 
 fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites");
+    let (run, receiver) = start(jvm, "heap=sites");
     let keeps = || {
-        let records = collector.records();
+        let records = receiver.records();
         let traces = records.iter().filter_map(|record| match record {
             Record::Trace { serial, .. } => Some(*serial),
             _ => None,
@@ -179,89 +179,89 @@ fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
             .any(|trace| Names(&records).methods(trace).contains(&"keep".to_owned()))
     };
     assert!(!keeps());
-    collector.send(Command::DumpTraces);
+    receiver.send(Command::DumpTraces);
     run.wait_until(keeps);
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(samples_count_on_until_they_are_cleared on 17 and 25);
 
 fn samples_count_on_until_they_are_cleared(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
+    let (run, receiver) = start(jvm, "cpu=samples,interval=1,thread=y");
     let last = Cell::new(0);
     run.wait_until(|| {
-        let (total, _) = ask_samples(&run, &collector);
+        let (total, _) = ask_samples(&run, &receiver);
         assert!(total >= last.get(), "a report takes nothing away");
         last.set(total);
         total > 50
     });
 
-    collector.send(Command::Control(Control::StopSamples(Threads::All)));
-    // A sample may have been on its way.
+    receiver.send(Command::Control(Control::StopSamples(Threads::All)));
+    // A sample may still be on its way.
     run.wait_until(|| {
-        collector.send(Command::Control(Control::ClearSamples));
-        ask_samples(&run, &collector).0 == 0
+        receiver.send(Command::Control(Control::ClearSamples));
+        ask_samples(&run, &receiver).0 == 0
     });
 
-    let (serial, object) = thread(&collector, "busy");
-    collector.send(Command::Control(Control::StartSamples(Threads::One(
+    let (serial, object) = thread(&receiver, "busy");
+    receiver.send(Command::Control(Control::StartSamples(Threads::One(
         object,
     ))));
-    run.wait_until(|| ask_samples(&run, &collector).0 > 20);
-    let (_, rows) = ask_samples(&run, &collector);
-    let records = collector.records();
+    run.wait_until(|| ask_samples(&run, &receiver).0 > 20);
+    let (_, rows) = ask_samples(&run, &receiver);
+    let records = receiver.records();
     for row in rows {
         assert_eq!(Names(&records).thread_of(row.trace), serial);
     }
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(one_thread_can_be_left_out on 17 and 25);
 
 fn one_thread_can_be_left_out(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "cpu=samples,interval=1,thread=y");
-    run.wait_until(|| ask_samples(&run, &collector).0 > 20);
-    let (serial, object) = thread(&collector, "busy");
-    collector.send(Command::Control(Control::StopSamples(Threads::One(object))));
+    let (run, receiver) = start(jvm, "cpu=samples,interval=1,thread=y");
+    run.wait_until(|| ask_samples(&run, &receiver).0 > 20);
+    let (serial, object) = thread(&receiver, "busy");
+    receiver.send(Command::Control(Control::StopSamples(Threads::One(object))));
     let count = || {
-        let (_, rows) = ask_samples(&run, &collector);
-        let records = collector.records();
+        let (_, rows) = ask_samples(&run, &receiver);
+        let records = receiver.records();
         let rows = rows
             .iter()
             .filter(|row| Names(&records).thread_of(row.trace) == serial);
         rows.map(|row| row.count).sum::<u32>()
     };
     run.wait_until(|| {
-        collector.send(Command::Control(Control::ClearSamples));
+        receiver.send(Command::Control(Control::ClearSamples));
         count() == 0
     });
-    collector.send(Command::Control(Control::StartSamples(Threads::All)));
+    receiver.send(Command::Control(Control::StartSamples(Threads::All)));
     run.wait_until(|| count() > 20);
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(tracking_can_be_switched_off_and_on on 17 and 25);
 
 fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites");
+    let (run, receiver) = start(jvm, "heap=sites");
     let ticks = || {
-        let mut rows = ask_sites(&run, &collector);
-        // What was not tracked is in the report too, as far as it is in the heap: those since the last collection.
+        let mut rows = ask_sites(&run, &receiver);
+        // Untracked objects are in the report too, if they are in the heap: those since the last collection.
         rows.retain(|row| row.trace.0 != UNSEEN);
-        made(&collector, &rows, "Serve$Tick").0
+        made(&receiver, &rows, "Serve$Tick").0
     };
     let first = ticks();
     run.wait_until(|| ticks() > first);
 
-    collector.send(Command::Control(Control::StopAllocations));
-    // One may be on its way.
+    receiver.send(Command::Control(Control::StopAllocations));
+    // One may still be on its way.
     let stopped = ticks();
     for _ in 0..5 {
         assert!(ticks() <= stopped + 1);
     }
-    collector.send(Command::Control(Control::StartAllocations));
+    receiver.send(Command::Control(Control::StartAllocations));
     run.wait_until(|| ticks() > stopped + 10);
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(cleared_sites_count_from_nothing on 17 and 25);
@@ -271,87 +271,87 @@ fn cleared_sites_count_from_nothing(jvm: &Jvm) {
         &Command::Control(Control::ClearSites).encode(1)[..],
         &[8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 6],
     ] {
-        let (run, collector) = start(jvm, "heap=sites");
-        let before = ask_sites(&run, &collector);
-        assert_eq!(made(&collector, &before, "Serve$Kept"), (100, 100));
-        let ticks = made(&collector, &before, "Serve$Tick").0;
-        collector.send_raw(clear);
-        let after = ask_sites(&run, &collector);
-        // They live, and no site is known to have made them.
-        assert_eq!(made(&collector, &after, "Serve$Kept"), (100, 100));
-        let records = collector.records();
+        let (run, receiver) = start(jvm, "heap=sites");
+        let before = ask_sites(&run, &receiver);
+        assert_eq!(made(&receiver, &before, "Serve$Kept"), (100, 100));
+        let ticks = made(&receiver, &before, "Serve$Tick").0;
+        receiver.send_raw(clear);
+        let after = ask_sites(&run, &receiver);
+        // They are alive, and no known site has allocated them.
+        assert_eq!(made(&receiver, &after, "Serve$Kept"), (100, 100));
+        let records = receiver.records();
         let kept = Names(&records).sites(&after, "Serve$Kept");
         assert_eq!((kept.len(), kept[0].trace.0), (1, UNSEEN));
         run.wait_until(|| {
-            made(&collector, &ask_sites(&run, &collector), "Serve$Tick").0 > ticks + 10
+            made(&receiver, &ask_sites(&run, &receiver), "Serve$Tick").0 > ticks + 10
         });
-        exit(run, collector);
+        exit(run, receiver);
     }
 }
 
 on_every_jvm!(the_depth_holds_for_new_traces on 17 and 25);
 
 fn the_depth_holds_for_new_traces(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites,depth=8");
+    let (run, receiver) = start(jvm, "heap=sites,depth=8");
     let deepest = |methods: &[&str]| {
-        let rows = ask_sites(&run, &collector);
-        let records = collector.records();
+        let rows = ask_sites(&run, &receiver);
+        let records = receiver.records();
         let names = Names(&records);
         let rows = names.sites(&rows, "Serve$Tick");
         rows.iter().any(|row| names.methods(row.trace) == methods)
     };
-    collector.send(Command::Control(Control::Depth(1)));
+    receiver.send(Command::Control(Control::Depth(1)));
     run.wait_until(|| deepest(&["tick"]));
-    // The same by the number of the document.
-    collector.send_raw(&[8, 0, 0, 0, 1, 0, 0, 0, 4, 0, 6, 0, 2]);
+    // The same by the number in the specification.
+    receiver.send_raw(&[8, 0, 0, 0, 1, 0, 0, 0, 4, 0, 6, 0, 2]);
     run.wait_until(|| deepest(&["tick", "tickTwice"]));
-    collector.send(Command::Control(Control::Depth(0)));
+    receiver.send(Command::Control(Control::Depth(0)));
     run.wait_until(|| {
-        let rows = ask_sites(&run, &collector);
-        let records = collector.records();
+        let rows = ask_sites(&run, &receiver);
+        let records = receiver.records();
         let rows = Names(&records).sites(&rows, "Serve$Tick");
         rows.iter()
             .any(|row| row.trace.0 == UNSEEN && row.allocated_instances > 10)
     });
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(what_the_run_does_not_measure_is_answered_with_nothing on 17 and 25);
 
 fn what_the_run_does_not_measure_is_answered_with_nothing(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "heap=sites");
-    assert_eq!(ask_samples(&run, &collector), (0, vec![]));
+    let (run, receiver) = start(jvm, "heap=sites");
+    assert_eq!(ask_samples(&run, &receiver), (0, vec![]));
     run.wait_for_stderr("this run takes no CPU samples; cpu=samples does");
-    exit(run, collector);
+    exit(run, receiver);
 
-    let (run, collector) = start(jvm, "cpu=samples");
-    assert_eq!(ask_sites(&run, &collector), []);
+    let (run, receiver) = start(jvm, "cpu=samples");
+    assert_eq!(ask_sites(&run, &receiver), []);
     run.wait_for_stderr("this run does not track allocations; heap=sites does");
-    exit(run, collector);
+    exit(run, receiver);
 }
 
 on_every_jvm!(an_exit_can_be_forbidden on 17 and 25);
 
 fn an_exit_can_be_forbidden(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "cpu=samples,net_exit=n");
-    collector.send(Command::Exit);
-    run.wait_for_stderr("from the collector: exit: net_exit=n forbids it");
+    let (run, receiver) = start(jvm, "cpu=samples,net_exit=n");
+    receiver.send(Command::Exit);
+    run.wait_for_stderr("from the receiver: exit: net_exit=n forbids it");
     // It still listens.
-    collector.send(Command::ForceGc);
+    receiver.send(Command::ForceGc);
     run.wait_for_output("collected");
     run.send("TERM");
-    collector.end();
+    receiver.end();
     assert_eq!(run.wait().status.code(), Some(143));
 }
 
 on_every_jvm!(the_end_of_the_commands_is_not_the_end_of_the_profile on 17 and 25);
 
 fn the_end_of_the_commands_is_not_the_end_of_the_profile(jvm: &Jvm) {
-    let (run, collector) = start(jvm, "cpu=samples");
-    collector.send_raw(&[0xff]);
-    collector.send(Command::Exit);
+    let (run, receiver) = start(jvm, "cpu=samples");
+    receiver.send_raw(&[0xff]);
+    receiver.send(Command::Exit);
     run.send("TERM");
-    let bytes = collector.end();
+    let bytes = receiver.end();
     assert_eq!(run.wait().status.code(), Some(143));
     assert_eq!(records(&bytes).into_iter().filter_map(samples).count(), 1);
 }
@@ -363,13 +363,13 @@ fn text_goes_over_the_socket_as_well(jvm: &Jvm) {
     let run = waiting
         .program(jvm, "heap=sites,cpu=samples", "Serve")
         .start();
-    let collector = Collector::accept(&waiting);
+    let receiver = TestReceiver::accept(&waiting);
     run.wait_for_output("ready");
-    collector.send(SITES);
-    let text = || String::from_utf8_lossy(&collector.bytes.lock()).into_owned();
+    receiver.send(SITES);
+    let text = || String::from_utf8_lossy(&receiver.bytes.lock()).into_owned();
     run.wait_until(|| text().contains("SITES END"));
-    collector.send(Command::Exit);
-    let bytes = collector.end();
+    receiver.send(Command::Exit);
+    let bytes = receiver.end();
     assert_eq!(run.wait().status.code(), Some(0));
     let text = String::from_utf8(bytes).expect("UTF-8");
     assert!(text.starts_with("JAVA PROFILE 1.0.1, created "));
@@ -493,13 +493,13 @@ fn recv_sends_what_it_is_told(jvm: &Jvm) {
         count(|record| matches!(record, Record::CpuSamples { .. })),
         2
     );
-    assert!(said(&run).contains(&"hprof: the collector ends the VM"));
+    assert!(said(&run).contains(&"hprof: the receiver ends the VM"));
 }
 
 on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 25);
 
 fn recv_says_that_a_profile_was_cut_off(jvm: &Jvm) {
-    // A gzip stream has an end, so this is known for sure.
+    // A gzip stream has an end, so this is certain.
     let recv = Recv::start(&[]);
     let run = recv.program(jvm, "cpu=samples,format=b,compress=y");
     run.wait_for_output("ready");

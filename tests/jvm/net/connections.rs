@@ -1,28 +1,28 @@
-//! Collectors that are slow, leave, do not read, or are not there.
+//! Receivers that are slow, disconnect, do not read, or are not there.
 
 use std::io::Read;
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use super::{Collector, Waiting, records, said};
+use super::{TestReceiver, Waiting, records, said};
 use crate::harness::{Finished, Jvm, Program, any_jvm, skip};
 
-/// Nothing of the program has changed.
+/// Asserts that the program is unaffected.
 fn assert_untouched(run: &Finished, count: u32) {
     assert_eq!(run.stdout, format!("loud {count}\n"), "{}", run.stderr);
     assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
 }
 
-on_every_jvm!(a_collector_gets_what_a_file_gets);
+on_every_jvm!(a_receiver_gets_what_a_file_gets);
 
-fn a_collector_gets_what_a_file_gets(jvm: &Jvm) {
+fn a_receiver_gets_what_a_file_gets(jvm: &Jvm) {
     let waiting = Waiting::new();
     let run = waiting
         .program(jvm, "cpu=samples,format=b", "Loud")
         .arg("20")
         .start();
-    let bytes = Collector::accept(&waiting).end();
+    let bytes = TestReceiver::accept(&waiting).end();
     let run = run.wait();
     assert_untouched(&run, 20);
     assert_eq!(said(&run), [""; 0]);
@@ -35,14 +35,14 @@ fn a_collector_gets_what_a_file_gets(jvm: &Jvm) {
 }
 
 #[test]
-fn a_slow_collector_gets_everything() {
+fn a_slow_receiver_gets_everything() {
     let waiting = Waiting::new();
     let run = waiting
         .program(any_jvm(), "cpu=samples,format=b", "Loud")
         .arg("150")
         .start();
     let mut stream = waiting.accept();
-    // More than the system's buffers and the queue hold, in small pieces: the program has to wait.
+    // More than the system's buffers and the queue hold, in small pieces, so that the program has to wait.
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 32 * 1024]);
     while let Ok(count @ 1..) = stream.read(&mut piece) {
         bytes.extend_from_slice(&piece[..count]);
@@ -53,9 +53,9 @@ fn a_slow_collector_gets_everything() {
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-on_every_jvm!(a_collector_may_take_it_a_kilobyte_at_a_time);
+on_every_jvm!(a_receiver_may_take_it_a_kilobyte_at_a_time);
 
-fn a_collector_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
+fn a_receiver_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
     let waiting = Waiting::new();
     let run = waiting
         .program(jvm, "cpu=samples,format=b", "Loud")
@@ -73,9 +73,9 @@ fn a_collector_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-on_every_jvm!(a_collector_that_leaves_ends_the_profile_and_not_the_program);
+on_every_jvm!(a_receiver_that_leaves_ends_the_profile_and_not_the_program);
 
-fn a_collector_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
+fn a_receiver_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let waiting = Waiting::new();
     let run = waiting
         .program(jvm, "cpu=samples,format=b", "Loud")
@@ -94,9 +94,10 @@ fn a_collector_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     );
 }
 
-/// The system takes the connection, and some 2.5 MB; then nobody takes anything, and the program must end all the same.
+/// The system accepts the connection, and some 2.5 MB; then nobody reads anything, and the program must end
+/// nonetheless.
 #[test]
-fn a_collector_that_never_reads_does_not_keep_the_program_from_ending() {
+fn a_receiver_that_never_reads_does_not_keep_the_program_from_ending() {
     let waiting = Waiting::new();
     let run = waiting
         .program(any_jvm(), "cpu=samples,format=b", "Loud")
@@ -105,13 +106,13 @@ fn a_collector_that_never_reads_does_not_keep_the_program_from_ending() {
     assert_untouched(&run, 150);
     let lines = said(&run);
     assert_eq!(lines.len(), 1, "{lines:?}");
-    let nothing = "the collector has taken nothing for ";
+    let nothing = "the receiver has taken nothing for ";
     assert!(lines[0].contains(nothing), "{lines:?}");
 }
 
-on_every_jvm!(without_a_collector_the_vm_does_not_start);
+on_every_jvm!(without_a_receiver_the_vm_does_not_start);
 
-fn without_a_collector_the_vm_does_not_start(jvm: &Jvm) {
+fn without_a_receiver_the_vm_does_not_start(jvm: &Jvm) {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.local_addr().expect("an address").port()
@@ -121,13 +122,13 @@ fn without_a_collector_the_vm_does_not_start(jvm: &Jvm) {
     assert_eq!(run.status.code(), Some(1));
     assert_eq!(run.files(), [""; 0]);
     let message = format!(
-        "hprof: option net=127.0.0.1:{port}: Connection refused (os error 111); a collector must be listening there"
+        "hprof: option net=127.0.0.1:{port}: Connection refused (os error 111); a receiver must be listening there"
     );
     assert_eq!(said(&run), [message]);
 }
 
 #[test]
-fn a_collector_of_an_unknown_host_is_refused() {
+fn a_receiver_of_an_unknown_host_is_refused() {
     let run = Program::new(any_jvm(), "cpu=samples,net=no.such.host.invalid:1", "Hello").run();
     assert_eq!(run.status.code(), Some(1));
     assert!(
@@ -140,7 +141,7 @@ fn a_collector_of_an_unknown_host_is_refused() {
 #[test]
 fn an_ipv6_address_stands_in_brackets() {
     let Ok(waiting) = Waiting::at("[::1]:0") else {
-        skip("a collector at an address of IPv6: this machine has none");
+        skip("a receiver at an address of IPv6: this machine has none");
         return;
     };
     assert!(waiting.option().starts_with("net=[::1]:"));
@@ -148,7 +149,7 @@ fn an_ipv6_address_stands_in_brackets() {
         .program(any_jvm(), "cpu=samples,format=b", "Loud")
         .arg("1")
         .start();
-    let bytes = Collector::accept(&waiting).end();
+    let bytes = TestReceiver::accept(&waiting).end();
     assert_untouched(&run.wait(), 1);
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }

@@ -1,11 +1,11 @@
-//! Commands that are none.
+//! Invalid commands.
 
-use super::{Collector, Waiting, said};
+use super::{TestReceiver, Waiting, said};
 use crate::harness::Jvm;
 
-/// Streams on each JVM.
+/// The number of streams on each JVM.
 const STREAMS: u64 = 10;
-/// Commands in a stream.
+/// The number of commands in a stream.
 const LENGTH: usize = 400;
 
 /// A sequence that is the same in every run.
@@ -24,9 +24,9 @@ impl Random {
         (0..count).map(|_| self.next() as u8).collect()
     }
 
-    /// A tag, a length and a payload, of which any may be wrong.
+    /// Returns a tag, a length and a payload, any of which may be wrong.
     fn command(&mut self) -> Vec<u8> {
-        // No heap dumps: they are long, not wrong.
+        // No heap dumps: they take long without being wrong.
         let tags = [
             0x01, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x08, 0x00, 0x09, 0x80, 0xfe,
         ];
@@ -43,7 +43,7 @@ impl Random {
         bytes
     }
 
-    /// Many commands, then bytes at random, then the end in the middle of a command with a huge payload.
+    /// Returns many commands, then random bytes, then an end in the middle of a command with a huge payload.
     fn stream(&mut self) -> Vec<u8> {
         let mut stream: Vec<u8> = (0..LENGTH).flat_map(|_| self.command()).collect();
         match self.next() % 3 {
@@ -64,11 +64,11 @@ fn no_stream_of_commands_hurts_the_program(jvm: &Jvm) {
             .program(jvm, "heap=sites,cpu=samples,format=b,net_exit=n", "Loud")
             .arg("10")
             .start();
-        let collector = Collector::accept(&waiting);
+        let receiver = TestReceiver::accept(&waiting);
         let stream = Random(seed).stream();
-        // The program may be through before it has read them all.
-        let _ = std::io::Write::write_all(&mut &collector.stream, &stream);
-        let bytes = collector.end();
+        // The program may have ended before it has read them all.
+        let _ = std::io::Write::write_all(&mut &receiver.stream, &stream);
+        let bytes = receiver.end();
         let run = run.wait();
         assert_eq!(run.stdout, "loud 10\n", "{seed}: {}", run.stderr);
         assert_eq!(run.status.code(), Some(5), "{seed}: {}", run.stderr);
@@ -85,22 +85,22 @@ fn a_million_unknown_commands_do_not_flood_the_terminal() {
     let run = waiting
         .program(jvm, "cpu=samples,format=b", "Serve")
         .start();
-    let collector = Collector::accept(&waiting);
+    let receiver = TestReceiver::accept(&waiting);
     for _ in 0..1_000 {
-        collector.send_raw(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1_000));
+        receiver.send_raw(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1_000));
     }
-    collector.send(hprof_format::Command::Exit);
-    collector.end();
+    receiver.send(hprof_format::Command::Exit);
+    receiver.end();
     let run = run.wait();
     assert_eq!(run.status.code(), Some(0));
     let lines = said(&run);
     assert_eq!(lines.len(), 12, "{lines:?}");
     assert_eq!(
         lines[0],
-        "hprof: from the collector: command 0x42 is unknown (0 bytes skipped); 0x01 to 0x08 and 0xff are known"
+        "hprof: from the receiver: command 0x42 is unknown (0 bytes skipped); 0x01 to 0x08 and 0xff are known"
     );
     assert_eq!(
         lines[10],
-        "hprof: from the collector: more of this kind, which is not told"
+        "hprof: from the receiver: more of this kind, which is not told"
     );
 }

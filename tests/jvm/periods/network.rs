@@ -1,10 +1,10 @@
-//! Periods that go to a collector.
+//! Periods that are sent to a receiver.
 
 use hprof_format::Record;
 
 use super::{end, steady, told};
 use crate::harness::Jvm;
-use crate::net::{Collector, Names, Waiting};
+use crate::net::{Names, TestReceiver, Waiting};
 
 on_every_jvm!(each_period_has_a_connection_of_its_own);
 
@@ -15,13 +15,13 @@ fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
         waiting.option()
     );
     let run = steady(jvm, &options).start();
-    let mut collectors: Vec<Collector> = (0..8).map(|_| Collector::accept(&waiting)).collect();
-    // From here on nobody waits for another: the period that has begun goes on to the end.
+    let mut receivers: Vec<TestReceiver> = (0..8).map(|_| TestReceiver::accept(&waiting)).collect();
+    // From here on no receiver waits for another connection: the current period lasts to the end.
     drop(waiting);
     let run = end(run);
     let mut items = 0;
-    for collector in collectors.drain(..) {
-        let bytes = collector.end();
+    for receiver in receivers.drain(..) {
+        let bytes = receiver.end();
         let records = crate::net::records(&bytes);
         let names = Names(&records);
         let sites = records.iter().filter_map(|record| match record {
@@ -30,7 +30,7 @@ fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
         });
         let sites: Vec<_> = sites.collect();
         assert_eq!(sites.len(), 1, "{}: a dump for each", jvm.feature);
-        // Without those that are being counted just then: the heap has them, and nobody has seen them yet.
+        // Without those that are being counted just then: the heap has them, but they have not been seen yet.
         let rows = names.sites(sites[0], "Steady$Item").into_iter();
         let rows = rows.filter(|row| row.trace.0 != 300_000);
         items += rows.map(|row| row.allocated_instances).sum::<u64>();

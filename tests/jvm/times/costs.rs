@@ -1,4 +1,4 @@
-//! Time, against what the program's own clock says.
+//! Compares times with the program's own clock.
 
 use super::{calls, one, own_millis, profile};
 use crate::harness::Jvm;

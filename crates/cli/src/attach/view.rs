@@ -1,8 +1,9 @@
 //! The file system as a program sees it.
 //!
-//! The program may have made it, and may change it while it is looked at: a folder becomes a link, a link leads to a file
-//! of somebody else's. So a path is looked up below the descriptor of the program's root, where links lead to what they
-//! lead the program to and never out of it, and a file only in a folder that is held open, where its name may be no link.
+//! The program may have created it, and may change it at any time: a folder may become a link, and a link may lead to
+//! another user's file. So a path is looked up below the descriptor of the program's root, where links lead to the same
+//! files as for the program and never outside, and a file is looked up only in a folder that is held open, where its
+//! name must not be a link.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,46 +18,46 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// As many links as the kernel follows in one path.
+/// The most links in one path, as in the kernel.
 const MOST_LINKS: u32 = 40;
-/// A place in the file system: what is there is not opened, and need not be readable.
+/// The flags for a place in the file system: the file is not opened, and need not be readable.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// What a program calls `/`.
+/// The program's `/`.
 pub struct View {
     root: OwnedFd,
 }
 
-/// What stands at a path, whatever becomes of the path.
-pub struct Found {
+/// The file at a path, even if the path changes.
+pub struct FoundFile {
     place: OwnedFd,
     stat: Stat,
 }
 
-/// A folder, whatever becomes of its path.
+/// A folder, even if its path changes.
 pub struct Folder {
     place: OwnedFd,
 }
 
 impl View {
-    /// The view of the process whose folder in /proc this is.
-    pub fn of(process: BorrowedFd) -> io::Result<Self> {
+    /// Returns the view of the process with this folder in /proc.
+    pub fn enter(process: BorrowedFd) -> io::Result<Self> {
         let root = openat(process, "root", PLACE | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Self { root })
     }
 
-    /// Looks up what the program calls `path`.
-    pub fn find(&self, path: &Path) -> io::Result<Found> {
+    /// Looks up the program's `path`.
+    pub fn find(&self, path: &Path) -> io::Result<FoundFile> {
         let flags = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.root, path, PLACE, Mode::empty(), flags) {
-            Ok(place) => Found::new(place),
+            Ok(place) => FoundFile::new(place),
             // A kernel before 5.6, or a container whose rules are older than the call.
             Err(Errno::NOSYS | Errno::PERM) => self.walk(path),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The folder that the program calls `path`.
+    /// Opens the folder at the program's `path`.
     pub fn folder(&self, path: &Path) -> io::Result<Folder> {
         let found = self.find(path)?;
         if found.kind() != FileType::Directory {
@@ -65,9 +66,9 @@ impl View {
         Ok(Folder { place: found.place })
     }
 
-    /// As `find`, part by part: no part is followed by the kernel, and `..` goes back to where the walk came from.
-    fn walk(&self, path: &Path) -> io::Result<Found> {
-        let mut way: Vec<Found> = Vec::new();
+    /// As `find`, part by part: the kernel follows no part, and `..` goes back to the previous folder of the walk.
+    fn walk(&self, path: &Path) -> io::Result<FoundFile> {
+        let mut way: Vec<FoundFile> = Vec::new();
         let mut ahead = parts(path);
         let mut links = 0;
         while let Some(part) = ahead.pop() {
@@ -75,8 +76,8 @@ impl View {
                 way.pop();
                 continue;
             }
-            let folder = way.last().map_or(self.root.as_fd(), Found::place);
-            let found = Found::at(folder, part.as_os_str())?;
+            let folder = way.last().map_or(self.root.as_fd(), FoundFile::place);
+            let found = FoundFile::at(folder, part.as_os_str())?;
             if found.kind() != FileType::Symlink {
                 way.push(found);
                 continue;
@@ -94,12 +95,12 @@ impl View {
         }
         match way.pop() {
             Some(found) => Ok(found),
-            None => Found::new(self.root.try_clone()?),
+            None => FoundFile::new(self.root.try_clone()?),
         }
     }
 }
 
-/// The parts of a path but `/` and `.`, the first one last.
+/// Returns the parts of a path except `/` and `.`, the first one last.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev();
     parts
@@ -108,13 +109,13 @@ fn parts(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-impl Found {
+impl FoundFile {
     fn new(place: OwnedFd) -> io::Result<Self> {
         let stat = fstat(&place)?;
         Ok(Self { place, stat })
     }
 
-    /// What has this name in a folder; a link is what is found then.
+    /// Finds a name in a folder; does not follow a link.
     fn at(folder: BorrowedFd, name: &OsStr) -> io::Result<Self> {
         Self::new(openat(
             folder,
@@ -128,68 +129,68 @@ impl Found {
         self.place.as_fd()
     }
 
-    /// What it is.
+    /// Returns its kind.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// The user it belongs to.
+    /// Returns the user who owns it.
     pub fn owner(&self) -> u32 {
         self.stat.st_uid
     }
 
-    /// Whether the two are one file.
+    /// Returns `true` if both are the same file.
     pub fn is(&self, other: &Self) -> bool {
         (self.stat.st_dev, self.stat.st_ino) == (other.stat.st_dev, other.stat.st_ino)
     }
 
-    /// A path of this process that leads to it and nowhere else.
+    /// Returns a path of this process that leads to it and nowhere else.
     pub fn path(&self) -> PathBuf {
         path_of(&self.place)
     }
 }
 
 impl Folder {
-    /// The working folder of the process whose folder in /proc this is.
+    /// Returns the working folder of the process with this folder in /proc.
     pub fn working(process: BorrowedFd) -> io::Result<Self> {
         let place = openat(process, "cwd", PLACE | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Self { place })
     }
 
-    /// What has this name in it; `None` where nothing has. A link is not followed.
-    pub fn find(&self, name: &str) -> io::Result<Option<Found>> {
-        match Found::at(self.place.as_fd(), OsStr::new(name)) {
+    /// Finds a name in the folder; `None` if it is missing. Does not follow a link.
+    pub fn find(&self, name: &str) -> io::Result<Option<FoundFile>> {
+        match FoundFile::at(self.place.as_fd(), OsStr::new(name)) {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Creates a file for the eyes of this user alone; one that is there already is an error.
+    /// Creates a private file; fails if it exists.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.place, name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(file.into())
     }
 
-    /// Opens a plain file of this user's; a link, a pipe or somebody else's file is an error.
+    /// Opens a regular file of this user; a link, a pipe or another user's file is an error.
     pub fn open(&self, name: &str, owner: u32, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let found = Found::new(openat(&self.place, name, flags, Mode::empty())?)?;
+        let found = FoundFile::new(openat(&self.place, name, flags, Mode::empty())?)?;
         if found.kind() != FileType::RegularFile || found.owner() != owner {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(found.place.into())
     }
 
-    /// The folder of this name in it, which may be no link.
+    /// Opens the subfolder of this name, which must not be a link.
     pub fn folder(&self, name: &str) -> io::Result<Self> {
         let flags = PLACE | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let place = openat(&self.place, name, flags, Mode::empty())?;
         Ok(Self { place })
     }
 
-    /// The names in it that begin so. What cannot be listed has none.
+    /// Returns the names in it that begin with `start`; none if it cannot be listed.
     pub fn names(&self, start: &str) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = openat(&self.place, ".", flags, Mode::empty()).and_then(Dir::new);
@@ -198,12 +199,12 @@ impl Folder {
         names.filter(|name| name.starts_with(start)).collect()
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&self, name: &str) {
         let _ = unlinkat(&self.place, name, AtFlags::empty());
     }
 
-    /// A path of this process that leads to it and nowhere else.
+    /// Returns a path of this process that leads to it and nowhere else.
     pub fn path(&self) -> PathBuf {
         path_of(&self.place)
     }
@@ -222,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// A root with the files `file` and `folder/file`, and links.
+    /// Creates a root with the files `file` and `folder/file`, and links.
     fn root(links: &[(&str, &str)]) -> (TempDir, View) {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);
@@ -237,7 +238,7 @@ mod tests {
         (folder, View { root })
     }
 
-    fn read(found: io::Result<Found>) -> Option<String> {
+    fn read(found: io::Result<FoundFile>) -> Option<String> {
         let found = found.ok()?;
         assert_ne!(found.kind(), FileType::Symlink);
         Some(fs::read_to_string(found.path()).expect("it can be read"))

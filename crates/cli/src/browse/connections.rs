@@ -1,7 +1,7 @@
 //! Connections whose requests are being read, all on one thread.
 //!
-//! Whoever runs a program on this machine can connect. A request is read for a bounded time and in a bounded number of
-//! connections; where there are too many, those go first that have not shown the token.
+//! Any program on this machine can connect. A request is read for a limited time and in a limited number of
+//! connections; if there are too many, those without the token are closed first.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::request::{Gate, LONGEST, Refusal, Request};
+use super::request::{AccessRule, LONGEST, Request, RequestRefusal};
 use super::{Answer, Asked};
 
-/// How long the head of a request may take to come, and an answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections that are read at once; a browser opens about six.
+/// The longest that the head of a request may take to arrive, and an answer to be read.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The most connections that are read at once; a browser opens about six.
 const MOST: usize = 256;
-/// How long nobody is let in where there are no more descriptors.
+/// The pause in accepting connections if there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often it is looked for those who take too long.
-const LOOK: Timespec = Timespec {
+/// The interval at which slow connections are looked for.
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 4096;
 
-/// The connections.
+/// The open connections.
 pub struct Connections {
-    gate: Gate,
+    gate: AccessRule,
     asked: SyncSender<Asked>,
     reading: Vec<Connection>,
 }
@@ -42,16 +42,16 @@ struct Connection {
     has_token: bool,
 }
 
-/// What has become of a connection.
+/// The state of a connection.
 enum Progress {
-    /// More must come.
+    /// More data must come.
     Open,
-    Asked(Result<Request, Refusal>),
+    Asked(Result<Request, RequestRefusal>),
     Gone,
 }
 
 impl Connections {
-    pub fn new(gate: Gate, asked: SyncSender<Asked>) -> Connections {
+    pub fn new(gate: AccessRule, asked: SyncSender<Asked>) -> Connections {
         Connections {
             gate,
             asked,
@@ -59,12 +59,12 @@ impl Connections {
         }
     }
 
-    /// Takes connections and reads their requests; ends with an error that no waiting mends.
+    /// Accepts connections and reads their requests; returns only with an error that waiting cannot fix.
     pub fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         loop {
             self.wait(listener)?;
-            // What came before is read before another connection can take its place.
+            // Data that has arrived is read before another connection can take its place.
             self.read();
             self.close_late(Instant::now());
             self.accept(listener);
@@ -75,8 +75,8 @@ impl Connections {
         let mut all = vec![PollFd::new(listener, PollFlags::IN)];
         let streams = self.reading.iter().map(|connection| &connection.stream);
         all.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
-        let patience = (!self.reading.is_empty()).then_some(&LOOK);
-        match poll(&mut all, patience) {
+        let timeout = (!self.reading.is_empty()).then_some(&POLL_INTERVAL);
+        match poll(&mut all, timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -90,41 +90,45 @@ impl Connections {
                 Progress::Gone => drop(self.reading.remove(index)),
                 Progress::Asked(judged) => {
                     let connection = self.reading.remove(index);
-                    // One that goes away now is forgotten.
+                    // A client that goes away now is forgotten.
                     let _ = self.pass_on(connection.stream, judged);
                 }
             }
         }
     }
 
-    /// Has a request answered, or refuses it.
-    fn pass_on(&self, mut stream: TcpStream, judged: Result<Request, Refusal>) -> io::Result<()> {
+    /// Passes a request on to be answered, or refuses it.
+    fn pass_on(
+        &self,
+        mut stream: TcpStream,
+        judged: Result<Request, RequestRefusal>,
+    ) -> io::Result<()> {
         let refusal = match judged {
             Ok(request) => {
                 stream.set_nonblocking(false)?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 match self.asked.try_send((request, stream)) {
                     Err(TrySendError::Full((_, busy))) => {
                         stream = busy;
-                        Refusal(503, "too many requests wait for an answer")
+                        RequestRefusal(503, "too many requests wait for an answer")
                     }
-                    // Whoever answers may have ended.
+                    // The thread that answers may have ended.
                     _ => return Ok(()),
                 }
             }
             Err(refusal) => refusal,
         };
-        let Refusal(status, why) = refusal;
+        let RequestRefusal(status, why) = refusal;
         Answer::plain(status, why).send(&mut stream, false)
     }
 
-    /// Closes those whose requests take too long, however often something comes of them.
+    /// Closes connections whose requests take too long, even if data keeps arriving.
     fn close_late(&mut self, now: Instant) {
         self.reading
-            .retain(|connection| now.duration_since(connection.since) < PATIENCE);
+            .retain(|connection| now.duration_since(connection.since) < TIMEOUT);
     }
 
-    /// Takes one connection: those that are being read have their turn before the next one.
+    /// Accepts one connection: those that are being read have their turn before the next one.
     fn accept(&mut self, listener: &TcpListener) {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -144,7 +148,7 @@ impl Connections {
         }
     }
 
-    /// Closes the oldest of those that have not shown the token, or the oldest of all; `false` where there is none.
+    /// Closes the oldest of the connections without the token, or the oldest of all; returns `false` if there is none.
     fn close_one(&mut self) -> bool {
         let mut all = self.reading.iter();
         let index = all.position(|connection| !connection.has_token);
@@ -166,7 +170,7 @@ impl Connection {
         }
     }
 
-    fn read(&mut self, gate: &Gate) -> Progress {
+    fn read(&mut self, gate: &AccessRule) -> Progress {
         let mut piece = [0; PIECE];
         let count = match self.stream.read(&mut piece) {
             Ok(0) => return Progress::Gone,
@@ -178,7 +182,7 @@ impl Connection {
                 };
             }
         };
-        // The end of the head may have begun before.
+        // The end of the head may have begun in earlier data.
         let unseen = self.head.len().saturating_sub(3);
         self.head.extend_from_slice(&piece[..count]);
         if self.head[unseen..]
@@ -188,7 +192,7 @@ impl Connection {
             return Progress::Asked(gate.judge(&self.head));
         }
         if self.head.len() > LONGEST {
-            let refusal = Refusal(431, "the head of the request is too long");
+            let refusal = RequestRefusal(431, "the head of the request is too long");
             return Progress::Asked(Err(refusal));
         }
         self.has_token = self.has_token || gate.knows(&self.head);
@@ -211,7 +215,7 @@ mod tests {
 
     fn fixture() -> Fixture {
         let (asked, answers) = sync_channel(1);
-        let gate = Gate::new("t0k3n".to_owned(), 7000);
+        let gate = AccessRule::new("t0k3n".to_owned(), 7000);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         Fixture {
             listener,
@@ -221,7 +225,7 @@ mod tests {
     }
 
     impl Fixture {
-        /// A client that has sent this, which has been read.
+        /// Creates a client that has sent this text, which has been read.
         fn client(&mut self, said: &str) -> TcpStream {
             let address = self.listener.local_addr().expect("an address");
             let mut client = TcpStream::connect(address).expect("it listens");
@@ -264,7 +268,7 @@ mod tests {
         client.write_all(b"x").expect("it reads");
         fixture.connections.read();
         assert_eq!(fixture.heads().len(), 1);
-        fixture.connections.close_late(Instant::now() + PATIENCE);
+        fixture.connections.close_late(Instant::now() + TIMEOUT);
         assert_eq!(fixture.heads().len(), 0);
     }
 }

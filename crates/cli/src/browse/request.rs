@@ -1,13 +1,13 @@
-//! What a browser asks for, and who may ask.
+//! The requests of a browser, and the rules by which they are allowed.
 
 use percent_encoding::percent_decode_str;
 
-/// Bytes of a request's head.
+/// The most bytes of a request's head.
 pub const LONGEST: usize = 16 * 1024;
-/// Headers of a request.
+/// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// What is asked for.
+/// The requested page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Page {
     Overview,
@@ -16,30 +16,30 @@ pub enum Page {
     Threads,
 }
 
-/// Why a request is refused: the status and a line that says why.
+/// A refusal of a request: the status and a line with the reason.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal(pub u16, pub &'static str);
+pub struct RequestRefusal(pub u16, pub &'static str);
 
 /// A request that is allowed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     pub page: Page,
-    /// HEAD: the answer has no body.
+    /// `true` for HEAD: the answer has no body.
     pub head_only: bool,
 }
 
-/// What a request must say to be answered.
-pub struct Gate {
+/// The rules that a request must obey to be answered.
+pub struct AccessRule {
     token: String,
     port: u16,
 }
 
-impl Gate {
-    pub fn new(token: String, port: u16) -> Gate {
-        Gate { token, port }
+impl AccessRule {
+    pub fn new(token: String, port: u16) -> AccessRule {
+        AccessRule { token, port }
     }
 
-    /// Whether a head shows the token so far.
+    /// Returns `true` if the part of a head received so far has the token.
     pub fn knows(&self, head: &[u8]) -> bool {
         let mut words = head.splitn(3, |&byte| byte == b' ');
         let path = words.nth(1).and_then(|path| str::from_utf8(path).ok());
@@ -47,55 +47,63 @@ impl Gate {
             .is_some_and(|(token, _)| is_same(token, &self.token))
     }
 
-    /// Looks at the whole head of a request.
-    pub fn judge(&self, head: &[u8]) -> Result<Request, Refusal> {
+    /// Checks the whole head of a request.
+    pub fn judge(&self, head: &[u8]) -> Result<Request, RequestRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         let parsed = request.parse(head);
         if !parsed.is_ok_and(|status| status.is_complete()) {
-            return Err(Refusal(400, "this is no HTTP request"));
+            return Err(RequestRefusal(400, "this is no HTTP request"));
         }
-        // Another name that leads here is that of a page which wants to read the answer.
+        // A request for another host name comes from a page that wants to read the answer.
         let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
         let [Some(host)] = all(request.headers, "host")[..] else {
-            return Err(Refusal(403, "a request names one host"));
+            return Err(RequestRefusal(403, "a request names one host"));
         };
         if !hosts.iter().any(|allowed| allowed == host) {
-            return Err(Refusal(403, "this is not the host that was asked for"));
+            return Err(RequestRefusal(
+                403,
+                "this is not the host that was asked for",
+            ));
         }
         for origin in all(request.headers, "origin") {
             if origin != Some(format!("http://{host}").as_str()) {
-                return Err(Refusal(403, "other pages may not ask"));
+                return Err(RequestRefusal(403, "other pages may not ask"));
             }
         }
         for site in all(request.headers, "sec-fetch-site") {
             if !matches!(site, Some("none" | "same-origin")) {
-                return Err(Refusal(403, "other pages may not ask"));
+                return Err(RequestRefusal(403, "other pages may not ask"));
             }
         }
         let page = self.page(request.path.unwrap_or_default())?;
         let head_only = match request.method {
             Some("GET") => false,
             Some("HEAD") => true,
-            _ => return Err(Refusal(405, "there is nothing to do here but to read")),
+            _ => {
+                return Err(RequestRefusal(
+                    405,
+                    "there is nothing to do here but to read",
+                ));
+            }
         };
         Ok(Request { page, head_only })
     }
 
-    fn page(&self, target: &str) -> Result<Page, Refusal> {
+    fn page(&self, target: &str) -> Result<Page, RequestRefusal> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let Some((token, path)) = path.strip_prefix('/').and_then(|path| path.split_once('/'))
         else {
-            return Err(Refusal(403, "the address lacks its token"));
+            return Err(RequestRefusal(403, "the address lacks its token"));
         };
         if !is_same(token, &self.token) {
-            return Err(Refusal(403, "the address has not the right token"));
+            return Err(RequestRefusal(403, "the address has not the right token"));
         }
-        find(path, query).ok_or(Refusal(404, "there is no such page"))
+        find(path, query).ok_or(RequestRefusal(404, "there is no such page"))
     }
 }
 
-/// The values of a header, `None` for what is not text.
+/// Returns the values of a header, `None` for those that are not text.
 fn all<'a>(headers: &'a [httparse::Header<'_>], name: &str) -> Vec<Option<&'a str>> {
     let named = headers
         .iter()
@@ -105,7 +113,7 @@ fn all<'a>(headers: &'a [httparse::Header<'_>], name: &str) -> Vec<Option<&'a st
         .collect()
 }
 
-/// Compares in a time that does not tell how much is right.
+/// Compares in constant time, so that the time does not reveal how much matches.
 fn is_same(one: &str, other: &str) -> bool {
     let pairs = one.bytes().zip(other.bytes());
     one.len() == other.len() && pairs.fold(0, |sum, (one, other)| sum | (one ^ other)) == 0
@@ -137,8 +145,8 @@ fn find(path: &str, query: &str) -> Option<Page> {
 mod tests {
     use super::*;
 
-    fn ask(lines: &[&str]) -> Result<Request, Refusal> {
-        let gate = Gate::new("t0k3n".to_owned(), 7000);
+    fn ask(lines: &[&str]) -> Result<Request, RequestRefusal> {
+        let gate = AccessRule::new("t0k3n".to_owned(), 7000);
         let request = lines.join("\r\n") + "\r\n\r\n";
         gate.judge(request.as_bytes())
     }

@@ -5,18 +5,19 @@ use std::str::FromStr;
 
 use hprof_profile::Metric;
 
-/// `alloc-bytes > 5%`: how much a total must not have changed.
+/// A condition such as `alloc-bytes > 5%`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gate {
-    /// Of what.
+pub struct Condition {
+    /// The metric concerned.
     pub metric: Metric,
     above: bool,
     limit: f64,
     percent: bool,
 }
 
-impl Gate {
-    /// Whether the change from `base` to `new` is one that fails. A share of nothing is one where anything has come.
+impl Condition {
+    /// Returns `true` if the change from `base` to `new` meets the condition. Any increase from 0 is an infinite
+    /// percentage.
     pub fn holds(&self, base: u64, new: u64) -> bool {
         let change = new as f64 - base as f64;
         let change = match (self.percent, base) {
@@ -32,18 +33,18 @@ impl Gate {
     }
 }
 
-/// What is no condition.
+/// The reason a condition is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("a condition is VALUE > N or VALUE > N%, or with <, such as `alloc-bytes > 5%`: {0}")]
-pub struct NoGate(String);
+pub struct NoCondition(String);
 
-impl FromStr for Gate {
-    type Err = NoGate;
+impl FromStr for Condition {
+    type Err = NoCondition;
 
-    fn from_str(text: &str) -> Result<Gate, NoGate> {
+    fn from_str(text: &str) -> Result<Condition, NoCondition> {
         let place = text
             .find(['>', '<'])
-            .ok_or_else(|| NoGate("there is no > or <".to_owned()))?;
+            .ok_or_else(|| NoCondition("there is no > or <".to_owned()))?;
         let (metric, rest) = text.split_at(place);
         let number = rest[1..].trim();
         let (number, percent) = match number.strip_suffix('%') {
@@ -51,19 +52,19 @@ impl FromStr for Gate {
             None => (number, false),
         };
         let limit = number.parse().ok().filter(|limit: &f64| limit.is_finite());
-        Ok(Gate {
+        Ok(Condition {
             metric: metric
                 .trim()
                 .parse()
-                .map_err(|error: hprof_profile::UnknownMetric| NoGate(error.to_string()))?,
+                .map_err(|error: hprof_profile::UnknownMetric| NoCondition(error.to_string()))?,
             above: rest.starts_with('>'),
-            limit: limit.ok_or_else(|| NoGate(format!("`{number}` is no number")))?,
+            limit: limit.ok_or_else(|| NoCondition(format!("`{number}` is no number")))?,
             percent,
         })
     }
 }
 
-impl fmt::Display for Gate {
+impl fmt::Display for Condition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.above { '>' } else { '<' };
         let percent = if self.percent { "%" } else { "" };
@@ -75,7 +76,7 @@ impl fmt::Display for Gate {
 mod tests {
     use super::*;
 
-    fn gate(text: &str) -> Gate {
+    fn gate(text: &str) -> Condition {
         text.parse().expect("it is a condition")
     }
 
@@ -101,7 +102,7 @@ mod tests {
             "cpu > NaN",
             "> 5%",
         ] {
-            text.parse::<Gate>().expect_err(text);
+            text.parse::<Condition>().expect_err(text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
+//! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
 pub mod options;
 pub mod pages;
@@ -15,52 +15,53 @@ use crate::input;
 use crate::terminal::Terminal;
 use options::{ObjectId, Reading};
 
-/// Say what a heap dump keeps alive, who keeps it and who allocated it
+/// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
 /// Reads dumps of this agent (heap=dump), of jmap and jcmd, and Android's, compressed or not. Only a dump of this agent
-/// tells who allocated its objects. Of a file with several dumps the last one is read.
+/// has the stacks that allocated its objects. Of a file with several dumps the last one is read.
 ///
-/// What "retained" is: the bytes that a garbage collection would free if the object were gone. Weak and phantom references
-/// and finalizers do not keep what they refer to, as in a collection; --exclude changes that.
+/// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
+/// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
 ///
-/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are used.
+/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
+/// used.
 #[derive(Subcommand)]
-pub enum Heaps {
-    /// Count objects, classes, roots, and what no root reaches
-    Summary(One),
+pub enum HeapCommand {
+    /// Count objects, classes, roots, and unreachable objects
+    Summary(DumpArguments),
     /// Count objects and bytes by class, loader, package or allocation site
     Histogram(Histogram),
-    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps; what is there twice or empty
+    /// List the objects that keep most of the heap alive, with paths and allocation stacks; list duplicates and waste
     Leaks(Leaks),
-    /// List what retains most: objects, or groups of them
+    /// List the objects, or groups of them, that retain most
     Retained(Retained),
     /// Print the shortest paths from roots to an object, or to the objects of a class
     Paths(Paths),
     /// Print the stacks that allocated the live objects of a class
     Who(Who),
-    /// Print an object: fields or elements, text, who refers to it
+    /// Print an object: fields or elements, text, referrers
     Show(Show),
-    /// Print the threads with their stacks and what their local variables hold
-    Threads(Few),
+    /// Print the threads with their stacks and the objects in their local variables
+    Threads(RowsArguments),
     /// Compare two dumps by class and by allocation site
     Diff(Diff),
 }
 
-/// A file and how to read it.
+/// A file and the way to read it.
 #[derive(Args)]
-pub struct One {
+pub struct DumpArguments {
     /// The file; `-` is the standard input
     file: PathBuf,
     #[command(flatten)]
     reading: Reading,
 }
 
-/// The same with a limit on rows.
+/// As [`DumpArguments`], with a limit on rows.
 #[derive(Args)]
-pub struct Few {
+pub struct RowsArguments {
     #[command(flatten)]
-    one: One,
-    /// Print so many rows; 0 for all
+    source: DumpArguments,
+    /// Print at most this many rows; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
     top: usize,
 }
@@ -69,11 +70,11 @@ pub struct Few {
 #[derive(Args)]
 pub struct Histogram {
     #[command(flatten)]
-    few: Few,
-    /// What to count by
+    rows: RowsArguments,
+    /// The grouping to count by
     #[arg(long, value_enum, default_value_t = By::Class)]
     by: By,
-    /// Also print what each group retains; counts only what roots reach
+    /// Also print the retained size of each group; counts only reachable objects
     #[arg(long)]
     retained: bool,
 }
@@ -82,18 +83,18 @@ pub struct Histogram {
 #[derive(Args)]
 pub struct Leaks {
     #[command(flatten)]
-    one: One,
-    /// Suspect what retains so many percent of the live heap
+    source: DumpArguments,
+    /// The share of the live heap, in percent, from which an object is suspected
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
     threshold: f64,
-    /// Print so many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
+    /// Print at most this many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     waste: usize,
 }
 
-/// What `hprof heap leaks` answers.
+/// The answer of `hprof heap leaks`.
 #[derive(Serialize)]
-struct Found {
+struct LeaksDocument {
     #[serde(flatten)]
     leaks: hprof_heap::Leaks,
     waste: hprof_heap::Waste,
@@ -103,14 +104,14 @@ struct Found {
 #[derive(Args)]
 pub struct Retained {
     #[command(flatten)]
-    few: Few,
-    /// What to list
+    rows: RowsArguments,
+    /// The objects or groups to list
     #[arg(long, value_enum)]
     by: ByAll,
-    /// List the objects of this class alone; with --by object
+    /// List only the objects of this class; with --by object
     #[arg(long)]
     class: Option<String>,
-    /// Find the true retained size of each group that is printed, by a pass over the graph without it
+    /// Compute the exact retained size of each printed group, by a pass over the graph without it
     #[arg(long)]
     exact: bool,
 }
@@ -120,14 +121,14 @@ pub struct Retained {
 #[command(group = clap::ArgGroup::new("target").required(true))]
 pub struct Paths {
     #[command(flatten)]
-    one: One,
+    source: DumpArguments,
     /// The object, by its id
     #[arg(long, value_name = "ID", group = "target")]
     object: Option<ObjectId>,
     /// All objects of a class
     #[arg(long, value_name = "CLASS", group = "target")]
     class: Option<String>,
-    /// Print so many paths
+    /// Print at most this many paths
     #[arg(long, value_name = "PATHS", default_value_t = 10)]
     top: usize,
 }
@@ -136,11 +137,11 @@ pub struct Paths {
 #[derive(Args)]
 pub struct Who {
     #[command(flatten)]
-    few: Few,
+    rows: RowsArguments,
     /// The class, as `java.util.HashMap` or `java/util/HashMap`
     #[arg(long)]
     class: String,
-    /// Find the true retained size of each site that is printed
+    /// Compute the exact retained size of each printed site
     #[arg(long)]
     exact: bool,
 }
@@ -149,7 +150,7 @@ pub struct Who {
 #[derive(Args)]
 pub struct Show {
     #[command(flatten)]
-    one: One,
+    source: DumpArguments,
     /// The object's id, as `0x7f00`
     id: ObjectId,
     /// Print a hundred fields or elements from this one on; the first is 0
@@ -164,10 +165,10 @@ pub struct Diff {
     old: PathBuf,
     /// The newer file
     new: PathBuf,
-    /// What to compare by; without it, by class and by allocation site
+    /// The grouping to compare by; by default class and allocation site
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// Print so many rows; 0 for all
+    /// Print at most this many rows; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
     top: usize,
     #[command(flatten)]
@@ -202,70 +203,75 @@ impl From<By> for hprof_heap::By {
     }
 }
 
-impl Heaps {
-    /// Runs the command.
+impl HeapCommand {
+    /// Reads the dump and prints the answer of the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match self {
-            Heaps::Summary(one) => one.with_heap(|heap| {
+            HeapCommand::Summary(source) => source.with_heap(|heap| {
                 let summary = heap.summary();
-                one.reading
+                source
+                    .reading
                     .print(&summary, |out| print::summary(out, &summary))
             }),
-            Heaps::Histogram(arguments) if !arguments.retained => arguments.run(),
-            Heaps::Histogram(arguments) => groups(&arguments.few, arguments.by.into(), false),
-            Heaps::Leaks(arguments) => arguments.one.with_heap(|heap| {
-                let about = about(&arguments.one.file);
-                let found = Found {
+            HeapCommand::Histogram(arguments) if !arguments.retained => arguments.run(),
+            HeapCommand::Histogram(arguments) => {
+                groups(&arguments.rows, arguments.by.into(), false)
+            }
+            HeapCommand::Leaks(arguments) => arguments.source.with_heap(|heap| {
+                let about = about(&arguments.source.file);
+                let found = LeaksDocument {
                     leaks: heap.leaks(arguments.threshold / 100.0).map_err(&about)?,
                     waste: heap.waste(arguments.waste).map_err(&about)?,
                 };
-                arguments.one.reading.print(&found, |out| {
+                arguments.source.reading.print(&found, |out| {
                     print::leaks(out, &found.leaks, heap.layout())?;
                     print::waste(out, &found.waste, found.leaks.live_bytes)
                 })
             }),
-            Heaps::Retained(arguments) => arguments.run(),
-            Heaps::Paths(arguments) => arguments.run(),
-            Heaps::Who(arguments) => {
-                let Few { one, .. } = &arguments.few;
-                one.with_heap(|heap| {
+            HeapCommand::Retained(arguments) => arguments.run(),
+            HeapCommand::Paths(arguments) => arguments.run(),
+            HeapCommand::Who(arguments) => {
+                let RowsArguments { source, .. } = &arguments.rows;
+                source.with_heap(|heap| {
                     let exact = if arguments.exact {
-                        arguments.few.most()
+                        arguments.rows.most()
                     } else {
                         0
                     };
                     let groups = heap
                         .who(&arguments.class, exact)
-                        .map_err(about(&one.file))?;
-                    print_groups(&arguments.few, heap, &groups)
+                        .map_err(about(&source.file))?;
+                    print_groups(&arguments.rows, heap, &groups)
                 })
             }
-            Heaps::Show(arguments) => arguments.one.with_heap(|heap| {
-                let about = about(&arguments.one.file);
+            HeapCommand::Show(arguments) => arguments.source.with_heap(|heap| {
+                let about = about(&arguments.source.file);
                 let shown = heap.show(arguments.id.0, arguments.first).map_err(about)?;
                 arguments
-                    .one
+                    .source
                     .reading
                     .print(&shown, |out| print::shown(out, &shown))
             }),
-            Heaps::Threads(few) => few.one.with_heap(|heap| {
-                let threads = heap.threads(few.most()).map_err(about(&few.one.file))?;
+            HeapCommand::Threads(rows) => rows.source.with_heap(|heap| {
+                let threads = heap
+                    .threads(rows.most())
+                    .map_err(about(&rows.source.file))?;
                 let (threads, _) = threads;
-                few.one
+                rows.source
                     .reading
                     .print(&threads, |out| print::threads(out, &threads))
             }),
-            Heaps::Diff(arguments) => arguments.run(),
+            HeapCommand::Diff(arguments) => arguments.run(),
         }
     }
 }
 
-/// An error about a file.
+/// Creates an error about a file.
 fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
     move |error| Failure::about(file, error)
 }
 
-impl One {
+impl DumpArguments {
     fn with_dump<T>(&self, then: impl FnOnce(&Dump) -> Result<T, Failure>) -> Result<T, Failure> {
         with_dump(&self.file, &self.reading, then)
     }
@@ -288,7 +294,7 @@ fn with_dump<T>(
     then(&dump)
 }
 
-/// Reads the graph of a dump and hands it over.
+/// Reads the graph of a dump and passes it to `body`.
 pub fn with_heap<T>(
     file: &Path,
     reading: &Reading,
@@ -302,44 +308,46 @@ pub fn with_heap<T>(
     })
 }
 
-impl Few {
+impl RowsArguments {
     fn most(&self) -> usize {
         most(self.top)
     }
 }
 
-/// 0 stands for all.
+/// Returns the limit; 0 means no limit.
 fn most(top: usize) -> usize {
     if top == 0 { usize::MAX } else { top }
 }
 
-fn groups(few: &Few, by: hprof_heap::By, exact: bool) -> Result<(), Failure> {
-    few.one.with_heap(|heap| {
-        let exact = if exact { few.most() } else { 0 };
-        let groups = heap.groups(by, exact).map_err(about(&few.one.file))?;
-        print_groups(few, heap, &groups)
+fn groups(rows: &RowsArguments, by: hprof_heap::By, exact: bool) -> Result<(), Failure> {
+    rows.source.with_heap(|heap| {
+        let exact = if exact { rows.most() } else { 0 };
+        let groups = heap.groups(by, exact).map_err(about(&rows.source.file))?;
+        print_groups(rows, heap, &groups)
     })
 }
 
-fn print_groups(few: &Few, heap: &Heap<'_>, groups: &[Group]) -> Result<(), Failure> {
-    let shown = &groups[..groups.len().min(few.most())];
+fn print_groups(rows: &RowsArguments, heap: &Heap<'_>, groups: &[Group]) -> Result<(), Failure> {
+    let shown = &groups[..groups.len().min(rows.most())];
     let layout = heap.layout();
-    few.one.reading.print(&shown, |out| {
+    rows.source.reading.print(&shown, |out| {
         print::groups(out, shown, groups.len(), layout)
     })
 }
 
 impl Histogram {
     fn run(&self) -> Result<(), Failure> {
-        let Few { one, .. } = &self.few;
-        one.with_dump(|dump| {
+        let RowsArguments { source, .. } = &self.rows;
+        source.with_dump(|dump| {
             let terminal = Terminal::new();
-            let found = hprof_heap::histogram(dump, self.by.into(), one.reading.layout, &terminal);
+            let found =
+                hprof_heap::histogram(dump, self.by.into(), source.reading.layout, &terminal);
             terminal.clear();
-            let mut found = found.map_err(about(&one.file))?;
+            let mut found = found.map_err(about(&source.file))?;
             let totals = print::Totals::of(&found.rows);
-            found.rows.truncate(self.few.most());
-            one.reading
+            found.rows.truncate(self.rows.most());
+            source
+                .reading
                 .print(&found, |out| print::histogram(out, &found, &totals))
         })
     }
@@ -358,17 +366,18 @@ impl Retained {
             ByAll::Package => hprof_heap::By::Package,
             ByAll::Site => hprof_heap::By::Site,
             ByAll::Object => {
-                let Few { one, .. } = &self.few;
-                return one.with_heap(|heap| {
+                let RowsArguments { source, .. } = &self.rows;
+                return source.with_heap(|heap| {
                     let rows = heap
-                        .largest(self.class.as_deref(), self.few.most())
-                        .map_err(about(&one.file))?;
-                    one.reading
+                        .largest(self.class.as_deref(), self.rows.most())
+                        .map_err(about(&source.file))?;
+                    source
+                        .reading
                         .print(&rows, |out| print::objects(out, &rows, heap.layout()))
                 });
             }
         };
-        groups(&self.few, by, self.exact)
+        groups(&self.rows, by, self.exact)
     }
 }
 
@@ -379,18 +388,18 @@ impl Paths {
             (None, Some(class)) => Target::Class(class.clone()),
             (None, None) => return Ok(()),
         };
-        self.one.with_heap(|heap| {
+        self.source.with_heap(|heap| {
             let paths = heap
                 .paths(&target, self.top)
-                .map_err(about(&self.one.file))?;
-            self.one
+                .map_err(about(&self.source.file))?;
+            self.source
                 .reading
                 .print(&paths, |out| print::paths(out, &paths))
         })
     }
 }
 
-/// What differs by one kind of groups.
+/// The changes by one kind of groups.
 #[derive(Serialize)]
 struct Differences {
     by: hprof_heap::By,

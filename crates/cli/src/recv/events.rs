@@ -1,4 +1,4 @@
-//! What a collector for many agents says: a line of JSON for each event.
+//! The events of a receiver for many agents: a line of JSON for each.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
-/// Lines that wait for a reader; who reads nothing loses some, and holds up nobody.
+/// The most lines that wait for a reader; a reader that is too slow loses some, and delays nobody.
 const QUEUED: usize = 10_000;
-/// How long the last lines may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked whether there is room for the last one.
+/// The longest that the last lines may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval at which the queue is checked for room for the last line.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What has happened.
+/// The kinds of events.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The collector waits for agents.
+    /// The receiver waits for agents.
     Listening { address: String, dir: String },
     /// An agent has begun to send its profile.
     Begun {
@@ -37,34 +37,34 @@ pub enum Event {
         whole: bool,
         reason: Reason,
     },
-    /// A collector of OpenTelemetry's has taken what an agent sent.
+    /// An OpenTelemetry collector has accepted an agent's profile.
     Forwarded {
         agent: u64,
         file: String,
         requests: u64,
         samples: u64,
     },
-    /// It has not, or not all; the file is there.
+    /// It has not, or not all of it; the file is kept.
     NotForwarded {
         agent: u64,
         file: String,
         error: String,
     },
-    /// Somebody was sent away.
-    Refused { peer: String, reason: Refusal },
-    /// A file could not be written as it should.
+    /// A caller was sent away.
+    Refused { peer: String, reason: AgentRefusal },
+    /// A file could not be written properly.
     Failed {
         agent: Option<u64>,
         peer: Option<String>,
         error: String,
     },
-    /// A command was sent to so many agents.
+    /// A command was sent to that many agents.
     Sent { command: String, agents: usize },
-    /// The collector has ended.
+    /// The receiver has ended.
     Stopped { agents: u64, bytes: u64 },
 }
 
-/// Why a file ends.
+/// The reason a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -72,39 +72,39 @@ pub enum Reason {
     Agent,
     /// The connection broke.
     Connection,
-    /// It has sent as much as it may.
+    /// The agent has sent as much as it may.
     Limit,
-    /// All of them have.
+    /// All agents together have.
     LimitOfAll,
     /// Its file cannot be written.
     File,
-    /// The collector was stopped.
+    /// The receiver was stopped.
     Stopped,
 }
 
-/// Why somebody was sent away.
+/// The reason a caller was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// What it sends is no profile.
+pub enum AgentRefusal {
+    /// It sends something other than a profile.
     NoAgent,
-    /// It says nothing.
+    /// It sends nothing.
     Silent,
-    /// There are as many agents as there may be.
+    /// There are as many agents as allowed.
     TooMany,
-    /// There are as many from there as there may be.
+    /// There are as many agents of this origin as allowed.
     TooManyOfOrigin,
-    /// All of them have sent as much as they may.
+    /// All agents together have sent as much as they may.
     LimitOfAll,
-    /// No file could be made for it.
+    /// No file could be created for it.
     NoFile,
 }
 
 #[derive(Serialize)]
-struct Line {
+struct EventLine {
     /// Milliseconds since 1970.
     time: u64,
-    /// Lines before this one that nobody took.
+    /// The number of lines before this one that were dropped.
     #[serde(skip_serializing_if = "is_zero")]
     lost: u64,
     #[serde(flatten)]
@@ -117,7 +117,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// Writes events to the standard output, on a thread of its own.
 pub struct Events {
-    queue: Option<SyncSender<Line>>,
+    queue: Option<SyncSender<EventLine>>,
     lost: AtomicU64,
     ended: Receiver<()>,
 }
@@ -137,29 +137,29 @@ impl Events {
         }
     }
 
-    /// Says it, unless too much waits to be read.
+    /// Queues an event, unless too many are waiting to be read.
     pub fn say(&self, event: Event) {
         let _ = self.try_to_say(event);
     }
 
-    /// Says the last thing. Waits for a reader, but not for ever for one who does not read.
+    /// Writes the last event. Waits for the reader for a limited time.
     pub fn end(mut self, mut last: Event) {
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + TIMEOUT;
         while let Err(event) = self.try_to_say(last) {
             self.lost.fetch_sub(1, Ordering::Relaxed);
             last = event;
-            if Instant::now() >= patience {
+            if Instant::now() >= timeout {
                 return;
             }
             thread::sleep(PAUSE);
         }
         self.queue = None;
-        let _ = self.ended.recv_timeout(PATIENCE);
+        let _ = self.ended.recv_timeout(TIMEOUT);
     }
 
     fn try_to_say(&self, event: Event) -> Result<(), Event> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let line = Line {
+        let line = EventLine {
             time: now.unwrap_or_default().as_millis() as u64,
             lost: self.lost.swap(0, Ordering::Relaxed),
             event,
@@ -175,9 +175,9 @@ impl Events {
     }
 }
 
-fn write(lines: &Receiver<Line>) {
+fn write(lines: &Receiver<EventLine>) {
     for line in lines {
-        // All that it holds can be JSON.
+        // Everything in it can be represented as JSON.
         let Ok(mut text) = serde_json::to_vec(&line) else {
             continue;
         };

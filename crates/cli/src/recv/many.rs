@@ -1,7 +1,7 @@
-//! A collector for any number of agents: a file for each in one folder.
+//! A receiver for any number of agents, with a file for each in one folder.
 //!
-//! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
-//! agent waits in memory up to a bound, and events go out on a thread of their own.
+//! One thread serves all of them. All get equal turns, and none can block it: data for an agent waits in memory up to a
+//! limit, and events are written on a thread of their own.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -18,73 +18,73 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
 use super::command;
-use super::events::{Event, Events, Reason, Refusal};
+use super::events::{AgentRefusal, Event, Events, Reason};
 use super::forward::{Finished, Forwarder, Sent};
-use super::names::{Known, PartFile, Pattern};
+use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
 use super::waiting::{Heard, Waiting, origin};
 use crate::failure::Failure;
 use crate::push::{Pushed, Target};
 
-/// Descriptors of the collector itself, and of files that it forwards.
+/// The number of descriptors of the receiver itself, and of files that it forwards.
 const OWN_DESCRIPTORS: u64 = 20;
-/// Each agent has its connection and its file.
+/// The number of descriptors per agent: its connection and its file.
 const DESCRIPTORS: u64 = 2;
-/// This part of the places, rounded down, is kept from each origin for the others.
+/// The divisor of the part of the places, rounded down, that one origin cannot take from the others.
 const KEPT_PART: usize = 8;
-/// How long after an error nobody is let in: there may be no more descriptors.
+/// The pause in accepting connections after an error: there may be no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long files may be on their way when the collector ends.
+/// The longest that files may take to be forwarded when the receiver ends.
 const LAST_FILES: Duration = Duration::from_secs(10);
 
-/// What is allowed.
+/// The limits of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Agents at a time.
+    /// The most agents at a time.
     pub agents: usize,
-    /// Bytes of each.
+    /// The most bytes of each.
     pub bytes: Option<u64>,
-    /// Bytes of all of them, as long as the collector runs.
+    /// The most bytes of all of them together, as long as the receiver runs.
     pub all_bytes: Option<u64>,
 }
 
-/// What is wanted.
+/// The parameters of a receiver.
 pub struct Wanted {
-    /// Where the files go.
+    /// The folder for the files.
     pub folder: PathBuf,
-    /// What they are called.
+    /// The pattern of their names.
     pub pattern: Pattern,
-    /// What is allowed.
+    /// The limits.
     pub limits: Limits,
-    /// What each agent is told when it begins.
+    /// The commands sent to each agent when it begins.
     pub commands: Vec<Command>,
-    /// Where finished files go.
+    /// The receiver that finished files are forwarded to.
     pub target: Option<Target>,
 }
 
-/// What goes on.
-struct Collector {
+/// The state of the receiver.
+struct Server {
     wanted: Wanted,
     forwarder: Option<Forwarder>,
     events: Events,
     waiting: Waiting,
     agents: Vec<Agent>,
-    /// Connections that there are descriptors for.
+    /// The number of connections that there are descriptors for.
     connections: usize,
-    /// Agents so far.
+    /// The number of agents so far.
     count: u64,
-    /// Bytes so far.
+    /// The number of bytes so far.
     bytes: u64,
-    /// Nobody is let in until then.
+    /// The time until which no connection is accepted.
     pause: Option<Instant>,
 }
 
-/// Collects until it is interrupted.
+/// Receives until it is interrupted.
 pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
     let connections = allow_many_connections();
-    let (requests, woken, asker) = requests()?;
+    let (requests, woken, asker) = requests().map_err(broken)?;
     let target = wanted.target.take();
     let forwarder =
         target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
@@ -93,7 +93,7 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
         address: address.to_string(),
         dir: wanted.folder.display().to_string(),
     });
-    let mut collector = Collector {
+    let mut receiver = Server {
         wanted,
         forwarder,
         events,
@@ -104,27 +104,27 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
         bytes: 0,
         pause: None,
     };
-    let ended = collector.run(listener, &requests, &woken);
-    collector.stop(&requests);
+    let ended = receiver.run(listener, &requests, &woken);
+    receiver.stop(&requests);
     ended.map_err(broken)
 }
 
-pub(super) fn broken(error: io::Error) -> Failure {
-    Failure::Message(format!("the collector cannot go on: {error}"))
+fn broken(error: io::Error) -> Failure {
+    Failure::Message(format!("the receiver cannot go on: {error}"))
 }
 
-/// Raises the limit of descriptors, and says for how many connections they are enough.
+/// Raises the limit of descriptors, and returns the number of connections for which they suffice.
 fn allow_many_connections() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Fewer agents will find room.
+    // With fewer descriptors there is room for fewer agents.
     let _ = setrlimit(Resource::Nofile, limit);
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let connections = descriptors.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS;
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
-impl Collector {
+impl Server {
     fn run(
         &mut self,
         listener: &TcpListener,
@@ -149,7 +149,7 @@ impl Collector {
         }
     }
 
-    /// Waits for somebody, or for the end of a silence.
+    /// Waits for data or a connection, or for the end of a timeout.
     fn wait(&self, listener: &TcpListener, woken: &UnixStream) -> io::Result<Ready> {
         let paused = self.pause.is_some_and(|end| Instant::now() < end);
         let mut all = Vec::with_capacity(self.agents.len() + self.waiting.len() + 2);
@@ -169,16 +169,16 @@ impl Collector {
         }
         let waiting = self.waiting.streams();
         all.extend(waiting.map(|stream| PollFd::new(stream, PollFlags::IN)));
-        let patience = match (paused, self.waiting.is_empty()) {
+        let timeout = match (paused, self.waiting.is_empty()) {
             (true, _) => Some(PAUSE),
             (false, false) => Some(Duration::from_secs(1)),
             (false, true) => None,
         };
-        let patience = patience.map(|patience| Timespec {
-            tv_sec: patience.as_secs() as i64,
-            tv_nsec: patience.subsec_nanos().into(),
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
         });
-        match poll(&mut all, patience.as_ref()) {
+        match poll(&mut all, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -190,7 +190,7 @@ impl Collector {
         })
     }
 
-    /// A turn for each agent that has something, or takes something.
+    /// Gives a turn to each agent that has sent something, or can be written to.
     fn serve(&mut self, ready: &[bool]) {
         let mut piece = vec![0; TURN];
         let mut ended = Vec::new();
@@ -221,7 +221,7 @@ impl Collector {
         }
     }
 
-    /// Hears those who have not said what they are.
+    /// Reads from callers that have not been identified.
     fn listen(&mut self) {
         for (caller, heard) in self.waiting.hear() {
             self.admit(caller, heard);
@@ -231,12 +231,12 @@ impl Collector {
     fn admit(&mut self, caller: Caller, heard: Heard) {
         match heard {
             Heard::Agent => self.begin(caller),
-            Heard::Stranger => self.refuse(caller.address, Refusal::NoAgent),
-            Heard::Silent => self.refuse(caller.address, Refusal::Silent),
+            Heard::Stranger => self.refuse(caller.address, AgentRefusal::NoAgent),
+            Heard::Silent => self.refuse(caller.address, AgentRefusal::Silent),
         }
     }
 
-    /// Has one of those who wait make room for another; `false` where nobody waits.
+    /// Closes a waiting caller to make room for another; returns `false` if none is waiting.
     fn make_room(&mut self) -> bool {
         let taken = self.waiting.take_one();
         let is_taken = taken.is_some();
@@ -269,13 +269,13 @@ impl Collector {
     fn let_in(&mut self, caller: Caller) {
         let most = self.wanted.limits.all_bytes;
         if most.is_some_and(|most| self.bytes >= most) {
-            return self.refuse(caller.address, Refusal::LimitOfAll);
+            return self.refuse(caller.address, AgentRefusal::LimitOfAll);
         }
         loop {
             if self.agents.len() >= self.places() {
-                return self.refuse(caller.address, Refusal::TooMany);
+                return self.refuse(caller.address, AgentRefusal::TooMany);
             }
-            // The silent ones take no place of an agent, and an agent may be silent for a while.
+            // Silent callers take no agent's place, and an agent may be silent for a while.
             let silent = self.places().saturating_mul(2);
             let is_room = self.agents.len() + self.waiting.len() < self.connections;
             if is_room && self.waiting.len() < silent || !self.make_room() {
@@ -284,12 +284,12 @@ impl Collector {
         }
     }
 
-    /// For how many agents there is room.
+    /// Returns the number of agents for which there is room.
     fn places(&self) -> usize {
         self.wanted.limits.agents.min(self.connections)
     }
 
-    /// Whether the agents of one origin have all the places that they may have.
+    /// Returns `true` if the agents of one origin have all the places they may have.
     fn has_its_share(&self, peer: SocketAddr) -> bool {
         let places = self.places();
         let others = self.agents.iter();
@@ -299,22 +299,22 @@ impl Collector {
         count >= places - places / KEPT_PART
     }
 
-    fn refuse(&self, peer: SocketAddr, reason: Refusal) {
+    fn refuse(&self, peer: SocketAddr, reason: AgentRefusal) {
         let peer = peer.to_string();
         self.events.say(Event::Refused { peer, reason });
     }
 
-    /// Somebody is an agent.
+    /// Begins to receive from a caller identified as an agent.
     fn begin(&mut self, caller: Caller) {
         let peer = caller.address;
         if self.agents.len() >= self.places() {
-            return self.refuse(peer, Refusal::TooMany);
+            return self.refuse(peer, AgentRefusal::TooMany);
         }
         if self.has_its_share(peer) {
-            return self.refuse(peer, Refusal::TooManyOfOrigin);
+            return self.refuse(peer, AgentRefusal::TooManyOfOrigin);
         }
         let number = self.count + 1;
-        let known = Known {
+        let known = AgentFacts {
             peer,
             number,
             time: SystemTime::now(),
@@ -324,7 +324,7 @@ impl Collector {
             Ok(file) => file,
             Err(error) => {
                 self.failed(None, peer, &error);
-                return self.refuse(peer, Refusal::NoFile);
+                return self.refuse(peer, AgentRefusal::NoFile);
             }
         };
         self.count = number;
@@ -345,13 +345,13 @@ impl Collector {
         self.agents.push(agent);
     }
 
-    /// The file of an agent gets its name.
+    /// Gives an agent's file its final name.
     fn finish(&mut self, mut agent: Agent, reason: Reason) {
         let _ = agent.stream.shutdown(Shutdown::Both);
         if let Some(error) = agent.error.take() {
             self.failed(Some(agent.number), agent.peer, &error);
         }
-        // Whoever is cut off may have been so between two records.
+        // A connection may have been cut off between two records.
         let whole = reason == Reason::Agent && !agent.watch.is_torn();
         let (bytes, records) = (agent.watch.bytes(), agent.watch.records());
         let part = agent.file.name.clone();
@@ -371,7 +371,7 @@ impl Collector {
         self.forward(agent.number, agent.peer, file);
     }
 
-    /// Puts a finished file on its way, if it has one.
+    /// Forwards a finished file, if a receiver was given.
     fn forward(&mut self, agent: u64, peer: SocketAddr, file: String) {
         let Some(forwarder) = &mut self.forwarder else {
             return;
@@ -387,7 +387,7 @@ impl Collector {
         }
     }
 
-    /// A file has come to its end, well or not.
+    /// Reports the end of forwarding a file, successful or not.
     fn arrived(&mut self, Sent { agent, result }: Sent) {
         let forwarder = self.forwarder.as_mut();
         let Some(file) = forwarder.and_then(|forwarder| forwarder.arrived(agent)) else {
@@ -406,7 +406,7 @@ impl Collector {
         });
     }
 
-    /// Waits for the files that are on their way, but not for ever, and tells of those that will not arrive.
+    /// Waits a limited time for the files that are being forwarded, and reports those that will not be.
     fn wait_for_files(&mut self, requests: &Receiver<Request>) {
         let end = Instant::now() + LAST_FILES;
         while self.forwarder.as_ref().is_some_and(|f| !f.is_idle()) {
@@ -414,13 +414,13 @@ impl Collector {
             match requests.recv_timeout(left) {
                 Ok(Request::Sent(sent)) => self.arrived(sent),
                 Ok(Request::Line(_)) => {}
-                // Whoever interrupts again will not wait.
+                // Another interrupt ends the waiting.
                 Ok(Request::Stop) | Err(_) => break,
             }
         }
         let waiting = self.forwarder.take().map(Forwarder::into_waiting);
         for (agent, file) in waiting.unwrap_or_default() {
-            let error = "the collector was stopped".to_owned();
+            let error = "the receiver was stopped".to_owned();
             self.events.say(Event::NotForwarded { agent, file, error });
         }
     }
@@ -433,7 +433,7 @@ impl Collector {
         });
     }
 
-    /// A line is a command for all agents, or behind `@N` for one.
+    /// Carries out a typed line: a command for all agents, or after `@N` for one.
     fn obey(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -461,7 +461,7 @@ impl Collector {
         self.events.say(Event::Sent { command, agents });
     }
 
-    /// All files get their names.
+    /// Finishes all files.
     fn stop(mut self, requests: &Receiver<Request>) {
         for agent in std::mem::take(&mut self.agents) {
             self.finish(agent, Reason::Stopped);
@@ -474,7 +474,7 @@ impl Collector {
     }
 }
 
-/// Who has something.
+/// The connections that have data.
 struct Ready {
     listener: bool,
     agents: Vec<bool>,

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::cpu::nanos;
 use super::head::Head;
 use super::lines::Lines;
-use super::names::Names;
+use super::names::AssignedIds;
 use super::{TextError, row, shares};
 use crate::monitor::UNKNOWN_THREAD;
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn dump<R: Read>(lines: &mut Lines<R>) -> Result<MonitorRecord<'stati
                 monitors.push(monitor_state(rest));
                 Some(())
             }
-            // The VM's own monitors, which agents before JDK 5 told too.
+            // The VM's own monitors, which agents before JDK 5 reported too.
             Some(("RAW", rest)) => rest
                 .strip_prefix("MONITOR ")
                 .map(|rest| monitors.push(monitor_state(rest))),
@@ -111,7 +111,7 @@ fn thread_state(text: &str) -> Option<ThreadState> {
             "CW" => ThreadStatus::Waiting,
             "ZO" => ThreadStatus::Ended,
             "NS" => ThreadStatus::NotStarted,
-            // Agents before JDK 5 left out what they had no word for.
+            // Agents before JDK 5 omitted states without a name.
             "UN" | "" => ThreadStatus::Unknown,
             _ => return None,
         },
@@ -154,7 +154,7 @@ fn threads(text: &str) -> Option<Vec<ThreadSerial>> {
 
 pub(super) fn times<R: Read>(
     lines: &mut Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
     head: &Head,
     left_out: Option<&str>,
 ) -> Result<(Micros, MonitorRecord<'static>), TextError> {
@@ -199,7 +199,7 @@ pub(super) fn times<R: Read>(
     Ok((time, MonitorRecord::Time { total, count, rows }))
 }
 
-/// The class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.
+/// Returns the class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.
 fn class(monitor: &str) -> &str {
     if let Some(own) = monitor.strip_suffix(" (Raw)") {
         return own.rsplit_once('(').map_or(own, |(name, _)| name);

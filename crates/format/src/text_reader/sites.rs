@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::head::Head;
 use super::lines::Lines;
-use super::names::Names;
+use super::names::AssignedIds;
 use super::{TextError, row, shares};
 use crate::{AllocSite, BasicType, LeftOut, Micros, Record, SITES_BY_ALLOCATION, TraceSerial};
 
@@ -14,7 +14,7 @@ const ROW_FORM: &str =
 
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
     head: &Head,
     left_out: Option<&str>,
 ) -> Result<(Micros, Record<'static>), TextError> {
@@ -54,8 +54,8 @@ pub(super) fn read<R: Read>(
     Ok((time, record))
 }
 
-/// The sums of all rows. Where no line says what is left out, the bytes that the rows are ordered by are known from the
-/// rows' shares.
+/// Returns the sums of all rows. If no line states what is omitted, the total of the bytes that the rows are ordered by
+/// follows from the rows' shares.
 fn totals(
     sites: &[AllocSite],
     parts: &[shares::Part],
@@ -89,7 +89,7 @@ fn begin(line: &str) -> Option<(u16, &str)> {
     Some((flags, date.trim_start()))
 }
 
-fn site(line: &str, names: &mut Names, flags: u16) -> Option<(AllocSite, shares::Part)> {
+fn site(line: &str, names: &mut AssignedIds, flags: u16) -> Option<(AllocSite, shares::Part)> {
     let ([rank, own, accumulated, numbers @ .., trace], name) = row::words::<8>(line)?;
     rank.parse::<u64>().ok()?;
     let mut values = [0; 4];

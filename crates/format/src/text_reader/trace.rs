@@ -4,17 +4,17 @@ use std::io::Read;
 
 use super::TextError;
 use super::lines::Lines;
-use super::names::{Names, Place, UNKNOWN_FRAME};
+use super::names::{AssignedIds, CodeLocation, UNKNOWN_FRAME};
 use crate::{FrameId, Line, Record, ThreadSerial, TraceSerial};
 
 const FORM: &str = "`TRACE N:` or `TRACE N: (thread=N)`";
 const FRAME_FORM: &str = "a frame, `Class.method(File:line)`";
-/// What stands behind a trace that was taken before the VM was live.
+/// The text after a trace that was taken before the VM was live.
 const START_PHASE: &str = "(from start phase of JVM)";
 
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
-    names: &mut Names,
+    names: &mut AssignedIds,
 ) -> Result<Record<'static>, TextError> {
     let (serial, thread) = head(lines.text()).ok_or_else(|| lines.unexpected(FORM))?;
     let mut frames = Vec::new();
@@ -52,7 +52,7 @@ fn head(line: &str) -> Option<(TraceSerial, ThreadSerial)> {
     Some((TraceSerial(serial.parse().ok()?), ThreadSerial(thread)))
 }
 
-fn frame(text: &str, names: &mut Names) -> Option<FrameId> {
+fn frame(text: &str, names: &mut AssignedIds) -> Option<FrameId> {
     if let Some(id) = names.known_frame(text) {
         return Some(id);
     }
@@ -73,7 +73,7 @@ fn frame(text: &str, names: &mut Names) -> Option<FrameId> {
         "<Unknown Source>" | "<Unknown>" | "Unknown Source" => "",
         _ => source_file,
     };
-    let place = Place {
+    let place = CodeLocation {
         class,
         method,
         signature: "",

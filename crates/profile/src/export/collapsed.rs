@@ -1,4 +1,4 @@
-//! Collapsed stacks: `outermost;...;innermost value`, one line a stack, as `flamegraph.pl` and its kin read them.
+//! Collapsed stacks: `outermost;...;innermost value`, one line per stack, as `flamegraph.pl` and its kin read them.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use foldhash::HashMap;
 use super::{ANY_THREAD, EMPTY, method_names};
 use crate::{FrameId, Metric, Name, Profile, StackId};
 
-/// Bytes of a name; what is longer is cut. Every frame of every stack repeats its own.
+/// The maximum length of a name in bytes; longer ones are cut. Every frame of every stack repeats its name.
 const NAME: usize = 400;
 
-/// Writes the stacks of one metric; equal ones stand on one line. A `;` in a name is written as `:`, control characters
-/// as `?`; names are cut behind 400 bytes.
+/// Writes the stacks of one metric; equal ones are on one line. A `;` in a name is written as `:`, control characters
+/// as `?`; names are cut after 400 bytes.
 ///
 /// # Errors
 /// Those of `out`.
@@ -22,16 +22,16 @@ pub fn collapsed(profile: &Profile, metric: Metric, mut out: impl Write) -> io::
     out.flush()
 }
 
-/// How stacks are written on one line.
+/// The form of a stack on one line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folding {
-    /// The innermost frame comes first.
+    /// `true` to begin with the innermost frame.
     pub inverted: bool,
-    /// The thread stands before the outermost frame.
+    /// `true` to put the thread before the outermost frame.
     pub by_thread: bool,
 }
 
-/// Every stack that has a value, as it is written, and the sum of its values; sorted.
+/// Returns each stack that has a value, as a line, and the sum of its values; sorted.
 #[must_use]
 pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(String, u64)> {
     let names: Vec<String> = method_names(profile).iter().map(|n| safe(n)).collect();

@@ -1,4 +1,4 @@
-//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), one profile a metric.
+//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), with one profile per metric.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::{Metric, Profile, Sample, Unit};
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct SpeedscopeDocument<'a> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     exporter: &'static str,
@@ -47,7 +47,7 @@ struct Sampled<'a> {
     weights: Weights<'a>,
 }
 
-/// The frames of each sample, outermost first.
+/// Serializes the frames of each sample, outermost first.
 struct Samples<'a>(&'a Profile, Metric);
 
 struct Weights<'a>(&'a Profile, Metric);
@@ -81,7 +81,7 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
         samples: Samples(profile, metric),
         weights: Weights(profile, metric),
     };
-    let document = Document {
+    let document = SpeedscopeDocument {
         schema: SCHEMA,
         exporter: concat!("hprof ", env!("CARGO_PKG_VERSION")),
         name,

@@ -1,0 +1,59 @@
+//! Completions and manual pages, for shells and packagers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Print completions for a shell
+#[derive(clap::Args)]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Write the manual pages
+#[derive(clap::Args)]
+pub struct Manual {
+    /// The directory for them
+    directory: PathBuf,
+}
+
+impl Completions {
+    /// Prints the completions.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        let mut command = crate::Arguments::command();
+        clap_complete::generate(self.shell, &mut command, "hprof", &mut script);
+        Output::open(None, Path::new("-"))?.write(|out| out.write_all(&script))
+    }
+}
+
+impl Manual {
+    /// Writes the manual pages.
+    pub fn run(&self) -> Result<(), Failure> {
+        let command = crate::Arguments::command();
+        self.write(&command.clone().name("hprof"))?;
+        for subcommand in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+            let name = format!("hprof-{}", subcommand.get_name());
+            self.write(&subcommand.clone().name(name))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, command: &Command) -> Result<(), Failure> {
+        let path = self.directory.join(format!("{}.1", command.get_name()));
+        let page = render(command).map_err(|error| Failure::about(&path, error))?;
+        std::fs::write(&path, page).map_err(|error| Failure::writing(&path, &error))
+    }
+}
+
+fn render(command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(page)
+}

@@ -1,0 +1,80 @@
+//! Facts about classes that only a heap walk reveals: the objects in the constant pool, the signers, the protection
+//! domain.
+
+use super::classes::DumpClasses;
+use super::numbers::{Numbers, Special, Tag};
+use crate::jvmti::{
+    HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
+};
+
+/// The facts found about one class.
+#[derive(Clone, Default)]
+pub(super) struct ClassReferences {
+    /// By index in the constant pool.
+    pub(super) constants: Vec<(u16, Tag)>,
+    pub(super) signers: Option<Tag>,
+    pub(super) protection_domain: Option<Tag>,
+}
+
+/// A walk that goes no further than the objects that classes refer to. These stay alive as long as their class.
+pub(super) struct PreWalk<'s> {
+    pub(super) numbers: &'s mut Numbers,
+    pub(super) classes: &'s DumpClasses,
+    /// By the class's index.
+    pub(super) found: Vec<ClassReferences>,
+}
+
+impl HeapVisitor for PreWalk<'_> {
+    fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit {
+        let tag = Tag(*referee.tag);
+        let is_class = matches!(self.numbers.special(tag), Some(Special::DumpClass(_)));
+        // Every class is held by a global reference.
+        match is_class && root == RootReference::JniGlobal {
+            true => Visit::Follow,
+            false => Visit::Pass,
+        }
+    }
+
+    fn reference(
+        &mut self,
+        referrer: Referrer,
+        reference: Reference,
+        referee: Referee<'_>,
+    ) -> Visit {
+        match self.classes.place(self.numbers, Tag(referrer.tag)) {
+            Some(place) => self.note(place, reference, referee),
+            None => Visit::Pass,
+        }
+    }
+
+    fn primitive_field(&mut self, _: PrimitiveField) -> Visit {
+        Visit::Pass
+    }
+
+    fn primitive_array(&mut self, _: Referrer, _: Primitive, _: &[u8]) -> Visit {
+        Visit::Pass
+    }
+}
+
+impl PreWalk<'_> {
+    fn note(&mut self, place: usize, reference: Reference, referee: Referee<'_>) -> Visit {
+        let found = &mut self.found[place];
+        let (constant, single) = match reference {
+            Reference::Constant(index) => (u16::try_from(index).ok(), None),
+            Reference::Signers => (None, Some(&mut found.signers)),
+            Reference::ProtectionDomain => (None, Some(&mut found.protection_domain)),
+            _ => return Visit::Pass,
+        };
+        let tag = match Tag(*referee.tag) {
+            Tag::NONE => self.numbers.add(referee.length.unwrap_or(0)),
+            tag => Some(tag),
+        };
+        let Some(tag) = tag else { return Visit::Stop };
+        *referee.tag = tag.0;
+        if let Some(single) = single {
+            *single = Some(tag);
+        }
+        found.constants.extend(constant.map(|index| (index, tag)));
+        Visit::Pass
+    }
+}

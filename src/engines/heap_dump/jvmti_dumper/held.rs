@@ -1,0 +1,38 @@
+//! Objects that must stay alive until the walk, even if the references to them change.
+
+use fixedbitset::FixedBitSet;
+
+use super::numbers::Tag;
+use crate::engines::heap_dump::DumpError;
+use crate::jvmti::{GlobalRef, Jni, Object};
+
+/// Holds each object by a global reference, which takes no room in the Java heap.
+#[derive(Default)]
+pub(super) struct HeldObjects {
+    references: Vec<GlobalRef>,
+    numbers: FixedBitSet,
+}
+
+impl HeldObjects {
+    /// Holds an object, unless it is held already.
+    pub(super) fn hold(
+        &mut self,
+        jni: Jni<'_>,
+        object: Object<'_>,
+        tag: Tag,
+    ) -> Result<(), DumpError> {
+        let number = tag.number() as usize;
+        self.numbers.grow(number + 1);
+        if !self.numbers.put(number) {
+            let reference = GlobalRef::new(jni, object);
+            self.references
+                .push(reference.ok_or(DumpError::Walk("no room for references to it"))?);
+        }
+        Ok(())
+    }
+
+    /// Returns the numbers of the objects.
+    pub(super) fn numbers(&self) -> FixedBitSet {
+        self.numbers.clone()
+    }
+}

@@ -1,0 +1,418 @@
+//! A walk over the references of the heap by JVMTI, which works in every VM.
+//!
+//! The VM reports one object after another, and each becomes a record at once, so that only its tag is kept. Facts that
+//! the walk does not report, or reports too late, are requested before the program is stopped: the classes, their
+//! fields, and the values of static fields. The records of classes therefore come first, as readers prefer, and the
+//! values of static fields are from a moment before the walk; the objects they refer to are kept alive until it.
+
+mod chunk_writer;
+mod class_prewalk;
+mod classes;
+mod describe;
+mod held;
+mod late_classes;
+mod layout;
+mod numbers;
+mod recorder;
+mod roots;
+mod stack_roots;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{ObjectId, TraceSerial};
+
+use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
+use crate::engines::Moment;
+use crate::jvmti::{
+    ClassFields, ClassState, Env, FieldValue, Jni, LocalRef, Object, Tags, WantedValues,
+};
+use crate::names::Tables;
+use crate::names::class::{ClassId, name_of_signature};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::Stacks;
+
+use crate::memory;
+use chunk_writer::ChunkWriter;
+use class_prewalk::{ClassReferences, PreWalk};
+use classes::{Candidate, ClassKind, DumpClasses};
+use describe::Describer;
+use held::HeldObjects;
+use late_classes::LateClasses;
+use numbers::{Numbers, Special, Tag};
+use recorder::Recorder;
+use roots::Roots;
+use stack_roots::ThreadRoot;
+
+/// The dumper that walks over the references.
+pub struct WalkEngine {
+    env: Env,
+    tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
+}
+
+impl WalkEngine {
+    /// Creates a dumper for the whole run.
+    pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>) -> Self {
+        Self {
+            env,
+            tables,
+            stacks,
+        }
+    }
+}
+
+impl HeapDumper for WalkEngine {
+    fn dump(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+    ) -> Result<Dumped, DumpError> {
+        let tags = Tags::new(self.env)?;
+        let tracked = track(jni, &tags, subject.tracked);
+        let unseen = output.trace(TraceId::EMPTY);
+        let tracked = serials(tracked, output);
+        let base = self.tables.objects.add_dump().0;
+        let dump = Dump {
+            engine: self,
+            jni,
+            subject,
+            tags: &tags,
+            numbers: Numbers::new(base, tracked, unseen),
+            chunks: ChunkWriter::new(output),
+            used: HashSet::default(),
+        };
+        let answer = dump.run();
+        if subject.moment == Moment::Death {
+            tags.leave();
+        }
+        answer
+    }
+}
+
+/// Tags the tracked objects with numbers from 1, in the order of the returned traces.
+fn track(jni: Jni<'_>, tags: &Tags, tracked: &dyn TrackedObjects) -> Vec<TraceId> {
+    // The memory for the traces, and then for their numbers.
+    memory::need(tracked.len() * (size_of::<TraceId>() + size_of::<TraceSerial>()));
+    let mut traces = Vec::with_capacity(tracked.len());
+    tracked.for_each(jni, &mut |object, trace| {
+        let tag = Tag::new(traces.len() as u64 + 1, 0);
+        // An object that has died cannot be tagged.
+        if tags.set(object, tag.0).is_ok() {
+            traces.push(trace);
+        }
+    });
+    traces
+}
+
+fn serials(traces: Vec<TraceId>, output: &mut dyn DumpOutput) -> Vec<TraceSerial> {
+    let mut known = HashMap::<TraceId, TraceSerial, FixedState>::default();
+    let serial = |trace| *known.entry(trace).or_insert_with(|| output.trace(trace));
+    traces.into_iter().map(serial).collect()
+}
+
+/// One dump.
+struct Dump<'d, 'o, 'a> {
+    engine: &'d WalkEngine,
+    jni: Jni<'a>,
+    subject: &'d Subject<'d>,
+    tags: &'d Tags,
+    numbers: Numbers,
+    chunks: ChunkWriter<'o>,
+    /// Classes that have an object in this dump.
+    used: HashSet<ClassId, FixedState>,
+}
+
+impl<'d, 'a> Dump<'d, '_, 'a> {
+    fn run(mut self) -> Result<Dumped, DumpError> {
+        let (env, jni) = (self.engine.env, self.jni);
+        self.link(&env.loaded_classes(jni)?);
+        // Linking loads further classes, mainly of arrays.
+        let loaded = env.loaded_classes(jni)?;
+        let mut held = HeldObjects::default();
+        let candidates = self.name_classes(loaded, &mut held)?;
+        let mut classes = DumpClasses::default();
+        let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
+        let of_class = classes.class.and_then(|place| fields[place].as_ref());
+        let primitive_types = self.primitive_types(of_class, &candidates, &fields)?;
+        let threads = self.threads()?;
+        let own = env.current_thread(jni)?;
+        let own = own.map_or(Ok(0), |own| self.tags.get(own.object()))?;
+
+        let mut pause = Duration::ZERO;
+        let found = self.prewalk(&classes, &mut pause)?;
+        let unknown_classes = self.describe(
+            &classes,
+            &candidates,
+            &fields,
+            &primitive_types,
+            &found,
+            &mut held,
+        )?;
+        // Local references are roots, and these belong to the agent.
+        drop((fields, primitive_types));
+        drop(candidates);
+
+        self.chunks.flush();
+        self.chunks.output.all_is_named();
+        let mut recorder = Recorder::new(
+            &mut self.numbers,
+            &classes,
+            &mut self.chunks,
+            Roots::new(&threads, Tag(own)),
+            held.numbers(),
+        );
+        recorder.strange_classes = unknown_classes;
+        let wanted = WantedValues {
+            fields: self.subject.primitive_fields,
+            arrays: self.subject.primitive_arrays,
+        };
+        let begin = Instant::now();
+        let answer = self.tags.follow(wanted, &mut recorder);
+        recorder.finish();
+        pause += begin.elapsed();
+        let Recorder {
+            late_classes,
+            strange_classes,
+            failure,
+            ..
+        } = recorder;
+        answer?;
+        if let Some(failure) = failure {
+            return Err(DumpError::Walk(failure));
+        }
+        let late_classes = LateClasses {
+            objects: late_classes,
+            classes: strange_classes,
+        };
+        self.late_classes(&mut classes, late_classes)?;
+        drop(held);
+        self.chunks.flush();
+        if self.chunks.has_failed() {
+            return Err(DumpError::Output);
+        }
+        let totals = self.chunks.totals();
+        Ok(Dumped {
+            objects: totals.objects,
+            bytes: totals.bytes,
+            pause,
+        })
+    }
+
+    fn special(
+        &mut self,
+        special: Special,
+        old: Tag,
+        id: impl FnOnce(ObjectId) -> ObjectId,
+    ) -> Tag {
+        self.numbers.add_special(special, old, id)
+    }
+
+    /// Names classes, and tags and writes them.
+    fn name_classes(
+        &mut self,
+        loaded: Vec<LocalRef<'a>>,
+        held: &mut HeldObjects,
+    ) -> Result<Vec<Candidate<'a>>, DumpError> {
+        let mut candidates = Vec::with_capacity(loaded.len());
+        for (index, class) in loaded.into_iter().enumerate() {
+            let (id, name) = self.name_class(class.object())?;
+            let old = Tag(self.tags.get(class.object())?);
+            let object = self.class_object(id);
+            let tag = self.special(Special::DumpClass(index), old, |own| object.unwrap_or(own));
+            self.tags.set(class.object(), tag.0)?;
+            held.hold(self.jni, class.object(), tag)?;
+            self.chunks.output.class(id, self.numbers.object(tag));
+            candidates.push(Candidate { class, tag, name });
+        }
+        Ok(candidates)
+    }
+
+    /// Links the VM's own classes that are loaded only: the VM maps objects of some from its archive, and reveals the
+    /// fields of linked classes only. A program cannot notice that. All are linked at once, because records for names
+    /// that appear after the walk has begun would end up between the dump's segments.
+    fn link(&self, loaded: &[LocalRef<'_>]) {
+        let env = self.engine.env;
+        for class in loaded {
+            let class = class.object();
+            let is_loaded_only = env.class_state(class) == Ok(ClassState::Loaded);
+            if is_loaded_only && matches!(env.class_loader(self.jni, class), Ok(None)) {
+                self.jni.link(class);
+            }
+        }
+    }
+
+    fn name_class(&self, class: Object<'_>) -> Result<(ClassId, String), DumpError> {
+        let id = self.engine.stacks.class(self.jni, class)?;
+        let signature = self.engine.env.class_signature(class)?;
+        Ok((id, name_of_signature(&signature)))
+    }
+
+    /// Returns the id that the class had before; `None` if another class of that name has taken it in this dump.
+    fn class_object(&mut self, id: ClassId) -> Option<ObjectId> {
+        let object = self.engine.tables.classes.get(id).object;
+        self.used.insert(id).then_some(ObjectId(object.0))
+    }
+
+    /// Tags the `java.lang.Class` objects of the primitive types, which are in no list of classes: they are found by
+    /// their array classes, all but `void`.
+    fn primitive_types(
+        &mut self,
+        of_class: Option<&ClassFields<'_>>,
+        candidates: &[Candidate<'_>],
+        fields: &[Option<ClassFields<'_>>],
+    ) -> Result<Vec<LocalRef<'a>>, DumpError> {
+        let mut types = Vec::new();
+        for (candidate, fields) in candidates.iter().zip(fields) {
+            let known = match &*candidate.name {
+                "java.lang.Void" => type_in(self.jni, fields.as_ref(), "TYPE", None),
+                array if holds_primitives(array) => {
+                    let array = Some(candidate.class.object());
+                    type_in(self.jni, of_class, "componentType", array)
+                }
+                _ => None,
+            };
+            if let Some(class) = known {
+                let old = Tag(self.tags.get(class.object())?);
+                let tag = self.special(Special::PrimitiveType, old, |own| own);
+                self.tags.set(class.object(), tag.0)?;
+                types.push(class);
+            }
+        }
+        Ok(types)
+    }
+
+    fn threads(&mut self) -> Result<Vec<ThreadRoot<'d>>, DumpError> {
+        let mut threads = Vec::with_capacity(self.subject.threads.len());
+        for (index, thread) in self.subject.threads.iter().enumerate() {
+            let LiveThread {
+                object,
+                serial,
+                stack,
+            } = thread;
+            let old = Tag(self.tags.get(object.object())?);
+            let named = self.engine.tables.threads.object(*serial);
+            let tag = self.special(Special::Thread(index), old, |own| {
+                named.map_or(own, |named| ObjectId(named.0))
+            });
+            self.tags.set(object.object(), tag.0)?;
+            threads.push(ThreadRoot {
+                serial: (*serial != ThreadSerial::UNKNOWN)
+                    .then_some(hprof_format::ThreadSerial(serial.0)),
+                trace: self.chunks.output.trace(stack.trace),
+                frames: &stack.frames,
+            });
+        }
+        Ok(threads)
+    }
+
+    /// Runs the walk over the objects that classes refer to.
+    fn prewalk(
+        &mut self,
+        classes: &DumpClasses,
+        pause: &mut Duration,
+    ) -> Result<Vec<ClassReferences>, DumpError> {
+        let mut prewalk = PreWalk {
+            numbers: &mut self.numbers,
+            classes,
+            found: vec![ClassReferences::default(); classes.len()],
+        };
+        let begin = Instant::now();
+        self.tags.follow(WantedValues::default(), &mut prewalk)?;
+        *pause += begin.elapsed();
+        Ok(prewalk.found)
+    }
+
+    /// Writes the records of classes. Returns `java.lang.Class` objects that they refer to and that are not among them.
+    fn describe(
+        &mut self,
+        classes: &DumpClasses,
+        candidates: &[Candidate<'_>],
+        fields: &[Option<ClassFields<'_>>],
+        primitive_types: &[LocalRef<'_>],
+        found: &[ClassReferences],
+        held: &mut HeldObjects,
+    ) -> Result<Vec<Tag>, DumpError> {
+        let of_class = classes.class.and_then(|place| fields[place].as_ref());
+        let hidden = self.hidden(of_class);
+        let mut describer = Describer {
+            env: self.engine.env,
+            jni: self.jni,
+            tags: self.tags,
+            numbers: &mut self.numbers,
+            classes,
+            held: Some(held),
+            hidden,
+            primitive_fields: self.subject.primitive_fields,
+            constant_entries: self.subject.constant_entries,
+            unknown_classes: Vec::new(),
+        };
+        let all = candidates.iter().zip(fields).zip(found);
+        for (place, ((candidate, fields), found)) in all.enumerate() {
+            // It is described later, when the VM may reveal its fields.
+            if matches!(classes.get(place).kind, ClassKind::Unknown(_)) {
+                continue;
+            }
+            let fields = fields.as_ref();
+            describer.class(&mut self.chunks, candidate, place, fields, of_class, found)?;
+        }
+        for class in primitive_types {
+            if let Some(of_class) = of_class {
+                describer.primitive_type(&mut self.chunks, class.object(), of_class)?;
+            }
+        }
+        Ok(describer.unknown_classes)
+    }
+
+    /// Lists the references in `java.lang.Class` objects that have no place in a class's record.
+    fn hidden(
+        &mut self,
+        of_class: Option<&ClassFields<'_>>,
+    ) -> Vec<(usize, hprof_format::StringId)> {
+        let fields = of_class.map(ClassFields::as_slice).unwrap_or_default();
+        let fields = fields.iter().enumerate();
+        fields
+            .filter(|(_, field)| {
+                !field.is_static && field.kind.is_none() && field.name != "classLoader"
+            })
+            .map(|(index, field)| {
+                let name = format!("<{}>", field.name);
+                (index, self.chunks.output.string(&name))
+            })
+            .collect()
+    }
+}
+
+/// Returns the class that a field holds: a static field, or one of `object`.
+fn type_in<'a>(
+    jni: Jni<'a>,
+    fields: Option<&ClassFields<'_>>,
+    name: &str,
+    object: Option<Object<'_>>,
+) -> Option<LocalRef<'a>> {
+    let fields = fields?;
+    let mut all = fields.as_slice().iter();
+    let field = all.position(|field| field.is_static == object.is_none() && field.name == name)?;
+    match fields.value(jni, field, object) {
+        Some(FieldValue::Object(class)) => class,
+        _ => None,
+    }
+}
+
+fn holds_primitives(array: &str) -> bool {
+    let elements = [
+        "boolean[]",
+        "byte[]",
+        "char[]",
+        "short[]",
+        "int[]",
+        "long[]",
+        "float[]",
+        "double[]",
+    ];
+    elements.contains(&array)
+}

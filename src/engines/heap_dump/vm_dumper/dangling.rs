@@ -1,0 +1,67 @@
+//! Dangling references.
+//!
+//! The VM's archive of classes (CDS) keeps the `java.lang.Class` objects of all its classes in one array, and the dump
+//! omits those whose class has not been loaded. Readers of a dump expect every reference to be valid, so these become
+//! null.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+
+use super::blocks::{id_of, look_up};
+use super::index::DumpIndex;
+use super::source::Source;
+use crate::engines::heap_dump::DumpError;
+use hprof_format::bytes::read_u64_be;
+
+type Set = HashSet<u64, FixedState>;
+
+/// The longest array that is examined. An archive refers to a few thousand classes; longer arrays are the program's.
+const LONGEST: u32 = 1_000_000;
+
+/// Arrays with dangling elements.
+#[derive(Default)]
+pub(super) struct Dangling {
+    arrays: HashMap<u64, Vec<u64>, FixedState>,
+}
+
+impl Dangling {
+    /// Searches the arrays that the VM holds, except those in `known`.
+    pub(super) fn find(source: &Source, index: &DumpIndex, known: &Set) -> Result<Self, DumpError> {
+        let mut arrays = HashMap::<u64, Vec<u64>, FixedState>::default();
+        let held = index.globals.iter().filter(|id| !known.contains(*id));
+        for &id in held {
+            if let Some(array) = index.array(id).filter(|array| array.length <= LONGEST) {
+                let elements = source.read_at(array.offset, array.length as usize * 8)?;
+                let elements = elements.chunks_exact(8).map(|id| read_u64_be(id, 0));
+                arrays.insert(id, elements.filter(|&id| id != 0).collect());
+            }
+        }
+        let mut missing: Set = arrays.values().flatten().copied().collect();
+        for class in index.classes.values() {
+            missing.remove(&class.object);
+        }
+        let mut sorted: Vec<u64> = missing.iter().copied().collect();
+        sorted.sort_unstable();
+        look_up(source, &index.blocks, &sorted, |_, record, _| {
+            missing.remove(&id_of(record));
+        })?;
+        for elements in arrays.values_mut() {
+            elements.retain(|id| missing.contains(id));
+            elements.sort_unstable();
+        }
+        arrays.retain(|_, elements| !elements.is_empty());
+        Ok(Self { arrays })
+    }
+
+    /// Sets the dangling elements of an array to null.
+    pub(super) fn clear(&self, array: u64, elements: &mut [u8]) {
+        let Some(missing) = self.arrays.get(&array) else {
+            return;
+        };
+        for element in elements.chunks_exact_mut(8) {
+            if missing.binary_search(&read_u64_be(element, 0)).is_ok() {
+                element.fill(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Arrays that are not objects of the program.
+//!
+//! If the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump
+//! has it like any other (JDK 21 gives it a class of its own, but not in the dump). A filler was never allocated, so
+//! its allocation was not seen, and nothing refers to it. The same holds for garbage arrays that were allocated before
+//! the agent could see them, and for empty arrays that the VM attaches to classes invisibly to any dump: no reader can
+//! tell how they are reached, so they are omitted as well.
+
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, RawHeapRecord, Value,
+};
+
+use super::index::DumpIndex;
+use super::source::{DumpProgress, Source, Visitor};
+use crate::engines::heap_dump::DumpError;
+use crate::memory;
+use hprof_format::bytes::read_u64_be;
+
+/// The most untracked arrays that are examined: 8 MB.
+const MOST_SUSPECTS: usize = 1_000_000;
+/// The offsets of an instance's class and of its fields.
+const INSTANCE_CLASS: usize = 13;
+const INSTANCE_FIELDS: usize = 25;
+/// The offsets of the class of an array of references and of its elements.
+const ARRAY_CLASS: usize = 17;
+const ELEMENTS: usize = 25;
+/// The classes of arrays that can hold an `int[]`.
+const HOLDERS: [&str; 4] = [
+    "[Ljava/lang/Object;",
+    "[[I",
+    "[Ljava/lang/Cloneable;",
+    "[Ljava/io/Serializable;",
+];
+
+/// Returns those of `suspects`, the ids of arrays, that nothing in the dump refers to; sorted. Leaves `source` at its
+/// end.
+pub(super) fn find(
+    source: &mut Source,
+    index: &DumpIndex,
+    suspects: Vec<u64>,
+) -> Result<Vec<u64>, DumpError> {
+    if suspects.is_empty() || suspects.len() > MOST_SUSPECTS {
+        return Ok(Vec::new());
+    }
+    let mut search = Search::new(index, suspects);
+    source.rewind()?;
+    source.visit(&mut search)?;
+    let mut fillers: Vec<u64> = search.suspects.ids.into_iter().collect();
+    fillers.sort_unstable();
+    Ok(fillers)
+}
+
+/// Examines all references.
+struct Search<'s> {
+    index: &'s DumpIndex,
+    suspects: Suspects,
+    holders: Vec<u64>,
+    references: References,
+}
+
+/// The offsets of references in the instances of classes.
+struct References {
+    of: HashMap<u64, Rc<[u32]>, FixedState>,
+    /// The last class looked up, because instances of a class often follow each other.
+    last: (u64, Rc<[u32]>),
+}
+
+/// 64 KB, which stay in a CPU's cache.
+const FILTER_WORDS: usize = 8 * 1024;
+
+/// Returns the word and the bit of an id in the filter.
+fn filter_bit(id: u64) -> (usize, u64) {
+    let hash = (id >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 19);
+    ((hash >> 6) as usize, 1 << (hash & 63))
+}
+
+/// Arrays that no reference to has been found yet.
+struct Suspects {
+    ids: HashSet<u64, FixedState>,
+    /// A bit for each hash of a suspect, so that hardly any other id is looked up.
+    filter: Box<[u64; FILTER_WORDS]>,
+}
+
+impl Suspects {
+    fn new(ids: Vec<u64>) -> Self {
+        memory::need(ids.len() * 3 * size_of::<u64>() + FILTER_WORDS * size_of::<u64>());
+        let mut filter = Box::new([0; FILTER_WORDS]);
+        for &id in &ids {
+            let (word, bit) = filter_bit(id);
+            filter[word] |= bit;
+        }
+        let ids = ids.into_iter().collect();
+        Self { ids, filter }
+    }
+
+    /// Notes that something refers to this object.
+    #[inline]
+    fn meet(&mut self, id: u64) {
+        let (word, bit) = filter_bit(id);
+        if self.filter[word] & bit != 0 {
+            self.ids.remove(&id);
+        }
+    }
+}
+
+impl<'s> Search<'s> {
+    fn new(index: &'s DumpIndex, suspects: Vec<u64>) -> Self {
+        let classes = index.classes.values();
+        let holders = classes
+            .filter(|class| HOLDERS.contains(&&*index.names.get(class.name)))
+            .map(|class| class.object);
+        Self {
+            index,
+            suspects: Suspects::new(suspects),
+            holders: holders.collect(),
+            references: References {
+                of: HashMap::default(),
+                last: (0, Rc::default()),
+            },
+        }
+    }
+
+    fn instance(&mut self, record: &[u8]) {
+        let class = read_u64_be(record, INSTANCE_CLASS);
+        let References { of, last } = &mut self.references;
+        if last.0 != class {
+            let references = of
+                .entry(class)
+                .or_insert_with(|| references_of(self.index, class));
+            *last = (class, references.clone());
+        }
+        let fields = &record[INSTANCE_FIELDS..];
+        for &at in last.1.iter() {
+            if fields.len() >= at as usize + 8 {
+                self.suspects.meet(read_u64_be(fields, at as usize));
+            }
+        }
+    }
+
+    fn other(&mut self, record: &RawHeapRecord<'_>) {
+        match record.decode() {
+            Ok(HeapRecord::Root { object, .. }) => self.suspects.meet(object.0),
+            Ok(HeapRecord::Class(class)) => {
+                let statics = class.statics.iter().map(|&(_, value)| value);
+                let constants = class.constants.iter().map(|&(_, value)| value);
+                for value in statics.chain(constants) {
+                    if let Value::Object(object) = value {
+                        self.suspects.meet(object.0);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Visitor for Search<'_> {
+    fn record(&mut self, _: u8, _: &[u8]) -> Result<(), DumpError> {
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
+        let mut records = HeapRecords::new(block, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) => match record.kind() {
+                    HeapKind::Instance => self.instance(record.bytes()),
+                    HeapKind::ObjectArray => {
+                        let record = record.bytes();
+                        if self.holders.contains(&read_u64_be(record, ARRAY_CLASS)) {
+                            let elements = record[ELEMENTS..].chunks_exact(8);
+                            elements.for_each(|id| self.suspects.meet(read_u64_be(id, 0)));
+                        }
+                    }
+                    HeapKind::PrimitiveArray => {}
+                    _ => self.other(&record),
+                },
+                Some(Err(HeapError::Incomplete { needed, .. })) if start == 0 => {
+                    let is_primitive =
+                        HeapKind::from_tag(block[0]) == Some(HeapKind::PrimitiveArray);
+                    // Its header is there, and states its length.
+                    return Ok(match is_primitive && block.len() > ELEMENTS {
+                        true => DumpProgress::Done(needed),
+                        false => DumpProgress::Needs(needed),
+                    });
+                }
+                None | Some(Err(HeapError::Incomplete { .. })) => {
+                    return Ok(DumpProgress::Done(start as u64));
+                }
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + start as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Returns the offsets of references in instances of a class: fields of the class first, then those of its superclass,
+/// and so on.
+fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
+    let mut references = Vec::new();
+    let mut at = 0;
+    let mut next = index.layouts.get(&class);
+    while let Some(layout) = next {
+        for &kind in &layout.fields {
+            if kind == BasicType::Object {
+                references.push(at);
+            }
+            at += kind.size(8) as u32;
+        }
+        next = index.layouts.get(&layout.super_class);
+    }
+    references.into()
+}

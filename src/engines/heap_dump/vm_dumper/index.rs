@@ -1,0 +1,377 @@
+//! The first pass over the VM's dump: collects everything that must be known before the first record is written.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
+    IdSize, ObjectId, RawHeapRecord, TraceSerial,
+};
+
+use super::blocks::{HeapBlock, has_content, id_of, look_up};
+use super::class_dump;
+use super::source::{DumpProgress, Source, Visitor};
+use crate::engines::heap_dump::DumpError;
+use crate::memory;
+use hprof_format::bytes::{read_u32_be, read_u64_be};
+
+type IdMap<K, V> = HashMap<K, V, FixedState>;
+
+/// The properties by which the list is found among the arrays.
+#[derive(Clone, Copy)]
+pub(super) struct ListReference {
+    /// The JNI reference that refers to the outer array.
+    pub(super) reference: u64,
+    /// The length of the outer array, and of the arrays in it.
+    pub(super) lengths: [u32; 2],
+    /// `true` if primitive arrays will have their elements.
+    pub(super) primitive_arrays: bool,
+}
+
+/// The contents of a dump.
+pub(super) struct DumpIndex {
+    wanted: ListReference,
+    pub(super) names: StringTexts,
+    /// Classes by serial number.
+    pub(super) classes: IdMap<u32, LoadedClass>,
+    pub(super) frames: IdMap<u64, DumpedFrame>,
+    /// The frame ids of traces, by serial number.
+    pub(super) traces: IdMap<u32, Vec<u64>>,
+    pub(super) threads: Vec<Thread>,
+    /// The ids of classes that have a record in the dump.
+    described: HashSet<u64, FixedState>,
+    /// By class id.
+    pub(super) layouts: IdMap<u64, ClassLayout>,
+    /// The object that the JNI reference refers to.
+    pub(super) list: Option<u64>,
+    /// The objects that JNI references refer to.
+    pub(super) globals: Vec<u64>,
+    pub(super) blocks: Vec<HeapBlock>,
+    /// Arrays of `int`, which include the fillers of gaps in the heap.
+    pub(super) ints: Vec<u64>,
+    /// Arrays of references that may have to be read again.
+    arrays: IdMap<u64, Array>,
+    /// The lowest and the highest id of the objects in the current block.
+    ids: (u64, u64),
+    counter: HeapCounter,
+}
+
+/// A LOAD CLASS record.
+pub(super) struct LoadedClass {
+    pub(super) object: u64,
+    pub(super) name: u64,
+}
+
+/// A FRAME record.
+pub(super) struct DumpedFrame {
+    pub(super) method: u64,
+    pub(super) signature: u64,
+    pub(super) source_file: u64,
+    pub(super) class: u32,
+    pub(super) line: i32,
+}
+
+/// A ROOT THREAD OBJECT.
+pub(super) struct Thread {
+    pub(super) object: u64,
+    pub(super) serial: u32,
+    pub(super) trace: u32,
+}
+
+/// The layout of an instance's fields.
+pub(super) struct ClassLayout {
+    pub(super) super_class: u64,
+    /// The types of the fields that the class itself declares.
+    pub(super) fields: Vec<BasicType>,
+}
+
+/// The position of an array's elements in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Array {
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+/// The texts of STRING records, one after another.
+#[derive(Default)]
+pub(super) struct StringTexts {
+    places: IdMap<u64, (u32, u32)>,
+    texts: Vec<u8>,
+}
+
+impl StringTexts {
+    fn add(&mut self, id: u64, text: &[u8]) {
+        // Beyond 4 GB of names, further ones are empty.
+        if let (Ok(start), Ok(length)) =
+            (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+        {
+            let place = size_of::<(u64, (u32, u32))>();
+            memory::need_to_hash(self.places.len(), self.places.capacity(), place);
+            let end = self.texts.len() + text.len();
+            memory::need_to_grow(end, self.texts.capacity(), 1);
+            self.places.insert(id, (start, length));
+            self.texts.extend_from_slice(text);
+        }
+    }
+
+    /// Returns the text of an id, empty if there is none.
+    pub(super) fn get(&self, id: u64) -> String {
+        let Some(&(start, length)) = self.places.get(&id) else {
+            return String::new();
+        };
+        let text = &self.texts[start as usize..][..length as usize];
+        simd_cesu8::mutf8::decode_lossy(text).into_owned()
+    }
+}
+
+impl DumpIndex {
+    pub(super) fn new(wanted: ListReference) -> Self {
+        Self {
+            wanted,
+            names: StringTexts::default(),
+            classes: IdMap::default(),
+            frames: IdMap::default(),
+            traces: IdMap::default(),
+            threads: Vec::new(),
+            described: HashSet::default(),
+            layouts: IdMap::default(),
+            list: None,
+            globals: Vec::new(),
+            blocks: Vec::new(),
+            ints: Vec::new(),
+            arrays: IdMap::default(),
+            ids: NO_IDS,
+            counter: HeapCounter::new(IdSize::Eight),
+        }
+    }
+
+    /// Returns the ids of classes that were loaded and have no record in the dump: the VM omits those that are not
+    /// linked, though roots and class loaders refer to them.
+    pub(super) fn undescribed(&self) -> Vec<u64> {
+        let all = self.classes.values().map(|class| class.object);
+        all.filter(|class| !self.described.contains(class))
+            .collect()
+    }
+
+    /// Subtracts objects from the totals; their ids are sorted.
+    pub(super) fn leave_out(&mut self, source: &Source, ids: &[u64]) -> Result<(), DumpError> {
+        let blocks = std::mem::take(&mut self.blocks);
+        look_up(source, &blocks, ids, |kind, record, length| {
+            if ids.binary_search(&id_of(record)).is_ok() {
+                let (record, length) = self.shape(kind, record, length);
+                self.counter.remove(&HeapItem::Head { record, length });
+            }
+        })?;
+        self.blocks = blocks;
+        Ok(())
+    }
+
+    /// Returns the totals of the dump without the omitted objects.
+    pub(super) fn totals(&self) -> HeapTotals {
+        self.counter.totals()
+    }
+
+    /// Returns the position of the elements of one of the remembered arrays.
+    pub(super) fn array(&self, id: u64) -> Option<Array> {
+        self.arrays.get(&id).copied()
+    }
+
+    fn object(&mut self, kind: HeapKind, record: &[u8], length: u64, offset: u64) {
+        let id = read_u64_be(record, 1);
+        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
+        let (record_head, length) = self.shape(kind, record, length);
+        self.counter.item(&HeapItem::Head {
+            record: record_head,
+            length,
+        });
+        if kind == HeapKind::PrimitiveArray && record[17] == BasicType::Int as u8 {
+            memory::need_to_grow(self.ints.len(), self.ints.capacity(), size_of::<u64>());
+            self.ints.push(id);
+        }
+        if kind != HeapKind::ObjectArray {
+            return;
+        }
+        let count = read_u32_be(record, 13);
+        if count >= LARGE || self.wanted.lengths.contains(&count) {
+            let array = Array {
+                offset: offset + ARRAY_HEAD,
+                length: count,
+            };
+            let entry = size_of::<(u64, Array)>();
+            memory::need_to_hash(self.arrays.len(), self.arrays.capacity(), entry);
+            self.arrays.insert(id, array);
+        }
+    }
+
+    /// Returns an object without its content, and the number of bytes of content that will be written.
+    fn shape(&self, kind: HeapKind, record: &[u8], length: u64) -> (HeapRecord<'static>, u64) {
+        let object = ObjectId(read_u64_be(record, 1));
+        let trace = TraceSerial(0);
+        match kind {
+            HeapKind::Instance => {
+                let instance = HeapRecord::Instance {
+                    object,
+                    trace,
+                    class: ObjectId(read_u64_be(record, 13)),
+                    fields: &[],
+                };
+                (instance, length - INSTANCE_HEAD)
+            }
+            HeapKind::ObjectArray => (list_head(object), length - ARRAY_HEAD),
+            _ => {
+                let array = HeapRecord::PrimitiveArray {
+                    object,
+                    trace,
+                    element: BasicType::from_byte(record[17]).unwrap_or(BasicType::Byte),
+                    elements: &[],
+                };
+                let length = length - PRIMITIVE_HEAD;
+                (
+                    array,
+                    if self.wanted.primitive_arrays {
+                        length
+                    } else {
+                        0
+                    },
+                )
+            }
+        }
+    }
+
+    fn other(&mut self, kind: HeapKind, record: &RawHeapRecord<'_>) {
+        if kind == HeapKind::Class
+            && let Ok(class) = record.decode()
+        {
+            self.counter.record(&class);
+            self.described.insert(read_u64_be(record.bytes(), 1));
+        }
+        let record = record.bytes();
+        match kind {
+            HeapKind::Class => {
+                let layout = ClassLayout {
+                    super_class: read_u64_be(record, class_dump::SUPER_CLASS),
+                    fields: class_dump::field_types(record),
+                };
+                self.layouts.insert(read_u64_be(record, 1), layout);
+            }
+            HeapKind::RootJniGlobal => {
+                self.globals.push(read_u64_be(record, 1));
+                if read_u64_be(record, 9) & !7 == self.wanted.reference {
+                    self.list = Some(read_u64_be(record, 1));
+                }
+            }
+            HeapKind::RootThread => self.threads.push(Thread {
+                object: read_u64_be(record, 1),
+                serial: read_u32_be(record, 9),
+                trace: read_u32_be(record, 13),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// The bounds of an empty set of ids.
+const NO_IDS: (u64, u64) = (u64::MAX, 0);
+/// The length of arrays of references whose positions are remembered: 2 KB or more in the heap, so there are few.
+const LARGE: u32 = 256;
+/// The number of bytes before the elements of an object array or of a primitive array, and before the fields of an
+/// instance.
+const ARRAY_HEAD: u64 = 25;
+const PRIMITIVE_HEAD: u64 = 18;
+const INSTANCE_HEAD: u64 = 25;
+
+/// Returns the record of an array of references without its elements.
+fn list_head(object: ObjectId) -> HeapRecord<'static> {
+    HeapRecord::ObjectArray {
+        object,
+        trace: TraceSerial(0),
+        class: ObjectId(0),
+        elements: &[],
+    }
+}
+
+impl Visitor for DumpIndex {
+    fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
+        match tag {
+            0x01 if body.len() >= 8 => self.names.add(read_u64_be(body, 0), &body[8..]),
+            0x02 if body.len() >= 24 => {
+                let class = LoadedClass {
+                    object: read_u64_be(body, 4),
+                    name: read_u64_be(body, 16),
+                };
+                self.classes.insert(read_u32_be(body, 0), class);
+            }
+            0x04 if body.len() >= 40 => {
+                let frame = DumpedFrame {
+                    method: read_u64_be(body, 8),
+                    signature: read_u64_be(body, 16),
+                    source_file: read_u64_be(body, 24),
+                    class: read_u32_be(body, 32),
+                    line: read_u32_be(body, 36) as i32,
+                };
+                self.frames.insert(read_u64_be(body, 0), frame);
+            }
+            0x05 if body.len() >= 12 => {
+                let frames = body[12..]
+                    .chunks_exact(8)
+                    .map(|frame| read_u64_be(frame, 0));
+                self.traces.insert(read_u32_be(body, 0), frames.collect());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
+        self.ids = NO_IDS;
+        let progress = self.look(block, offset)?;
+        if let DumpProgress::Done(length) = progress
+            && self.ids != NO_IDS
+        {
+            self.blocks.push(HeapBlock {
+                offset,
+                length: length.min(block.len() as u64) as usize,
+                ids: self.ids,
+            });
+        }
+        Ok(progress)
+    }
+}
+
+impl DumpIndex {
+    fn look(&mut self, block: &[u8], offset: u64) -> Result<DumpProgress, DumpError> {
+        let mut records = HeapRecords::new(block, IdSize::Eight);
+        loop {
+            let start = records.offset();
+            match records.next() {
+                Some(Ok(record)) if has_content(record.kind()) => self.object(
+                    record.kind(),
+                    record.bytes(),
+                    record.bytes().len() as u64,
+                    offset + start as u64,
+                ),
+                Some(Ok(record)) => self.other(record.kind(), &record),
+                None => return Ok(DumpProgress::Done(start as u64)),
+                Some(Err(HeapError::Incomplete { .. })) if start > 0 => {
+                    return Ok(DumpProgress::Done(start as u64));
+                }
+                Some(Err(HeapError::Incomplete { needed, .. })) => {
+                    let kind = HeapKind::from_tag(block[0]);
+                    return Ok(match kind {
+                        // Only the header of a large array is of interest.
+                        Some(kind) if has_content(kind) && block.len() as u64 > ARRAY_HEAD => {
+                            self.object(kind, block, needed, offset);
+                            DumpProgress::Done(needed)
+                        }
+                        _ => DumpProgress::Needs(needed),
+                    });
+                }
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + start as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The VM's own dumper, whose file is rewritten: the fastest dumper, because only the VM can walk its heap directly.
+//!
+//! The VM does not know where objects were allocated, and its ids for them are addresses that the agent does not know.
+//! So before the dump all tracked objects are put into a list inside the heap. It appears in the dump like everything
+//! else: its elements are the addresses of the objects, in the agent's order. Threads and classes follow the objects in
+//! the list. Two passes over the VM's file (`source`) follow: the first (`index`) finds the list and everything else
+//! that must be known in advance, the second (`rewrite`) writes the records, with the agent's numbers (`numbering`,
+//! `join`) and without the agent's own objects: this list, those of earlier dumps that have not been collected yet, and
+//! the name of the file.
+
+mod blocks;
+mod class_dump;
+mod dangling;
+mod fillers;
+mod index;
+mod numbering;
+mod object_numbers;
+mod rewrite;
+mod source;
+mod temporary;
+
+use std::ffi::CStr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
+use crate::jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
+use crate::names::Tables;
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::Stacks;
+
+use crate::memory;
+use dangling::Dangling;
+use hprof_format::bytes::read_u64_be;
+use index::{Array, DumpIndex, ListReference};
+use numbering::{KnownIds, Numbering};
+use object_numbers::ObjectNumbers;
+use rewrite::{DumpRewriter, LEFT_OUT};
+use source::Source;
+use temporary::{Folder, TemporaryPlace};
+
+/// The dumper that uses the VM's own.
+pub struct VmEngine {
+    env: Env,
+    tables: Arc<Tables>,
+    stacks: Arc<Stacks>,
+    place: TemporaryPlace,
+    own: OwnObjects,
+}
+
+/// The bytes that the heap must have free beyond twice the size of the list: a heap that is nearly full belongs to the
+/// program, and a failed request may end it (`-XX:+ExitOnOutOfMemoryError`).
+const SPARE: u64 = 1024 * 1024;
+/// The number of times a list is enlarged because more objects have been allocated.
+const ATTEMPTS: usize = 3;
+
+/// The list, and the meaning of its elements.
+struct List<'a> {
+    list: ObjectList<'a>,
+    meaning: Meaning,
+}
+
+/// The meaning of a list's elements: first the agent's own objects, then objects with a trace, then classes, then
+/// threads.
+struct Meaning {
+    own: usize,
+    objects: Vec<TraceId>,
+    classes: Vec<ClassId>,
+    threads: Vec<ThreadSerial>,
+}
+
+impl VmEngine {
+    /// Creates a dumper whose temporary file is next to `target`.
+    pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>, target: &Path) -> Self {
+        Self {
+            env,
+            tables,
+            stacks,
+            place: TemporaryPlace::beside(target),
+            own: OwnObjects::new(env),
+        }
+    }
+
+    /// Lists all objects whose ids must be known. The heap may have no room for the list.
+    fn list<'a>(
+        &self,
+        jni: Jni<'a>,
+        dumper: VmDumper,
+        subject: &Subject<'_>,
+    ) -> Result<List<'a>, DumpError> {
+        for _ in 0..ATTEMPTS {
+            let classes = self.env.loaded_classes(jni)?;
+            let tracked = subject.tracked.len();
+            // The sweeper may add more before the list is full.
+            let room = tracked + tracked / 16 + 2_000 + classes.len() + subject.threads.len();
+            if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
+                return Err(DumpError::NoRoom);
+            }
+            // The memory for the traces of the objects, and later for their ids as well.
+            memory::need(tracked * (size_of::<TraceId>() + 2 * size_of::<(u64, TraceId)>()));
+            let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
+            list.for_each_array(|array| self.own.add(jni, array));
+            let mut meaning = Meaning {
+                own: 0,
+                objects: Vec::with_capacity(tracked),
+                classes: Vec::with_capacity(classes.len()),
+                threads: Vec::with_capacity(subject.threads.len()),
+            };
+            let mut fits = true;
+            self.own.for_each(jni, |object| {
+                fits = fits && list.push(object);
+                meaning.own += 1;
+            });
+            subject.tracked.for_each(jni, &mut |object, trace| {
+                fits = fits && list.push(object);
+                meaning.objects.extend(fits.then_some(trace));
+            });
+            for class in &classes {
+                fits = fits && list.push(class.object());
+                let id = self.stacks.class(jni, class.object());
+                meaning
+                    .classes
+                    .push(id.unwrap_or_else(|_| self.stacks.unknown_class()));
+            }
+            for thread in subject.threads {
+                fits = fits && list.push(thread.object.object());
+                meaning.threads.push(thread.serial);
+            }
+            if fits {
+                list.finish();
+                return Ok(List { list, meaning });
+            }
+        }
+        Err(DumpError::NoRoom)
+    }
+
+    fn name_in_the_heap<'a>(
+        &self,
+        jni: Jni<'a>,
+        dumper: VmDumper,
+        name: &CStr,
+    ) -> Result<LocalRef<'a>, DumpError> {
+        let name = dumper.path(jni, name).ok_or(DumpError::NoRoom)?;
+        self.own.add(jni, name.object());
+        if let Some(characters) = characters(jni, &name) {
+            self.own.add(jni, characters.object());
+        }
+        Ok(name)
+    }
+
+    /// Makes the VM dump, and finds the list in the dump. The file has no name any more when this returns.
+    fn dump_and_index(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+    ) -> Result<(Source, DumpIndex, Meaning, Duration), DumpError> {
+        let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
+            "this VM has no dumper that we know how to call",
+        ))?;
+        let folder: Folder = self.place.make()?;
+        let name = folder.name_for_the_vm()?;
+        let name = self.name_in_the_heap(jni, dumper, &name)?;
+        let List { list, meaning } = self.list(jni, dumper, subject)?;
+        let wanted = ListReference {
+            reference: list.reference(),
+            lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
+            primitive_arrays: subject.primitive_arrays,
+        };
+        let start = Instant::now();
+        dumper.dump(jni, &name).map_err(DumpError::Vm)?;
+        let pause = start.elapsed();
+        drop((list, name));
+        let mut source = Source::open(&folder.file())?;
+        drop(folder);
+        let mut index = DumpIndex::new(wanted);
+        source.visit(&mut index)?;
+        Ok((source, index, meaning, pause))
+    }
+}
+
+impl HeapDumper for VmEngine {
+    fn dump(
+        &self,
+        jni: Jni<'_>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+    ) -> Result<Dumped, DumpError> {
+        let (mut source, mut index, meaning, pause) = self.dump_and_index(jni, subject)?;
+        let arrays = Arrays::find(&source, &index)?;
+        let mut known = KnownIds::default();
+        let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
+        index.leave_out(&source, &own)?;
+        let line_numbers = self.stacks.line_numbers();
+        // Classes get their ids in this dump before a trace names them, because readers use the first one they see.
+        let numbering = Numbering::new(&self.tables, line_numbers, &index, &known, output);
+        let mut serials = Serials::default();
+        let serial = |(id, trace)| (id, serials.get(trace, output));
+        let made_at = made_at.into_iter().map(serial);
+        let left_out = own.iter().map(|&id| (id, LEFT_OUT));
+        let mut traces = ObjectNumbers::new(made_at.chain(left_out).collect());
+        let suspects = std::mem::take(&mut index.ints).into_iter();
+        let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
+        let fillers = fillers::find(&mut source, &index, suspects)?;
+        index.leave_out(&source, &fillers)?;
+        traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
+        let totals = index.totals();
+        let dumped = Dumped {
+            objects: totals.objects,
+            bytes: totals.bytes,
+            pause,
+        };
+        let left_out = own.into_iter().collect();
+        let dangling = Dangling::find(&source, &index, &left_out)?;
+        output.totals(dumped.objects, dumped.bytes);
+        source.rewind()?;
+        let no_trace = output.trace(TraceId::EMPTY).0;
+        source.visit(&mut DumpRewriter {
+            output,
+            index: &index,
+            numbering,
+            traces,
+            no_trace,
+            no_thread: ThreadSerial::UNKNOWN.0,
+            left_out,
+            dangling,
+            primitive_fields: subject.primitive_fields,
+            primitive_arrays: subject.primitive_arrays,
+            has_objects: false,
+            all_is_named: false,
+            names: Default::default(),
+            primitives: Default::default(),
+        })?;
+        Ok(dumped)
+    }
+
+    fn abandon(&self) {
+        self.place.clear();
+    }
+}
+
+/// The arrays of the list, as they are in the dump.
+struct Arrays {
+    chunks: Vec<Array>,
+}
+
+impl Arrays {
+    fn find(source: &Source, index: &DumpIndex) -> Result<Self, DumpError> {
+        let missing = DumpError::Content {
+            offset: 0,
+            what: "the list of tracked objects is not in it",
+        };
+        let outer = index.list.and_then(|outer| index.array(outer));
+        let array = outer.ok_or(missing)?;
+        let ids = source.read_at(array.offset, array.length as usize * 8)?;
+        let chunks = ids
+            .chunks_exact(8)
+            .map(|id| read_u64_be(id, 0))
+            .filter_map(|id| index.array(id))
+            .collect();
+        Ok(Self { chunks })
+    }
+
+    /// Reads the ids of the listed objects.
+    fn read(
+        &self,
+        source: &Source,
+        meaning: Meaning,
+        known: &mut KnownIds,
+    ) -> Result<Listed, DumpError> {
+        let Meaning {
+            own,
+            objects,
+            classes,
+            threads,
+        } = meaning;
+        let mut listed = Listed {
+            own: Vec::with_capacity(own),
+            made_at: Vec::with_capacity(objects.len()),
+        };
+        let mut objects = objects.into_iter();
+        let mut classes = classes.into_iter();
+        let mut threads = threads.into_iter();
+        for chunk in &self.chunks {
+            let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
+            for id in elements.chunks_exact(8).map(|id| read_u64_be(id, 0)) {
+                if listed.own.len() < own {
+                    listed.own.push(id);
+                } else if let Some(trace) = objects.next() {
+                    listed.made_at.push((id, trace));
+                } else if let Some(class) = classes.next() {
+                    known.classes.insert(id, class);
+                } else if let Some(thread) = threads.next() {
+                    known.threads.insert(id, thread);
+                }
+            }
+        }
+        listed.own.sort_unstable();
+        Ok(listed)
+    }
+}
+
+/// The contents of the list.
+struct Listed {
+    /// The agent's own objects, sorted.
+    own: Vec<u64>,
+    /// Objects and the traces that allocated them.
+    made_at: Vec<(u64, TraceId)>,
+}
+
+/// The serial numbers of traces that have been written.
+#[derive(Default)]
+struct Serials(Vec<Option<u32>>);
+
+impl Serials {
+    fn get(&mut self, trace: TraceId, output: &mut dyn DumpOutput) -> u32 {
+        let index = trace.index() as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, None);
+        }
+        *self.0[index].get_or_insert_with(|| output.trace(trace).0)
+    }
+}

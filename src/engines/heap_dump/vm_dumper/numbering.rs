@@ -1,0 +1,145 @@
+//! Maps the VM's numbers of threads, traces and classes to the agent's.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use hprof_format::ObjectId;
+
+use super::index::{DumpIndex, DumpedFrame};
+use crate::engines::heap_dump::DumpOutput;
+use crate::names::Tables;
+use crate::names::class::{ClassId, name_of_signature};
+use crate::names::frame::{self, FrameId, Line};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::{TraceId, TraceKey};
+
+type IdMap<K, V> = HashMap<K, V, FixedState>;
+
+/// The objects that the agent knows, by id.
+#[derive(Default)]
+pub(super) struct KnownIds {
+    /// `java.lang.Class` objects.
+    pub(super) classes: IdMap<u64, ClassId>,
+    /// Thread objects.
+    pub(super) threads: IdMap<u64, ThreadSerial>,
+}
+
+/// The agent's numbers for the VM's.
+#[derive(Default)]
+pub(super) struct Numbering {
+    /// Serial numbers of threads.
+    pub(super) threads: IdMap<u32, u32>,
+    /// Serial numbers of traces.
+    pub(super) traces: IdMap<u32, u32>,
+}
+
+impl Numbering {
+    /// Numbers everything, and writes the records that define the numbers.
+    pub(super) fn new(
+        tables: &Tables,
+        line_numbers: bool,
+        index: &DumpIndex,
+        known: &KnownIds,
+        output: &mut dyn DumpOutput,
+    ) -> Self {
+        let mut naming = RecordNaming {
+            tables,
+            line_numbers,
+            index,
+            known,
+            unlisted: IdMap::default(),
+        };
+        for &serial in index.classes.keys() {
+            let class = naming.class(serial);
+            output.class(class, ObjectId(index.classes[&serial].object));
+        }
+        let mut numbering = Self::default();
+        for thread in &index.threads {
+            let serial = match known.threads.get(&thread.object) {
+                Some(&serial) => serial,
+                None => output.virtual_thread(""),
+            };
+            numbering.threads.insert(thread.serial, serial.0);
+            let trace = naming.trace(serial, thread.trace);
+            numbering.traces.insert(thread.trace, output.trace(trace).0);
+        }
+        numbering
+    }
+}
+
+struct RecordNaming<'a> {
+    tables: &'a Tables,
+    line_numbers: bool,
+    index: &'a DumpIndex,
+    known: &'a KnownIds,
+    /// Classes that were loaded after the list was made, by serial number.
+    unlisted: IdMap<u32, ClassId>,
+}
+
+impl RecordNaming<'_> {
+    /// Returns the trace for a thread; empty for the agent's own threads, whose stacks are of no interest.
+    fn trace(&mut self, thread: ThreadSerial, serial: u32) -> TraceId {
+        let index = self.index;
+        let frames = index
+            .traces
+            .get(&serial)
+            .filter(|frames| !frames.is_empty());
+        let Some(frames) = frames.filter(|_| thread != ThreadSerial::UNKNOWN) else {
+            return TraceId::EMPTY;
+        };
+        let frames: Vec<FrameId> = frames
+            .iter()
+            .filter_map(|id| index.frames.get(id))
+            .map(|frame| self.frame(frame))
+            .collect();
+        self.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &frames,
+        })
+    }
+
+    fn frame(&mut self, frame: &DumpedFrame) -> FrameId {
+        let class = self.class(frame.class);
+        let names = &self.index.names;
+        let string = |id| self.tables.strings.intern(&names.get(id));
+        let method = frame::Method {
+            class,
+            name: string(frame.method),
+            signature: string(frame.signature),
+            source_file: (frame.source_file != 0).then(|| string(frame.source_file)),
+        };
+        let line = match frame.line {
+            _ if !self.line_numbers => Line::Unknown,
+            line @ 1.. => Line::Number(line as u32),
+            -3 => Line::Native,
+            _ => Line::Unknown,
+        };
+        self.tables.frames.intern(frame::Frame { method, line })
+    }
+
+    fn class(&mut self, serial: u32) -> ClassId {
+        let class = self.index.classes.get(&serial);
+        let known = class.and_then(|class| self.known.classes.get(&class.object));
+        if let Some(&id) = known {
+            return id;
+        }
+        let name = class.map_or(String::new(), |class| self.index.names.get(class.name));
+        let tables = self.tables;
+        *self.unlisted.entry(serial).or_insert_with(|| {
+            // Its loader is unknown, so it becomes a class of its own.
+            let name = tables.strings.intern(&name_of_internal(&name));
+            let object = || tables.objects.add();
+            tables
+                .classes
+                .intern(tables.loaders.add(), name, object)
+                .id()
+        })
+    }
+}
+
+/// Turns `java/lang/String` into `java.lang.String`, and `[I` into `int[]`.
+fn name_of_internal(name: &str) -> String {
+    match name.starts_with('[') {
+        true => name_of_signature(name),
+        false => name.replace('/', "."),
+    }
+}

@@ -1,0 +1,273 @@
+//! The second pass over the VM's dump: copies the records, replacing the VM's numbers by the agent's.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use hprof_format::{
+    BasicType, ClassDump, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, ObjectId,
+    TraceSerial,
+};
+
+use super::class_dump;
+use super::dangling::Dangling;
+use super::index::DumpIndex;
+use super::numbering::Numbering;
+use super::object_numbers::ObjectNumbers;
+use super::source::{DumpProgress, Visitor};
+use crate::engines::heap_dump::{DumpError, DumpOutput};
+use hprof_format::bytes::{read_u32_be, read_u64_be, write_u32_be};
+
+type IdMap<K, V> = HashMap<K, V, FixedState>;
+
+/// The trace number of an object that is omitted.
+pub(super) const LEFT_OUT: u32 = 0;
+
+/// The offset of the serial number of an object's trace, and of the thread of a root.
+const SERIAL: usize = 9;
+/// The offset of the trace's serial number in a thread root.
+const THREAD_TRACE: usize = 13;
+/// The offsets of an instance's class and of its fields.
+const INSTANCE_CLASS: usize = 13;
+const INSTANCE_FIELDS: usize = 25;
+/// The offset of the elements of an array of references.
+const ELEMENTS: usize = 25;
+/// The offsets of an array's length, and of the elements of a primitive array.
+const LENGTH: usize = 13;
+const PRIMITIVE_ELEMENTS: usize = 18;
+
+/// Rewrites the VM's dump.
+pub(super) struct DumpRewriter<'a> {
+    pub(super) output: &'a mut dyn DumpOutput,
+    pub(super) index: &'a DumpIndex,
+    pub(super) numbering: Numbering,
+    /// The traces of tracked objects.
+    pub(super) traces: ObjectNumbers,
+    /// The trace of objects whose allocation was not seen.
+    pub(super) no_trace: u32,
+    /// The number of a thread that is unknown.
+    pub(super) no_thread: u32,
+    /// The objects that are omitted; their traces are [`LEFT_OUT`].
+    pub(super) left_out: HashSet<u64, FixedState>,
+    /// Arrays some of whose elements become null.
+    pub(super) dangling: Dangling,
+    pub(super) primitive_fields: bool,
+    pub(super) primitive_arrays: bool,
+    /// `true` once an object has been seen, and once the output has been told that all is named.
+    pub(super) has_objects: bool,
+    pub(super) all_is_named: bool,
+    /// The strings that have been written.
+    pub(super) names: IdMap<u64, u64>,
+    /// The ranges of primitive values in the instances of a class.
+    pub(super) primitives: IdMap<u64, Box<[(u32, u32)]>>,
+}
+
+/// The treatment of a record.
+enum Fate {
+    Kept,
+    LeftOut,
+    /// Only that many bytes of it are kept.
+    Cut(usize),
+}
+
+impl Visitor for DumpRewriter<'_> {
+    fn record(&mut self, _: u8, _: &[u8]) -> Result<(), DumpError> {
+        Ok(())
+    }
+
+    fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
+        // Everything from `kept` to `at` is still to be written.
+        let (mut at, mut kept) = (0, 0);
+        loop {
+            let (kind, length) = match HeapRecords::new(&block[at..], IdSize::Eight).next() {
+                Some(Ok(record)) => (record.kind(), record.bytes().len()),
+                Some(Err(HeapError::Incomplete { needed, .. })) if at == 0 => {
+                    return Ok(DumpProgress::Needs(needed));
+                }
+                None | Some(Err(HeapError::Incomplete { .. })) => break,
+                Some(Err(_)) => {
+                    return Err(DumpError::Content {
+                        offset: offset + at as u64,
+                        what: "it is no record of a heap dump",
+                    });
+                }
+            };
+            let end = at + length;
+            match self.rewrite(kind, &mut block[at..end]) {
+                Fate::Kept => {}
+                Fate::LeftOut => {
+                    self.put(&block[kept..at])?;
+                    kept = end;
+                }
+                Fate::Cut(length) => {
+                    self.put(&block[kept..at + length])?;
+                    kept = end;
+                }
+            }
+            at = end;
+        }
+        self.put(&block[kept..at])?;
+        if self.has_objects && !self.all_is_named {
+            // The VM writes all classes before the first object.
+            self.describe_the_rest()?;
+            self.output.all_is_named();
+            self.all_is_named = true;
+        }
+        Ok(DumpProgress::Done(at as u64))
+    }
+}
+
+impl DumpRewriter<'_> {
+    fn put(&mut self, records: &[u8]) -> Result<(), DumpError> {
+        match records.is_empty() || self.output.records(records) {
+            true => Ok(()),
+            false => Err(DumpError::Output),
+        }
+    }
+
+    /// Writes the classes that the VM omits. They are not linked, so they have no objects, and the VM does not know
+    /// their fields.
+    fn describe_the_rest(&mut self) -> Result<(), DumpError> {
+        let mut records = Vec::new();
+        for class in self.index.undescribed() {
+            let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
+            let record = HeapRecord::Class(ClassDump {
+                class: ObjectId(class),
+                trace: TraceSerial(trace),
+                ..ClassDump::default()
+            });
+            record.write(&mut records);
+        }
+        self.put(&records)
+    }
+
+    #[inline]
+    fn rewrite(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
+        match kind {
+            HeapKind::Instance => {
+                if !self.put_trace(record) {
+                    return Fate::LeftOut;
+                }
+                if !self.primitive_fields {
+                    self.zero_fields(record);
+                }
+                Fate::Kept
+            }
+            HeapKind::PrimitiveArray => {
+                if !self.put_trace(record) {
+                    return Fate::LeftOut;
+                }
+                if self.primitive_arrays {
+                    return Fate::Kept;
+                }
+                write_u32_be(record, LENGTH, 0);
+                Fate::Cut(PRIMITIVE_ELEMENTS)
+            }
+            HeapKind::ObjectArray => {
+                if !self.put_trace(record) {
+                    return Fate::LeftOut;
+                }
+                self.dangling
+                    .clear(read_u64_be(record, 1), &mut record[ELEMENTS..]);
+                Fate::Kept
+            }
+            HeapKind::Class => {
+                let trace = self.traces.find_anywhere(read_u64_be(record, 1));
+                write_u32_be(record, SERIAL, trace.unwrap_or(self.no_trace));
+                self.rewrite_class(record);
+                Fate::Kept
+            }
+            _ => self.rewrite_root(kind, record),
+        }
+    }
+
+    /// Replaces an object's trace; returns `false` if the object is omitted.
+    #[inline]
+    fn put_trace(&mut self, record: &mut [u8]) -> bool {
+        self.has_objects = true;
+        let trace = self
+            .traces
+            .find(read_u64_be(record, 1))
+            .unwrap_or(self.no_trace);
+        write_u32_be(record, SERIAL, trace);
+        trace != LEFT_OUT
+    }
+
+    fn rewrite_class(&mut self, record: &mut [u8]) {
+        let Self {
+            output,
+            index,
+            names,
+            ..
+        } = self;
+        class_dump::rewrite(record, !self.primitive_fields, |name| {
+            *names
+                .entry(name)
+                .or_insert_with(|| output.string(&index.names.get(name)).0)
+        });
+    }
+
+    fn rewrite_root(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
+        if self.left_out.contains(&read_u64_be(record, 1)) {
+            return Fate::LeftOut;
+        }
+        let names_a_thread = matches!(
+            kind,
+            HeapKind::RootJniLocal
+                | HeapKind::RootJavaFrame
+                | HeapKind::RootNativeStack
+                | HeapKind::RootThreadBlock
+                | HeapKind::RootThread
+        );
+        if names_a_thread {
+            let serial = self.numbering.threads.get(&read_u32_be(record, SERIAL));
+            write_u32_be(record, SERIAL, serial.copied().unwrap_or(self.no_thread));
+        }
+        if kind == HeapKind::RootThread {
+            let trace = self
+                .numbering
+                .traces
+                .get(&read_u32_be(record, THREAD_TRACE));
+            write_u32_be(
+                record,
+                THREAD_TRACE,
+                trace.copied().unwrap_or(self.no_trace),
+            );
+        }
+        Fate::Kept
+    }
+
+    fn zero_fields(&mut self, record: &mut [u8]) {
+        let class = read_u64_be(record, INSTANCE_CLASS);
+        let index = self.index;
+        let ranges = self
+            .primitives
+            .entry(class)
+            .or_insert_with(|| primitive_ranges(index, class));
+        let fields = &mut record[INSTANCE_FIELDS..];
+        for &(start, end) in ranges.iter() {
+            if let Some(range) = fields.get_mut(start as usize..end as usize) {
+                range.fill(0);
+            }
+        }
+    }
+}
+
+/// Returns the ranges of primitive values in the instances of a class: fields of the class first, then those of its
+/// superclass, and so on.
+fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut at = 0;
+    let mut next = index.layouts.get(&class);
+    while let Some(layout) = next {
+        for &kind in &layout.fields {
+            let end = at + kind.size(8) as u32;
+            match ranges.last_mut() {
+                _ if kind == BasicType::Object => {}
+                Some(last) if last.1 == at => last.1 = end,
+                _ => ranges.push((at, end)),
+            }
+            at = end;
+        }
+        next = index.layouts.get(&layout.super_class);
+    }
+    ranges.into()
+}

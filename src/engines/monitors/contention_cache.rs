@@ -1,0 +1,164 @@
+//! Finds the contention entry for the current stack and the class of the monitor, without a lock if the thread has seen
+//! it before.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::contentions::{ContentionId, ContentionKey};
+use super::{MonitorWatch, SWEEP_INTERVAL};
+use crate::jvmti::{Jni, Object, SessionId, WeakRef};
+use crate::memory::PerThread;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::{FramesMark, StackTop, TopFrames};
+
+/// The most entries that one system thread remembers, 32 bytes each; a full cache is emptied.
+const REMEMBERED: usize = 1_000;
+
+static CACHE: PerThread<ContentionCache> = PerThread::new();
+
+/// Finds contention entries.
+pub(super) struct Contenders {
+    top_frames: Arc<TopFrames>,
+    /// A cache from another session has other ids.
+    session: SessionId,
+}
+
+/// The cache of one system thread, shared by the virtual threads it carries.
+struct ContentionCache {
+    session: SessionId,
+    stack: StackTop,
+    /// By the hash of the stack's key and class, and of the thread if traces are kept apart by it.
+    places: HashMap<u64, Cached, FixedState>,
+}
+
+struct Cached {
+    class: Arc<WeakRef>,
+    place: ContentionId,
+    frames: FramesMark,
+}
+
+impl Contenders {
+    pub(super) fn new(top_frames: Arc<TopFrames>, session: SessionId) -> Self {
+        Self {
+            top_frames,
+            session,
+        }
+    }
+
+    pub(super) fn start(&self, jni: Jni<'_>) {
+        self.top_frames.start(jni);
+    }
+}
+
+impl MonitorWatch {
+    /// Returns the contention entry for the current thread's stack and the monitor's class; `None` if the VM is out of
+    /// memory.
+    pub(super) fn place(
+        &self,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        monitor: Object<'_>,
+    ) -> Option<ContentionId> {
+        // A thread that is being destroyed has no cache any more, but its event still counts.
+        let mut cache = CACHE
+            .with(Option::take)
+            .flatten()
+            .filter(|cache| cache.session == self.places.session)
+            .unwrap_or_else(|| ContentionCache::new(self.places.session));
+        let place = cache.place(self, jni, serial, monitor);
+        CACHE.with(|own| *own = Some(cache));
+        place
+    }
+
+    fn new_place(
+        &self,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        stack: &mut StackTop,
+        class: Object<'_>,
+    ) -> (ContentionId, Option<Arc<WeakRef>>) {
+        // Names are added only here, so those of unloaded classes are removed here.
+        self.sweep_if_due(jni);
+        let trace = match stack.is_empty() {
+            true => TraceId::EMPTY,
+            false => stack.trace(&self.stacks, jni, serial),
+        };
+        let (class, reference) = self
+            .stacks
+            .class_and_reference(jni, class)
+            .unwrap_or_else(|_| (self.stacks.unknown_class(), None));
+        let key = ContentionKey { trace, class };
+        (self.contentions.intern(key), reference)
+    }
+
+    fn sweep_if_due(&self, jni: Jni<'_>) {
+        let now = Instant::now();
+        {
+            let mut next = self.next_sweep.lock();
+            if now < *next {
+                return;
+            }
+            *next = now + SWEEP_INTERVAL;
+        }
+        self.stacks.sweep(jni);
+    }
+}
+
+impl ContentionCache {
+    fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            stack: StackTop::default(),
+            places: HashMap::default(),
+        }
+    }
+
+    fn place(
+        &mut self,
+        watch: &MonitorWatch,
+        jni: Jni<'_>,
+        serial: ThreadSerial,
+        monitor: Object<'_>,
+    ) -> Option<ContentionId> {
+        let top_frames = &watch.places.top_frames;
+        let class = jni.class_of(monitor)?;
+        let class = class.object();
+        let identity = watch.env.identity_hash(class).unwrap_or(0);
+        let thread = watch.stacks.by_thread().then_some(serial);
+        let key = |stack| FixedState::default().hash_one((stack, identity, thread));
+        let found = |places: &HashMap<u64, Cached, FixedState>, stack| {
+            let cached = places.get(&key(stack))?;
+            let is_same = cached.class.is(jni, class);
+            is_same.then_some((cached.place, cached.frames))
+        };
+        let stack = self.stack.look(top_frames, jni, watch.stacks.depth());
+        if let Some((place, frames)) = found(&self.places, stack)
+            && self.stack.is(top_frames, || frames)
+        {
+            return Some(place);
+        }
+        let stack = self.stack.resolve(top_frames, &watch.stacks, jni);
+        if let Some((place, _)) = found(&self.places, stack) {
+            return Some(place);
+        }
+        let (place, reference) = watch.new_place(jni, serial, &mut self.stack, class);
+        if let Some(class) = reference {
+            if self.places.len() >= REMEMBERED {
+                self.places.clear();
+            }
+            let frames = self.stack.mark();
+            let cached = Cached {
+                class,
+                place,
+                frames,
+            };
+            self.places.insert(key(stack), cached);
+        }
+        Some(place)
+    }
+}

@@ -1,0 +1,33 @@
+//! The destination of a profile: one output, or one for each period.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::listener::{Listener, Receiver};
+
+/// An output that has been opened.
+pub struct Destination {
+    /// The name shown to the user: the file, as an absolute path if that could be determined, or the receiver.
+    pub name: String,
+    /// The file; `None` if the profile goes to a receiver.
+    pub file: Option<PathBuf>,
+    /// Whoever takes the profile over the network.
+    pub receiver: Option<Receiver>,
+}
+
+/// The output that is being written.
+pub(super) struct OpenDestination {
+    pub(super) name: String,
+    pub(super) file: Option<PathBuf>,
+    pub(super) listener: Option<Arc<Listener>>,
+}
+
+impl OpenDestination {
+    pub(super) fn new(destination: Destination) -> Self {
+        Self {
+            name: destination.name,
+            file: destination.file,
+            listener: destination.receiver.map(Listener::new).map(Arc::new),
+        }
+    }
+}
