@@ -1,5 +1,5 @@
-//! Nothing to do for a plain build: the bindings are committed. With feature `bindgen` they are made anew from the JDK
-//! that `HPROF_JDK_INCLUDE` (its `include` folder) or `JAVA_HOME` names.
+//! Does nothing in a plain build, because the bindings are committed. With feature `bindgen` they are generated again
+//! from the JDK that `HPROF_JDK_INCLUDE` (its `include` folder) or `JAVA_HOME` names.
 
 #[cfg(feature = "bindgen")]
 #[path = "build/bindings.rs"]
@@ -7,7 +7,8 @@ mod bindings;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // A VM unloads an agent that refuses to start. Nothing of ours should be running then, but nothing must depend on it.
+    // A VM unloads an agent that refuses to start. None of its code should be running then, but nothing must depend on
+    // that.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     #[cfg(feature = "bindgen")]
     generate();

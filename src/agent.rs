@@ -1,10 +1,12 @@
-//! Wiring: from the options to everything that runs.
+//! Wires everything together, from the options to a running session.
 
 mod attach;
 mod descriptors;
 mod head;
 mod output;
-mod periods;
+mod outputs;
+mod owner;
+mod period_files;
 mod reply;
 mod verify;
 
@@ -13,44 +15,40 @@ use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-
-use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
+use std::time::Instant;
 
 use crate::console;
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
 use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
-use crate::lock_order::Mutex;
 use crate::memory::{self, OutOfMemory};
 use crate::names::Tables;
-use crate::options::{
-    self, Address, Cpu, Format, Heap, OptionError, Options, Request, StackSource,
-};
-use crate::output::{ControlSettings, FileError, Journal, KeptThreads, Writer};
-use crate::session::{self, Destination, NotBegun, Parts, Receiver, Status, Timeout};
-use crate::stacks::{StackMethod, Stacks, TopFrames, TopFramesTally, TraceShape};
+use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
+use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
+use crate::session::{self, NotBegun, Session, Status};
+use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
 use output::OpenOutput;
-use periods::{Files, PeriodFiles};
+use outputs::Outputs;
+use owner::ProfileOwner;
 
 pub use attach::attach;
 
-/// Options here come after those of the command line.
+/// An environment variable with options, which come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";
 
-/// Why the agent cannot start; a VM that is starting then refuses to start as well.
+/// The reason the agent cannot start; a VM that is starting then refuses to start as well.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The options cannot be taken.
+    /// The options are invalid.
     #[error(transparent)]
     Options(#[from] OptionError),
-    /// The VM is no HotSpot of version 11 or later.
+    /// The VM is not a HotSpot of version 11 or later.
     #[error("this VM has no JVMTI 11")]
     NoJvmti,
-    /// The VM refuses something.
+    /// The VM refused a request.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
-    /// The VM refuses something an option needs.
+    /// The VM does not grant a capability that an option needs.
     #[error(
         "option {option}: this VM does not give what it needs: {error}; another agent may have it, or the VM gives it \
          only at its start, to -agentpath"
@@ -58,10 +56,10 @@ pub enum StartError {
     Capability {
         /// The option.
         option: &'static str,
-        /// What the VM says.
+        /// The VM's error.
         error: JvmtiError,
     },
-    /// The engine that the user asks for does not work here.
+    /// The sampling method that the user chose does not work here.
     #[error(transparent)]
     Engine(#[from] SamplingMethodRefused),
     /// The output cannot be written.
@@ -69,36 +67,36 @@ pub enum StartError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: FileError,
     },
     /// The receiver cannot be reached.
     #[error("option net={address}: {error}; a receiver must be listening there")]
     Receiver {
-        /// Its address.
+        /// The receiver's address.
         address: Address,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The program needs them for itself.
+    /// The program needs the remaining file descriptors for itself.
     #[error(
         "fewer than {} file descriptors are free (ulimit -n)",
         descriptors::NEEDED
     )]
     Descriptors,
-    /// The system gives no thread to write with.
+    /// The system refused to create the writer thread.
     #[error("no thread for the writer: {0}")]
     Thread(io::Error),
-    /// What the agent needs at the least.
+    /// The agent's minimum of memory is not available.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// Two `-agentpath` of one library.
+    /// Two `-agentpath` options load the same library.
     #[error("the agent is loaded already; one -agentpath is allowed")]
     LoadedTwice,
 }
 
 impl StartError {
-    /// Whether the process has no file descriptor left (`ulimit -n`), which is no fault of the options.
+    /// Returns `true` if the process has run out of file descriptors (`ulimit -n`), which is no fault of the options.
     pub fn is_lack_of_descriptors(&self) -> bool {
         let error = match self {
             Self::File {
@@ -113,15 +111,15 @@ impl StartError {
     }
 }
 
-/// What became of the options.
+/// The result of reading the options.
 pub enum Started {
     /// The agent runs.
     Running,
-    /// The user asked for the usage text alone, here it is.
+    /// The user asked only for the usage text, which this is.
     Help(String),
 }
 
-/// Starts what the options ask for.
+/// Reads the options and starts the profile that they describe.
 pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
     let environment = std::env::var(ENVIRONMENT).ok();
     let options = match options::parse(command_line, environment.as_deref())? {
@@ -160,7 +158,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     request_capabilities(env, options)?;
     let sampling_method = SamplingMethod::choose(env, options)?;
 
-    // From here on nothing is refused but the output itself: a run that fails on its options leaves no file.
+    // From here on only the output itself can fail: a run with bad options leaves no file.
     let output = output::open(options, path.as_deref())?;
     say_what_is_idle(options);
     say_one_panic();
@@ -168,17 +166,17 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
         options: given.to_owned(),
         since: Instant::now(),
     };
-    let parts = wire(env, options, sampling_method, output, status)?;
+    let session = wire(env, options, sampling_method, output, status)?;
     if memory::is_out() {
         return Err(OutOfMemory.into());
     }
-    session::begin(own_env, parts).map_err(|error| match error {
+    session::begin(own_env, session).map_err(|error| match error {
         NotBegun::Running => StartError::LoadedTwice,
         NotBegun::Jvmti(error) => StartError::Jvmti(error),
     })
 }
 
-/// Asks the VM for what the options need, and no more: some capabilities cost the program something.
+/// Requests from the VM the capabilities that the options need, and no more: some cost the program time.
 fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     env.request(&[Capability::SourceFileName, Capability::LineNumbers])?;
     for requirement in engines::requirements(options) {
@@ -189,81 +187,45 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// What outputs are made of.
-#[derive(Clone)]
-struct Outputs {
-    env: Env,
-    options: Arc<Options>,
-    /// The options as they were given.
-    given: String,
-    /// How CPU samples are taken.
-    sampling_method: Option<SamplingMethod>,
-    files: Files,
-}
-
-impl Outputs {
-    /// Starts to write into an output that has been opened.
-    fn start(
-        &self,
-        output: OpenOutput,
-        is_first: bool,
-    ) -> Result<(Destination, Writer), StartError> {
-        let options = &self.options;
-        let name = output.name(options);
-        let facts = || {
-            head::facts(
-                self.env,
-                &self.given,
-                self.sampling_method.as_ref(),
-                is_first,
-            )
-        };
-        let encoder: Box<dyn Encoder> = match options.format {
-            Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-            Format::Text => Box::new(TextEncoder::of_run(facts())),
-            Format::Binary => Box::new(BinaryEncoder::new()),
-        };
-        let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
-        let checked = options.check_file && options.format == Format::Binary;
-        let file = output.file.filter(|_| checked);
-        let files = self.files.clone();
-        let destination = Destination {
-            name,
-            receiver: output.commands.map(|commands| Receiver {
-                commands,
-                may_exit: options.net_exit,
-            }),
-            closed: Box::new(move |is_whole| {
-                if let Some(file) = &file
-                    && is_whole
-                {
-                    verify::report(file);
-                }
-                periods::closed(&files);
-            }),
-        };
-        Ok((destination, writer))
-    }
-}
-
 fn wire(
     env: Env,
     options: &Options,
     sampling_method: Option<SamplingMethod>,
     output: OpenOutput,
     status: Status,
-) -> Result<Parts, StartError> {
-    let outputs = Outputs {
-        env,
-        options: Arc::new(options.clone()),
-        given: status.options.clone(),
-        sampling_method: sampling_method.clone(),
-        files: Arc::new(Mutex::new(PeriodFiles::new(options))),
-    };
-    let (path, file) = (output.path(), output.file.clone());
+) -> Result<Session, StartError> {
+    let options = Arc::new(options.clone());
+    let outputs = Outputs::new(env, &options, &status.options, sampling_method.clone());
+    let path = output.path();
+    outputs.first(&output);
     let (destination, writer) = outputs.start(output, true)?;
     let tables = Arc::new(Tables::default());
-    let settings = ControlSettings {
+    let journal = Arc::new(Journal::start(tables.clone(), writer, settings(&options)));
+    let context = Context {
+        virtual_threads: VirtualThreads::new(env),
+        agent_threads: Arc::default(),
+        registered: Arc::new(RegisteredThreads::new(env)),
+        stacks: stacks(env, &options, &tables, &journal),
+        top_frames: Arc::new(top_frames(env, &options)),
+        options,
+        env,
+        tables,
+        journal,
+        path,
+    };
+    let engines = Engines::new(&context, sampling_method);
+    let owner = ProfileOwner::new(outputs, &context);
+    Ok(Session::new(
+        context,
+        engines,
+        status,
+        destination,
+        Arc::new(owner),
+    ))
+}
+
+fn settings(options: &Options) -> ControlSettings {
+    ControlSettings {
         allocations: options.heap.is_some(),
         cpu_samples: options.cpu.is_some(),
         heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
@@ -273,48 +235,7 @@ fn wire(
             (Some(_), false) => KeptThreads::Alive,
             (Some(_), true) => KeptThreads::All,
         },
-    };
-    let journal = Arc::new(Journal::start(tables.clone(), writer, settings));
-    let top_frames = Arc::new(top_frames(env, options));
-    let context = Context {
-        options,
-        env,
-        virtual_threads: VirtualThreads::new(env),
-        agent_threads: Arc::default(),
-        registered: Arc::new(RegisteredThreads::new(env)),
-        stacks: stacks(env, options, &tables, &journal),
-        top_frames: top_frames.clone(),
-        tables,
-        journal,
-        sampling_method,
-        path: &path,
-    };
-    let engines = Arc::new(Engines::new(&context));
-    let tells_stacks = options.details || options.stacks == StackSource::Verify;
-    Ok(Parts {
-        env,
-        virtual_threads: context.virtual_threads,
-        agent_threads: context.agent_threads,
-        registered: context.registered,
-        tables: context.tables,
-        stacks: context.stacks,
-        journal: context.journal,
-        engines,
-        dump_on_exit: options.dump_on_exit,
-        verbose: options.verbose,
-        status,
-        destination,
-        rotation: periods::rotation(outputs, file.as_deref()),
-        timeout: options.timeout.map(|after| Timeout {
-            after,
-            stop: Arc::new(attach::time_is_up),
-        }),
-        ended: Box::new(move || {
-            if tells_stacks {
-                say_how_stacks_were_taken(&top_frames);
-            }
-        }),
-    })
+    }
 }
 
 fn stacks(
@@ -346,29 +267,6 @@ fn top_frames(env: Env, options: &Options) -> TopFrames {
     })
 }
 
-fn say_how_stacks_were_taken(top_frames: &TopFrames) {
-    let Some(tally) = top_frames.tally().filter(|tally| tally.asked > 0) else {
-        return;
-    };
-    let TopFramesTally {
-        known,
-        composed,
-        asked,
-        checked,
-        differences,
-    } = tally;
-    console::line(format_args!(
-        "stacks: {known} known again, {composed} of them new ones of known frames, {asked} asked of the VM, {checked} checked, {differences} differed"
-    ));
-}
-
-fn now() -> Millis {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Millis(since_1970.as_millis() as u64)
-}
-
 fn say_what_is_idle(options: &Options) {
     if options.verbose && !options.without_effect.is_empty() {
         let names = options.without_effect.join(", ");
@@ -378,7 +276,8 @@ fn say_what_is_idle(options: &Options) {
     }
 }
 
-/// A panic is a fault of the agent. It ends the profile and is told once, in one line, not in the many of the default.
+/// Installs a panic hook. A panic is a fault of the agent: it ends the profile and is reported once, in one line,
+/// instead of the many lines of the default hook.
 fn say_one_panic() {
     let said = AtomicBool::new(false);
     panic::set_hook(Box::new(move |panic| {

@@ -1,8 +1,9 @@
-//! HPROF, the heap and CPU profiling agent, for today's JVMs.
+//! HPROF, the heap and CPU profiling agent, for current JVMs.
 //!
-//! The VM loads this library and calls [`Agent_OnLoad`], or [`Agent_OnAttach`] when it runs already. `agent` reads the options
-//! and builds the session from the other folders: `jvmti` wraps the VM, `session` is one profile from its begin to its end,
-//! `engines` measure, `stacks` takes stacks, `names` keeps what they name, `output` writes the records.
+//! The VM loads this library and calls [`Agent_OnLoad`], or [`Agent_OnAttach`] when it is already running. `agent`
+//! reads the options and builds the session from the other folders: `jvmti` wraps the VM, `session` is one profile from
+//! beginning to end, `engines` measure, `stacks` takes stacks, `names` keeps the names in them, `output` writes the
+//! records.
 
 #![deny(unsafe_code)]
 
@@ -18,7 +19,7 @@ mod output;
 mod session;
 mod stacks;
 
-/// What reads the words of users, for `fuzz/`; no interface of the agent.
+/// The parsers of text that users write, for `fuzz/`; not an interface of the agent.
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::options::{Request, Surroundings, command, parse, refuse_options};
@@ -34,10 +35,11 @@ use jni::objects::{JClass, JString};
 use jni::{Env, EnvUnowned};
 use jvmti::{JNI_ERR, JNI_OK, JavaVM, Vm};
 
-/// The VM starts with the agent: reads the options and gets ready. An answer other than `JNI_OK` ends the VM.
+/// Called when the VM starts with the agent: reads the options and prepares the session. A result other than `JNI_OK`
+/// ends the VM.
 ///
 /// # Safety
-/// For the VM alone: `vm` is the process's VM, `options` null or a NUL-terminated string.
+/// Only the VM may call this: `vm` is the process's VM, `options` null or a NUL-terminated string.
 #[allow(unsafe_code)] // The name is the VM's contract, and its arguments are raw.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnLoad(
@@ -64,13 +66,13 @@ pub unsafe extern "system" fn Agent_OnLoad(
             console::line(format_args!("{error}"));
             JNI_ERR
         }
-        // The panic has been told by its hook.
+        // The hook has reported the panic.
         Err(_) => JNI_ERR,
     }
 }
 
-/// The VM runs, and somebody has a command for the agent: to start, most of all. An answer other than `JNI_OK` is told to
-/// them; the VM goes on.
+/// Called when the VM is running and someone sends the agent a command, usually to start. A result other than `JNI_OK`
+/// is reported to the sender; the VM goes on.
 ///
 /// # Safety
 /// As for [`Agent_OnLoad`], on a thread of the VM.
@@ -86,7 +88,8 @@ pub unsafe extern "system" fn Agent_OnAttach(
     let Some(vm) = vm else { return JNI_ERR };
     match catch_unwind(AssertUnwindSafe(|| agent::attach(vm, &options))) {
         Ok(true) => JNI_OK,
-        // The user has been told; of a panic by its hook.
+        // Called by a Java program that has a command for the agent that it loaded itself: `io.hprof.Agent` of the jar.
+        // The commands are those of [`Agent_OnAttach`]; returns `true` if the command was carried out.
         Ok(false) | Err(_) => JNI_ERR,
     }
 }
@@ -110,7 +113,7 @@ pub extern "system" fn Java_io_hprof_Agent_command<'frame>(
     env.with_env(carry_out).resolve::<LogErrorAndDefault>()
 }
 
-/// The VM's string, whatever its encoding.
+/// Reads a string of the VM; bytes that are not UTF-8 are replaced.
 ///
 /// # Safety
 /// `raw` is null or NUL-terminated, and stays so for `'a`.

@@ -1,8 +1,8 @@
-//! The order in which a thread takes the agent's locks: the one place that says so. Debug builds check it.
+//! The order in which a thread takes the agent's locks: this is the only place that defines it. Debug builds check it.
 //!
-//! Each lock has a rank. A thread may wait for a lock only while every lock that it holds has a lower rank, so threads cannot
-//! wait for one another in a circle. Locks that share a rank (the shards of a table, the locks that threads have of their own)
-//! are never held together by one thread. A `try_lock` waits for nobody and may be called at any time.
+//! Each lock has a rank. A thread may wait for a lock only while every lock that it holds has a lower rank, so threads
+//! cannot wait for one another in a circle. Locks that share a rank (the shards of a table, the locks that threads have
+//! of their own) are never held together by one thread. A `try_lock` never waits and may be called at any time.
 //!
 //! In a debug build a thread that breaks these rules panics before it waits. In a release build a lock here is
 //! `parking_lot`'s and nothing more.
@@ -35,7 +35,7 @@ macro_rules! ranks {
     };
 }
 
-/// Where a lock stands in the order.
+/// The position of a lock in the order.
 pub trait Rank {
     /// The number of ranks before it.
     const ORDER: u32;
@@ -45,11 +45,11 @@ ranks! {
     // Sessions.
     /// `agent::attach`: commands that start and stop sessions.
     Commanding
-    /// `session::lifecycle`: what the running session holds of the VM.
+    /// `session::lifecycle`: the running session's hold on the VM.
     VmHold
     /// `session::last_resort`: whether the profile has been written.
     LastResort
-    /// `Session::dumping`: dumps, and whatever must not stand within one.
+    /// `Session::dumping`: dumps, and anything that must not happen during one.
     Dumping
     /// `Session::closing`: the end of a period's output.
     Closing
@@ -63,7 +63,7 @@ ranks! {
     Registering
     /// `output::Holding`: a heap dump, which other threads wait for when it has held back too much.
     HeapDump
-    /// `receiver::Listener::source`.
+    /// `session::listener::Listener::source`.
     CommandSource
 
     // Engines.
@@ -71,7 +71,7 @@ ranks! {
     TemporaryFolder
     /// `LiveObjects::old`, with which the VM is called.
     OldObjects
-    /// What a thread keeps of a session for allocations.
+    /// The data that a thread keeps of a session for allocations.
     ThreadTracker
     /// `LiveObjects::full`.
     PiledObjects
@@ -79,7 +79,7 @@ ranks! {
     TrackedThreads
     /// `LateStart::bytes_until_sample`.
     BytesUntilSample
-    /// `allocations::buffer_flags`: the flags as they were.
+    /// `allocations::buffer_flags`: the flags' previous values.
     BufferFlags
     /// `AllocationTracker::unseen_before_dump`.
     UnseenBeforeDump
@@ -105,13 +105,13 @@ ranks! {
     UnmountedStacks
     /// `cpu_times::rewrite`: the classes that have hooks.
     RewrittenClasses
-    /// `cpu_times::rewrite`: what is not timed.
+    /// `cpu_times::rewrite`: the classes that are not timed.
     LeftOut
     /// The shards of `monitors::PendingWaits`.
     PendingWaits
     /// `monitors::KnownVirtualThreads`.
     KnownVirtualThreads
-    /// `monitors`: when unloaded classes are looked for next.
+    /// `monitors`: the time of the next check for unloaded classes.
     MonitorSweep
 
     // Stacks.
@@ -121,15 +121,15 @@ ranks! {
     NamedFrames
 
     // The output.
-    /// `Journal::held`: what waits for the end of a heap dump.
+    /// `Journal::held`: records that wait for the end of a heap dump.
     HeldRecords
-    /// `Journal::written`: which names stand in the file.
+    /// `Journal::written`: the names that the file has.
     WrittenNames
     /// `Journal::writer`.
     CurrentWriter
     /// `output::Records`: the encoder and its buffer.
     Records
-    /// `output::writer`: the bytes in the queue.
+    /// `output::writer`: the buffers in the queue.
     QueuedBytes
     /// `output::Writer::thread`, held while the thread ends.
     WriterThread
@@ -144,14 +144,14 @@ ranks! {
     /// The shards of every `names::intern::Interner`.
     Interner
 
-    // The wrapper of the VM.
+    // The safe wrapper of the VM.
     /// `jvmti::OwnObjects`, with which the VM is called.
     OwnObjects
     /// `jvmti::RegisteredThreads`, with which the VM is called.
     RegisteredThreads
     /// `jvmti::AgentThreads`, with which the VM is called.
     AgentThreads
-    /// `jvmti::BytesUntilSample`: what was found on a thread that was started to try it.
+    /// `jvmti::BytesUntilSample`: the result of trying it on a thread started for that purpose.
     TrialThread
     /// `CpuTimers::reading`.
     RingReading
@@ -169,11 +169,11 @@ const _: () = assert!(
 );
 
 thread_local! {
-    /// The ranks of the locks that the thread holds, a bit each.
+    /// The ranks of the locks that the thread holds, one bit each.
     static HELD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Panics in a debug build where the current thread may not wait for a lock of this rank.
+/// Panics in a debug build if the current thread may not wait for a lock of this rank.
 #[inline]
 #[track_caller]
 pub fn check<R: Rank>() {
@@ -182,7 +182,7 @@ pub fn check<R: Rank>() {
     }
 }
 
-/// Panics where one of the locks that are held does not stand before the rank.
+/// Panics if one of the held locks does not come before the rank.
 #[track_caller]
 fn refuse<R: Rank>(held: u64) {
     let not_before = held >> R::ORDER << R::ORDER;
@@ -193,7 +193,7 @@ fn refuse<R: Rank>(held: u64) {
     }
 }
 
-/// The note that the current thread holds a lock of a rank. Nothing in a release build.
+/// Marks that the current thread holds a lock of a rank. Empty in a release build.
 struct Held<R: Rank>(PhantomData<R>);
 
 impl<R: Rank> Held<R> {
@@ -228,7 +228,7 @@ pub struct Guard<G, R: Rank> {
 }
 
 impl<G, R: Rank> Guard<G, R> {
-    /// Of a lock that the current thread has just taken.
+    /// Creates the guard of a lock that the current thread has just taken.
     #[inline]
     #[track_caller]
     pub fn new(guard: G) -> Self {
@@ -262,7 +262,7 @@ pub struct Mutex<T, R>(parking_lot::Mutex<T>, PhantomData<R>);
 pub type MutexGuard<'a, T, R> = Guard<parking_lot::MutexGuard<'a, T>, R>;
 
 impl<T, R> Mutex<T, R> {
-    /// A mutex that nobody holds.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::Mutex::new(value), PhantomData)
     }
@@ -283,14 +283,14 @@ impl<T, R: Rank> Mutex<T, R> {
         Guard::new(self.0.lock())
     }
 
-    /// The lock, if nobody holds it.
+    /// Takes the lock if nobody holds it.
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         self.0.try_lock().map(Guard::new)
     }
 
-    /// Waits for the lock, but not beyond `end`.
+    /// Waits for the lock, until `end` at the latest.
     #[track_caller]
     pub fn try_lock_until(&self, end: Instant) -> Option<MutexGuard<'_, T, R>> {
         check::<R>();
@@ -305,12 +305,12 @@ impl<T, R: Rank> Mutex<T, R> {
     }
 }
 
-/// `parking_lot`'s lock for many readers or one writer with a rank. A reader never waits for another, but for a writer that
-/// waits for one: reading is in the order too.
+/// `parking_lot`'s reader-writer lock with a rank. A reader never waits for another reader, but it may wait for a
+/// waiting writer, so reading obeys the order too.
 pub struct RwLock<T, R>(parking_lot::RwLock<T>, PhantomData<R>);
 
 impl<T, R> RwLock<T, R> {
-    /// A lock that nobody holds.
+    /// Creates an unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::RwLock::new(value), PhantomData)
     }
@@ -333,18 +333,18 @@ impl<T, R: Rank> RwLock<T, R> {
     }
 }
 
-/// `parking_lot`'s condition variable, for a [`Mutex`]. Who waits takes the mutex again at the end, so nothing that comes after
-/// it in the order is held meanwhile.
+/// `parking_lot`'s condition variable, for a [`Mutex`]. A waiting thread takes the mutex again at the end, so it must
+/// hold no lock of a higher rank while it waits.
 #[derive(Default)]
 pub struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
-    /// One for which nobody waits.
+    /// Creates a condition variable that nobody waits for.
     pub const fn new() -> Self {
         Self(parking_lot::Condvar::new())
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
@@ -372,7 +372,7 @@ impl Condvar {
         self.0.wait_while_for(&mut guard.guard, condition, timeout);
     }
 
-    /// Waits while the condition holds, but not beyond `end`.
+    /// Waits while the condition holds, until `end` at the latest.
     #[track_caller]
     pub fn wait_while_until<T, R: Rank>(
         &self,
@@ -399,7 +399,7 @@ mod tests {
     type Outer = Mutex<u32, rank::Dumping>;
     type Inner = Mutex<u32, rank::Records>;
 
-    /// What the panic says that `broken` ends with. The locks that it held are free again.
+    /// Returns the message of the panic that `broken` ends with. The locks that it held are free again.
     fn refusal(broken: impl FnOnce() + Send) -> String {
         let panic = std::thread::scope(|scope| scope.spawn(broken).join());
         let message = panic.expect_err("the order is broken");
@@ -449,7 +449,7 @@ mod tests {
         let first = outer.try_lock();
         assert!(first.is_some());
         drop(second);
-        // Given back in the other order, both are gone.
+        // Released in the opposite order, both are gone.
         drop(first);
         drop(outer.lock());
     }

@@ -1,7 +1,7 @@
-//! The committed JVMTI bindings against the headers of every JDK at hand.
+//! Compares the committed JVMTI bindings with the headers of every available JDK.
 //!
-//! The JDK of the version they were made from must give the same text. Another may differ where it must: what one
-//! version keeps as a reserved slot, a later one fills.
+//! The JDK version that they were generated from must yield the same text. Others may differ only in slots that one
+//! version reserves and a later one fills.
 
 #[path = "../build/bindings.rs"]
 mod generator;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use syn::{Fields, ImplItem, Item};
 
-/// Constants that are higher in every later version, and mean nothing to us.
+/// Constants that are higher in every later version, and are not used by the agent.
 const GROWING: [&str; 2] = ["JVMTI_VERSION", "JVMTI_MAX_EVENT_TYPE_VAL"];
 
 const COMMITTED: &str = "src/jvmti/sys/bindings.rs";
@@ -23,7 +23,7 @@ fn generate(include: &Path) -> String {
         .expect("bindgen reads the header; is libclang there?")
 }
 
-/// The `include` folders of all JDKs at hand, from the oldest version on.
+/// Returns the `include` folders of all available JDKs, oldest version first.
 fn headers() -> Vec<PathBuf> {
     let script = "source scripts/lib/common.sh && find_jvms";
     let found = Command::new("bash")
@@ -96,7 +96,7 @@ fn a_difference_that_matters_is_found() {
     assert_eq!(differences(&committed, &committed), [""; 0]);
 }
 
-/// Makes the committed file anew, from the newest JDK: `scripts/bindings` runs this.
+/// Generates the committed file again, from the newest JDK: `scripts/bindings` runs this.
 #[test]
 #[ignore = "writes the committed file"]
 fn regenerate() {
@@ -111,7 +111,7 @@ fn version(bindings: &str) -> Option<&str> {
         .find(|line| line.starts_with("pub const JVMTI_VERSION:"))
 }
 
-/// What `one` has that `committed` lacks or has otherwise.
+/// Returns the declarations in `one` that `committed` lacks or has in another form.
 fn differences(one: &str, committed: &str) -> Vec<String> {
     let committed = declarations(committed);
     let mut differences = Vec::new();
@@ -127,7 +127,7 @@ fn differences(one: &str, committed: &str) -> Vec<String> {
     differences
 }
 
-/// The parts of each declaration, in order.
+/// Returns the parts of each declaration, in order.
 fn declarations(bindings: &str) -> BTreeMap<String, Vec<String>> {
     let mut declarations = BTreeMap::new();
     for item in syn::parse_file(bindings).expect("Rust").items {
@@ -150,7 +150,7 @@ fn declarations(bindings: &str) -> BTreeMap<String, Vec<String>> {
                     let ImplItem::Fn(method) = method else {
                         continue;
                     };
-                    // The constructor of a bit field takes every bit there is in its version.
+                    // The constructor of a bit field takes every bit that its version has.
                     if !method.sig.ident.to_string().starts_with("new_bitfield") {
                         let name = format!("{of}::{}", method.sig.ident);
                         declarations.insert(name, vec![text(&method.sig), text(&method.block)]);
@@ -180,8 +180,8 @@ fn text(tokens: &impl quote::ToTokens) -> String {
     tokens.to_token_stream().to_string()
 }
 
-/// A reserved slot agrees with whatever stands in its place. The callbacks may have more at their end: the VM is told
-/// how long the structure is.
+/// Returns whether two slots agree. A reserved slot agrees with anything in its place. The callbacks may have more at
+/// their end, because the VM is told the length of the structure.
 fn agree(name: &str, one: &[String], other: &[String]) -> bool {
     let reserved = |field: &str| field.starts_with("reserved");
     let as_long =

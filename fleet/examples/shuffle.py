@@ -2,8 +2,8 @@
 
     python shuffle.py --agent LIBHPROF.SO --jar RELEVANCE.JAR --profiles FOLDER [--pages N] [--master MASTER]
 
-Each executor leaves FOLDER/executor-<number>-<process id>.hprof.gz when the job ends. Prints how many groups there are,
-and how many pages in them.
+Each executor leaves FOLDER/executor-<number>-<process id>.hprof.gz when the job ends. Prints the number of groups,
+and the number of pages in them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType
 
-# A sample in 5 ms of CPU time; one object in 64 KiB stands for the rest. What is small in one executor may add up.
+# A sample per 5 ms of CPU time; one object per 64 KiB stands for the rest. Small costs in one executor may add up.
 OPTIONS = "cpu=samples,interval=5,heap=sites,sample=64k,depth=64,cutoff=0,format=b,verbose=n"
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--master", default="local-cluster[2,1,1024]")
     options = parser.parse_args()
     options.profiles.mkdir(parents=True, exist_ok=True)
-    # Spark puts the executor's number in place of {{EXECUTOR_ID}}, the agent the process id in place of %p.
+    # Spark replaces {{EXECUTOR_ID}} by the executor's number, and the agent %p by the process id.
     file = options.profiles.resolve() / "executor-{{EXECUTOR_ID}}-%p.hprof.gz"
     session = (
         SparkSession.builder.appName("shuffle")

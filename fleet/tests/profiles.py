@@ -7,7 +7,7 @@ HOUR = 3_600_000
 
 
 def profile(samples, sites=(), started=0):
-    """A binary profile.
+    """Return a binary profile.
 
     samples: (thread, stack, count); sites: (class, stack, live bytes, live objects, bytes, objects). A stack is
     a tuple of (class, method, line), innermost first.
@@ -80,7 +80,7 @@ LAMBDA = ("app.Main$$Lambda/0x00007f12a400{:04x}", "apply", 1)
 
 
 def fleet(folder, count=10):
-    """Files of two hosts and two hours, with the same stacks under other ids, and one stack each that no other has."""
+    """Write files of two hosts and two hours, with the same stacks under other ids, and one unique stack each."""
     for number in range(count):
         hidden = (LAMBDA[0].format(number), *LAMBDA[1:])
         samples = [
@@ -94,7 +94,7 @@ def fleet(folder, count=10):
             ("java.lang.String", (HOT, MAIN), 24 * number, number, 2400, 100),
             ("[I", (TOOL, MAIN), 16, 1, 1600 + number, 100),
         ]
-        # Every second file numbers everything the other way round.
+        # Every second file numbers everything in reverse.
         ordered = samples if number % 2 else samples[::-1]
         content = profile(ordered, sites, started=1_700_000_000_000 + number % 2 * 2 * HOUR)
         (folder / f"web-{number % 2}-{number}.hprof").write_bytes(content)

@@ -12,7 +12,7 @@ from profiles import HOUR, fleet
 
 from hprof_fleet import cli
 from hprof_fleet.binary import Hprof
-from hprof_fleet.engine import open_engine
+from hprof_fleet.open_engine import open_engine
 from hprof_fleet.samples import Reading
 
 HPROF = shutil.which(os.environ.get("HPROF_CLI", "hprof"))
@@ -66,7 +66,7 @@ def test_costs_are_those_of_hprof_top(folder, merged, engine, capsys):
     for value in ("alloc-bytes", "live-objects"):
         same_as_top(folder, merged, engine, capsys, "--by", "type", "--value", value)
     rows = same_as_top(folder, merged, engine, capsys, "--filter", "spin")["rows"]
-    # 100 + ... + 109 in one stack and 10 x 10 in another, where the method stands twice and counts once.
+    # 100 + ... + 109 in one stack and 10 x 10 in another, which has the method twice but counts once.
     assert rows == [{"name": "app.Hot.spin", "self": 1145, "total": 1145}]
 
 
@@ -91,7 +91,7 @@ def test_the_sums_by_stack_are_those_of_hprof_merge(folder, merged, engine, caps
     ]
     # The odd ones.
     assert (hot["samples"], hot["files"]) == (101 + 103 + 105 + 107 + 109, 5)
-    # The hosts stand in the profile as labels, and add up to the same.
+    # The hosts are labels in the profile, and add up to the same.
     hprof("report", output, "-o", tmp_path / "all.html")
     top = hprof("top", output, "--json", "-n", "0")
     assert top == hprof("top", merged, "--json", "-n", "0")

@@ -1,4 +1,4 @@
-"""What needs neither an engine nor `hprof`."""
+"""Tests of functions that need neither an engine nor `hprof`."""
 
 import re
 

@@ -11,7 +11,7 @@ import java.util.Deque;
 public class Changing {
     static class Link { Link next; Object payload = new int[3]; }
 
-    /** What every loader loads anew. */
+    /** A class that every loader loads again. */
     public static class Payload implements Runnable {
         static final Object mark = new Object();
         Object self = this;

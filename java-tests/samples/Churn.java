@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.function.IntUnaryOperator;
 
 /**
- * What makes stacks hard to walk, on six threads for so many milliseconds (the argument): classes that are defined and
+ * Code whose stacks are hard to walk, on six threads for the given number of milliseconds: classes that are defined and
  * unloaded, reflection, proxies, exceptions, deep recursion up to a stack overflow, code that is deoptimized, native code,
  * garbage, threads that come and go, virtual threads where there are any. Prints `churned`.
  */

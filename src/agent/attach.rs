@@ -1,4 +1,4 @@
-//! Commands to a running VM: start a profile, dump it, stop it, tell its status.
+//! Commands to a running VM: start a profile, dump it, stop it, report its status.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 
-/// How long one command waits for another.
+/// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Held while a command is carried out.
 static COMMANDING: Mutex<(), rank::Commanding> = Mutex::new(());
 
-/// Why a command was not carried out, in one line.
+/// The reason a command was not carried out, in one line.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
     #[error("another command is still being carried out")]
@@ -51,16 +51,16 @@ impl From<OptionError> for Refused {
     }
 }
 
-/// What a command that was carried out has to say.
+/// The result of a command that was carried out.
 enum Outcome {
-    /// What the user asked for.
+    /// The answer that the user asked for.
     Answer(String),
-    /// That it is done; for the reply alone.
+    /// A confirmation, written only to the reply.
     Done(String),
 }
 
-/// Carries a command out, and says how that went: in the reply, where the command names one, and otherwise on stderr
-/// (stdout is the program's own), where success goes without saying. `false` when it was refused.
+/// Carries out a command and reports the result: in the reply file if the command names one, and otherwise on stderr
+/// (stdout is the program's own), where success is not reported. Returns `false` if the command was refused.
 pub fn attach(vm: Vm, text: &str) -> bool {
     let command = options::command(text);
     let outcome = carry_out(vm, &command);
@@ -127,7 +127,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     Err(refused)
 }
 
-/// `timeout=`: ends the profile, unless somebody has done so, which `is_running` tells.
+/// `timeout=`: ends the profile, unless someone has done so already, according to `is_running`.
 pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
     let _commanding = COMMANDING.lock();
     if !is_running() {
@@ -137,7 +137,7 @@ pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
         Ok(Outcome::Answer(text) | Outcome::Done(text)) => {
             console::line(format_args!("time is up: {text}"));
         }
-        // The program has ended just before.
+        // The program has just ended.
         Err(Refused::NotRunning) => {}
         Err(refused) => console::line(format_args!("time is up: {refused}")),
     }

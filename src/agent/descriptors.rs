@@ -1,20 +1,21 @@
-//! File descriptors, of which the program must not run out for the sake of its profile.
+//! File descriptors, which the program must not run out of because of its profile.
 
 use std::fs;
 use std::io;
 
 use rustix::process::{Resource, getrlimit};
 
-/// How many must be free: two for the output, the rest for the VM, which opens libraries and jars while it starts.
+/// The number that must be free: two for the output, the rest for the VM, which opens libraries and jars while it
+/// starts.
 pub(super) const NEEDED: u64 = 10;
 
-/// Whether too few are free (`ulimit -n`). Where the system does not tell, there are enough.
+/// Returns `true` if too few are free (`ulimit -n`). If the system does not tell, there are enough.
 pub(super) fn are_scarce() -> bool {
     let Some(limit) = getrlimit(Resource::Nofile).current else {
         return false;
     };
     match fs::read_dir("/proc/self/fd") {
-        // The one that this folder is read by will be free again.
+        // The descriptor used to read this folder will be free again.
         Ok(open) => {
             let numbers = open
                 .flatten()
@@ -26,7 +27,7 @@ pub(super) fn are_scarce() -> bool {
     }
 }
 
-/// Whether an error says that there is none left, in this process or the whole system.
+/// Returns `true` if the error means that no descriptor is left, in this process or in the whole system.
 pub(super) fn is_lack(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

@@ -1,9 +1,9 @@
-//! What the head of a text profile says of the run.
+//! The facts about the run in the header of a text profile.
 
 use crate::engines::SamplingMethod;
 use crate::jvmti::{BoolFlag, Env};
 
-/// The collectors of HotSpot by the flags that choose them.
+/// HotSpot's garbage collectors, by the flags that choose them.
 const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseG1Gc, "G1"),
     (BoolFlag::UseParallelGc, "Parallel"),
@@ -14,7 +14,8 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
-/// What is known when an output begins; how long it took is known at its end. `options` are those that were given.
+/// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
+/// as given.
 pub(super) fn facts(
     env: Env,
     options: &str,
@@ -38,7 +39,7 @@ pub(super) fn facts(
     facts
 }
 
-/// `17.0.15+6 (OpenJDK 64-Bit Server VM, Eclipse Adoptium)`.
+/// Returns, for example, `17.0.15+6 (OpenJDK 64-Bit Server VM, Eclipse Adoptium)`.
 fn jdk(env: Env) -> String {
     let [version, name, vendor] = [c"java.vm.version", c"java.vm.name", c"java.vm.vendor"]
         .map(|name| env.property(name).unwrap_or_else(|| "?".to_owned()));

@@ -1,4 +1,4 @@
-//! Where the profile goes: a file or a receiver, compressed or not.
+//! The destination of the profile: a file or a receiver, compressed or not.
 
 use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
@@ -8,18 +8,18 @@ use crate::console;
 use crate::options::{self, Options, Surroundings};
 use crate::output::{FileError, FileSink, GzipSink, Sink, SocketSink};
 
-/// The opened output.
+/// An opened output.
 pub(super) struct OpenOutput {
-    /// Takes the profile.
+    /// Takes the encoded profile.
     pub(super) sink: Box<dyn Sink>,
-    /// Where it lies, if it is a file.
+    /// The path, if it is a file.
     pub(super) file: Option<PathBuf>,
-    /// Where commands come from, if it goes to a receiver.
+    /// The connection that commands come from, if it is a receiver.
     pub(super) commands: Option<TcpStream>,
 }
 
 impl OpenOutput {
-    /// What the user calls it.
+    /// Returns the name shown to the user.
     pub(super) fn name(&self, options: &Options) -> String {
         match (&self.file, &options.net) {
             (Some(file), _) => {
@@ -31,7 +31,7 @@ impl OpenOutput {
         }
     }
 
-    /// The path beside which files are put aside: the output's own, if it is a file.
+    /// Returns the path next to which temporary files are put: the output's own, if it is a file.
     pub(super) fn path(&self) -> PathBuf {
         match &self.file {
             Some(file) => file.clone(),
@@ -40,7 +40,7 @@ impl OpenOutput {
     }
 }
 
-/// The file that the options name, if they name one; nothing is created yet.
+/// Returns the path of the file that the options name, if any; creates nothing.
 pub(super) fn path(options: &Options) -> Result<Option<PathBuf>, StartError> {
     if options.net.is_some() {
         return Ok(None);
@@ -48,7 +48,7 @@ pub(super) fn path(options: &Options) -> Result<Option<PathBuf>, StartError> {
     Ok(Some(Surroundings::of_this_process().expand(&options.file)?))
 }
 
-/// Creates the file of that path, or connects to the receiver.
+/// Creates the file at that path, or connects to the receiver.
 pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput, StartError> {
     if let Some(address) = &options.net {
         let refused = |error| StartError::Receiver {

@@ -1,5 +1,5 @@
-//! The answer to an attach command. The VM returns no more than a number to the client, so a command may name a file for
-//! the text.
+//! The answer to an attach command. The VM returns only a number to the client, so a command may name a file for the
+//! text.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -7,12 +7,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// A file that waits for the answer.
+/// The file for the answer.
 pub struct Reply(File);
 
 impl Reply {
-    /// Opens the file if it is there, plain and empty, as the one who asks has made it: a slip in its name must not cost
-    /// the user another file, nor may it make the program wait for the reader of a pipe.
+    /// Opens the file if it exists and is regular and empty, as the sender of the command creates it: a mistake in its
+    /// name must not cost the user another file, nor make the program wait for the reader of a pipe.
     pub fn open(path: &Path) -> Option<Self> {
         let file = OpenOptions::new()
             .write(true)
@@ -23,12 +23,12 @@ impl Reply {
         (metadata.is_file() && metadata.len() == 0).then_some(Self(file))
     }
 
-    /// The command was carried out; `false` if that could not be told.
+    /// Writes that the command was carried out; returns `false` if that failed.
     pub fn done(self, text: &str) -> bool {
         self.send("done", &text)
     }
 
-    /// The command was not carried out; `false` if that could not be told.
+    /// Writes that the command was not carried out; returns `false` if that failed.
     pub fn refused(self, reason: &dyn Display) -> bool {
         self.send("refused", reason)
     }

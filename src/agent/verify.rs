@@ -1,4 +1,4 @@
-//! `logflags=4`: the file is read back once it is closed.
+//! `logflags=4`: reads the file back once it is closed.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,10 @@ use hprof_format::{Fault, Summary};
 use crate::console;
 use crate::output::{FileError, FileSink, Sink};
 
-/// Where the original wrote what it found when it read its binary file back.
+/// The file in which the original reported on its binary file after reading it back.
 const REPORT: &str = "java.hprof.check.txt";
 
-/// Writes what it finds to [`REPORT`].
+/// Checks the file and writes the result to [`REPORT`].
 pub(super) fn report(path: &Path) {
     if let Err(error) = write_report(path) {
         console::line(format_args!(

@@ -1,4 +1,4 @@
-//! What every measurement is to its session.
+//! The interface between a measurement and its session.
 
 use std::cell::Cell;
 
@@ -7,107 +7,109 @@ use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 
-/// One measurement from its begin to its end. The hot paths (an allocation, a method entry, a contended monitor) do not go
-/// through here: the session calls the engine's own type.
+/// A measurement from its beginning to its end. The hot paths (an allocation, a method entry, a contended monitor)
+/// bypass this trait: the session calls the engine's own type.
 pub trait Engine: Send + Sync {
     /// Begins to measure; called once, when the VM is up and its threads are registered.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
 
-    /// Measures no more when it returns; called once, on no thread of the engine. Does not wait for ever.
+    /// Stops measuring before it returns; called once, on a thread that is not the engine's. Never waits indefinitely.
     fn stop(&self, jni: Jni<'_>);
 
-    /// A platform thread has been registered; called on any thread, also before [`Engine::start`].
+    /// Called when a platform thread has been registered, on any thread, possibly before [`Engine::start`].
     fn thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {}
 
-    /// A virtual thread has been registered; called on any thread.
+    /// Called when a virtual thread has been registered, on any thread.
     fn virtual_thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {
     }
 
-    /// The current thread, which is new, has been registered.
+    /// Called when the current thread, which is new, has been registered.
     fn current_thread_started(&self, _serial: ThreadSerial) {}
 
-    /// The current thread is about to end; `None` where it was never registered.
+    /// Called when the current thread is about to end; `None` if it was never registered.
     fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
 
-    /// What a dump of the profile has of this engine, in the words of the original; `None` where it has nothing.
+    /// Returns the name of the engine's part of a dump, in the words of the original; `None` if it has none.
     fn section(&self) -> Option<&'static str>;
 
     /// Writes the engine's sections of a dump.
     fn report(&self, jni: Jni<'_>, report: &Report<'_>);
 
-    /// What [`Engine::report_without_vm`] writes, in the same words as [`Engine::section`].
+    /// Returns the name of the part that [`Engine::report_without_vm`] writes, in the words of [`Engine::section`].
     fn section_without_vm(&self) -> Option<&'static str> {
         self.section()
     }
 
-    /// What [`Engine::report_without_vm`] leaves out or does not know, for people.
+    /// Returns, for the user, the facts that [`Engine::report_without_vm`] omits or does not know.
     fn unknown_without_vm(&self) -> Option<&'static str> {
         None
     }
 
-    /// As [`Engine::report`], from what the agent itself knows: the process ends, and the current thread is not one of the VM's.
-    /// [`Engine::stop`] has not been called.
+    /// As [`Engine::report`], but only from the agent's own data: the process is ending, and the current thread does
+    /// not belong to the VM. [`Engine::stop`] has not been called.
     fn report_without_vm(&self, report: &Report<'_>);
 
-    /// The process ends while another thread is in [`Engine::report`]: removes what that would leave behind.
+    /// Called when the process ends while another thread is in [`Engine::report`]: removes temporary files it would
+    /// leave behind.
     fn abandon_report(&self) {}
 
-    /// After [`Engine::stop`], for a VM that goes on: gives back what the engine holds of it and does not free by being dropped.
+    /// Called after [`Engine::stop`] if the VM goes on: releases what the engine holds of the VM and does not free on
+    /// drop.
     fn give_back(&self, _jni: Jni<'_>) {}
 }
 
 /// One dump of the profile.
 pub struct Report<'a> {
-    /// Where the records go.
+    /// Receives the records.
     pub journal: &'a Journal,
-    /// When it is made.
+    /// The moment at which it is made.
     pub moment: Moment,
-    /// What becomes of costs of the CPU and of monitors. Sites are for all of the output.
+    /// The treatment of the costs of the CPU and of monitors. Sites cover the whole output.
     pub totals: Totals,
-    /// Knows the threads that the records name.
+    /// Finds the serial numbers of threads that the records name.
     pub threads: &'a dyn ThreadSerials,
     /// `verbose=`.
     pub verbose: bool,
-    /// Whether a section could not be written as it should.
+    /// `true` if a section could not be written completely.
     pub failed: Cell<bool>,
 }
 
-/// What becomes of costs that have been reported.
+/// The treatment of costs once they have been reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Totals {
-    /// They go on.
+    /// They go on accumulating.
     Keep,
-    /// Counting starts anew.
+    /// They are reset.
     Reset,
-    /// As above, and of what was allocated too: the output ends here, and what comes goes to another.
+    /// They are reset, and so are the allocated amounts: the output ends here, and another one follows.
     EndPeriod,
 }
 
 impl Totals {
-    /// Whether costs of the CPU and of monitors are counted anew.
+    /// Returns `true` if the costs of the CPU and of monitors are reset.
     pub fn start_anew(self) -> bool {
         self != Totals::Keep
     }
 }
 
-/// When a dump is made.
+/// The moment of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The program goes on.
+    /// While the program goes on.
     Running,
-    /// VMDeath: some collectors can no longer be asked to collect.
+    /// At VMDeath: some garbage collectors can no longer be asked to collect.
     Death,
 }
 
-/// The serial numbers of threads.
+/// Finds the serial numbers of threads.
 pub trait ThreadSerials {
-    /// The serial number of a thread, platform or virtual, which is registered now where it was not; `None` for a thread of
-    /// the agent.
+    /// Returns the serial number of a thread, platform or virtual, registering it first if necessary; `None` for a
+    /// thread of the agent.
     fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial>;
 }
 
 impl Report<'_> {
-    /// Tells the user a line of what is being done, if he wants to know.
+    /// Prints a line about progress, with `verbose=y`.
     pub fn say(&self, line: &str) {
         if self.verbose {
             console::plain(line);

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use crate::lock_order::{Condvar, Mutex, rank};
 
-/// How long `stop` waits for the thread to finish what it is at.
+/// The longest that `stop` waits for the thread to finish its current work.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Starts a thread and ends it. Any thread may wake it.
+/// A thread that can be started, woken from any thread, and ended.
 #[derive(Clone, Default)]
 pub struct Worker(Arc<Control>);
 
-/// `state` is held for no longer than it takes to look at it.
+/// `state` is held only briefly.
 #[derive(Default)]
 struct Control {
     state: Mutex<WorkerState, rank::WorkerState>,
@@ -35,8 +35,8 @@ enum Phase {
 }
 
 impl Worker {
-    /// Runs `body` on a thread of that name until it returns, which it should soon after [`Worker::sleep_until`]
-    /// answered `false`.
+    /// Runs `body` on a thread of that name until it returns, which it should do soon after [`Worker::sleep_until`] has
+    /// returned `false`.
     pub fn start(
         &self,
         agent_threads: &AgentThreads,
@@ -50,7 +50,8 @@ impl Worker {
         agent_threads.run(env, jni, name, move |jni| body(jni, &ended.0))
     }
 
-    /// For the thread itself: sleeps until that time, or until it is woken. `false` when it is to end.
+    /// Called on the thread itself: sleeps until `time`, or until it is woken. Returns `false` when the thread should
+    /// end.
     pub fn sleep_until(&self, time: Instant) -> bool {
         let mut state = self.0.state.lock();
         let idle = |state: &mut WorkerState| state.phase == Phase::Running && !state.woken;
@@ -59,13 +60,13 @@ impl Worker {
         state.phase == Phase::Running
     }
 
-    /// Wakes the thread, or has its next sleep end at once.
+    /// Wakes the thread; if it is not sleeping, its next sleep returns at once.
     pub fn wake(&self) {
         self.0.state.lock().woken = true;
         self.0.changed.notify_all();
     }
 
-    /// Ends the thread, and does not wait for it.
+    /// Tells the thread to end, without waiting for it.
     pub fn ask_to_stop(&self) {
         let mut state = self.0.state.lock();
         if state.phase == Phase::Running {
@@ -74,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Ends the thread and waits for it, but not for ever.
+    /// Tells the thread to end and waits for it, for a limited time.
     pub fn stop(&self) {
         self.ask_to_stop();
         let mut state = self.0.state.lock();
@@ -83,7 +84,7 @@ impl Worker {
     }
 }
 
-/// Says that the thread is through, also after a panic, and when it could not be started.
+/// Marks the thread as ended on drop: also after a panic, and if it could not be started.
 struct Ended(Worker);
 
 impl Drop for Ended {

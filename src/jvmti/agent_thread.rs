@@ -1,4 +1,4 @@
-//! Our own code on a Java thread: the VM starts it, and no profile counts it.
+//! The agent's own code on Java threads: the VM starts them, and no profile counts them.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,15 +13,15 @@ use crate::lock_order::{Mutex, rank};
 
 type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
 
-/// Starts the agent's threads and knows them again.
+/// Starts the agent's threads and recognizes them later.
 #[derive(Default)]
 pub struct AgentThreads {
     threads: Mutex<Vec<GlobalRef>, rank::AgentThreads>,
 }
 
 impl AgentThreads {
-    /// Runs `body` on a new daemon thread of the VM with this name. `body` should catch what it can: a panic ends the
-    /// thread, quietly.
+    /// Runs `body` on a new daemon thread of the VM with this name. `body` should catch its errors: a panic ends the
+    /// thread silently.
     pub fn run(
         &self,
         env: Env,
@@ -34,7 +34,7 @@ impl AgentThreads {
             code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
         };
         let thread = jni.new_thread(name).ok_or(out_of_memory)?;
-        // Known before it runs: its ThreadStart event comes first.
+        // It must be known before it runs, because its ThreadStart event comes first.
         let known = GlobalRef::new(jni, thread.object()).ok_or(out_of_memory)?;
         {
             let mut threads = self.threads.lock();
@@ -61,7 +61,7 @@ impl AgentThreads {
         answer
     }
 
-    /// Whether the thread is one of ours.
+    /// Returns `true` if the thread is one of the agent's.
     pub fn contains(&self, jni: Jni<'_>, thread: Object<'_>) -> bool {
         self.threads
             .lock()
@@ -69,8 +69,8 @@ impl AgentThreads {
             .any(|own| jni.is_same(own.object(), thread))
     }
 
-    /// Whether all have ended but the current one, or do so within that time. A thread that is about to end still shows in
-    /// thread lists.
+    /// Returns `true` if all except the current one have ended, or end within `timeout`. A thread that is about to end
+    /// still appears in thread lists.
     pub fn have_ended_within(&self, env: Env, jni: Option<Jni<'_>>, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         let current = jni.and_then(|jni| Some((jni, env.current_thread(jni).ok()??)));

@@ -1,4 +1,4 @@
-//! Where the VM calls us. Every function here unpacks the VM's arguments and hands them over to the one [`super::Events`].
+//! The functions that the VM calls. Each unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
 use super::classes::on_class_file_load_hook;
 use super::collections;
@@ -10,7 +10,7 @@ use super::method_ids;
 use super::monitor_callbacks;
 use super::sys;
 
-/// The events that can be switched on beside those of the VM's life, which always come.
+/// The events that can be enabled, in addition to the VM's start and end, which always come.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// [`super::Events::thread_start`].
@@ -21,11 +21,11 @@ pub enum Event {
     Allocation,
     /// [`super::Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
-    /// Nobody is told: while it is on, the slots of references can be read ([`super::WeakSlots`]).
+    /// Not delivered: while it is enabled, the slots of references can be read ([`super::WeakSlots`]).
     GarbageCollectionStart,
     /// [`super::Events::thread_end`] of virtual threads; only for a VM that has them.
     VirtualThreadEnd,
-    /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as those below do.
+    /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as do those below.
     MonitorEnter,
     /// [`super::Events::monitor_entered`].
     MonitorEntered,
@@ -35,13 +35,14 @@ pub enum Event {
     MonitorWaited,
     /// [`super::Events::class_file`].
     ClassFile,
-    /// Nobody is told. AsyncGetCallTrace refuses unless it is on.
+    /// Not delivered: AsyncGetCallTrace refuses unless it is enabled.
     ClassLoad,
-    /// Nobody is told: while it is on, the methods of classes get their ids as the classes are prepared.
+    /// Not delivered: while it is enabled, the methods of classes get their ids when the classes are prepared.
     ClassPrepare,
 }
 
-/// Tells the VM where to call, and switches on the events of its life. Every session has the same receiver.
+/// Registers the callbacks, and enables the events of the VM's start and end. Every session must pass the same
+/// receiver.
 pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
     receive(receiver);
     let callbacks = sys::jvmtiEventCallbacks {
@@ -82,23 +83,23 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
     Ok(())
 }
 
-/// Tells the VM to call no more. A call that is on its way arrives all the same.
+/// Disables all events and callbacks. A call that is already under way still arrives.
 pub(super) fn silence(env: Env) {
     for event in sys::JVMTI_MIN_EVENT_TYPE_VAL..=sys::JVMTI_MAX_EVENT_TYPE_VAL {
         // Not every number in between is an event.
         let _ = switch(env, event, sys::JVMTI_DISABLE);
     }
-    // SAFETY: null stands for no callbacks. A VM that refuses calls a closed gate.
+    // SAFETY: null means no callbacks. If the VM refuses, it calls a closed gate.
     let _ = unsafe { jvmti!(env, SetEventCallbacks, std::ptr::null(), 0) };
 }
 
 impl Env {
-    /// Switches an event on for all threads.
+    /// Enables an event for all threads.
     pub fn enable(self, event: Event) -> Result<(), JvmtiError> {
         switch(self, event.number(), sys::JVMTI_ENABLE)
     }
 
-    /// Switches an event off for all threads.
+    /// Disables an event for all threads.
     pub fn disable(self, event: Event) -> Result<(), JvmtiError> {
         switch(self, event.number(), sys::JVMTI_DISABLE)
     }

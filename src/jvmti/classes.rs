@@ -1,4 +1,4 @@
-//! Classes as files: the VM shows each one before it defines it, and on request again.
+//! Class files: the VM passes each one to the agent before defining the class, and again on request.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -13,19 +13,20 @@ const ACC_NATIVE: sys::jint = 0x0100;
 const ACC_ABSTRACT: sys::jint = 0x0400;
 
 impl Env {
-    /// Whether the VM can define the class anew: arrays and hidden classes it cannot.
+    /// Returns `true` if the VM can redefine the class: it cannot for arrays and hidden classes.
     pub fn is_modifiable(self, class: Object<'_>) -> bool {
         let mut modifiable = false;
-        // SAFETY: `modifiable` is where the answer goes.
+        // SAFETY: `modifiable` receives the answer.
         let answer = unsafe { jvmti!(self, IsModifiableClass, class.raw, &mut modifiable) };
         answer.is_ok() && modifiable
     }
 
-    /// Whether a method of the class has bytecode. A class that has not been linked may have, for all that can be known.
+    /// Returns `true` if a method of the class has bytecode, or if that is unknown because the class has not been
+    /// linked.
     pub fn has_code(self, class: Object<'_>) -> bool {
         let mut count = 0;
         let mut methods = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
         if answer.is_err() {
             return true;
@@ -33,13 +34,13 @@ impl Env {
         let methods = Buffer::new(self, methods, count);
         methods.iter().any(|&method| {
             let mut modifiers = 0;
-            // SAFETY: `modifiers` is where the answer goes, and the reference to the class keeps its methods.
+            // SAFETY: `modifiers` receives the answer, and the reference to the class keeps its methods.
             let answer = unsafe { jvmti!(self, GetMethodModifiers, method, &mut modifiers) };
             answer.is_err() || modifiers & (ACC_ABSTRACT | ACC_NATIVE) == 0
         })
     }
 
-    /// Has the VM show the classes again ([`super::Events::class_file`]) and define them anew, all or none. Needs
+    /// Makes the VM pass the classes to [`super::Events::class_file`] again and redefine them, all or none. Needs
     /// [`super::Capability::Retransform`].
     pub fn retransform(self, classes: &[Object<'_>]) -> Result<(), JvmtiError> {
         let raw: Vec<sys::jclass> = classes.iter().map(|class| class.raw).collect();
@@ -48,11 +49,11 @@ impl Env {
         unsafe { jvmti!(self, RetransformClasses, count, raw.as_ptr()) }
     }
 
-    /// A copy in memory that the VM frees; `None` when it has none.
+    /// Copies bytes into memory that the VM frees; `None` if it has no memory.
     fn for_the_vm(self, bytes: &[u8]) -> Option<(*mut u8, sys::jint)> {
         let length = sys::jint::try_from(bytes.len()).ok()?;
         let mut copy = ptr::null_mut();
-        // SAFETY: `copy` is where the answer goes, memory for so many bytes.
+        // SAFETY: `copy` receives the answer, memory for that many bytes.
         unsafe {
             jvmti!(self, Allocate, length.into(), &mut copy).ok()?;
             ptr::copy_nonoverlapping(bytes.as_ptr(), copy, bytes.len());
@@ -78,8 +79,8 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
         return;
     };
     let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are as
-    // many as it says.
+    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are
+    // as many as it says.
     let (jni, class) = unsafe {
         let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
         let loader = Object::from_raw(loader, &callback);

@@ -1,18 +1,18 @@
-//! The clocks that are read at every event of a thread, and those that are read now and then.
+//! Clocks: those that are read at every event of a thread, and those that are read now and then.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A clock that is cheap to read and never stops. Its unit is only known to [`TickClock::nanos`].
+/// A clock that is cheap to read and never stops. Only [`TickLength`] knows its unit.
 ///
-/// Where the kernel itself keeps time by the processor's time stamp counter, the counter is read (9 ns); elsewhere
-/// `CLOCK_MONOTONIC` is (21 ns on the same machine).
+/// Reads the processor's time stamp counter (9 ns) if the kernel itself keeps time by it, otherwise `CLOCK_MONOTONIC`
+/// (21 ns on the same machine).
 #[derive(Clone, Copy, Debug)]
 pub struct TickClock {
     counter: bool,
 }
 
-/// How long a tick is.
+/// The length of a tick in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct TickLength(f64);
 
@@ -24,11 +24,13 @@ pub struct TickStart {
     time: Instant,
 }
 
-/// The shortest time over which the length of a tick is measured: it is right to one in 100,000 then.
+/// The shortest time over which the length of a tick is measured, for a precision of one in 100,000.
 const MEASURED: Duration = Duration::from_millis(5);
+/// How often both clocks are read for one moment: the thread may have to wait between the two.
+const READINGS: usize = 8;
 
 impl TickClock {
-    /// The best clock of this machine.
+    /// Chooses the best clock of this machine.
     pub fn choose() -> Self {
         static COUNTER: OnceLock<bool> = OnceLock::new();
         Self {
@@ -36,7 +38,7 @@ impl TickClock {
         }
     }
 
-    /// The time now, in ticks.
+    /// Returns the current time, in ticks.
     #[inline]
     pub fn ticks(self) -> u64 {
         #[cfg(target_arch = "x86_64")]
@@ -49,16 +51,22 @@ impl TickClock {
 
     /// Begins to measure the length of a tick.
     pub fn begin(self) -> TickStart {
+        let (ticks, time) = self.moment();
         TickStart {
             clock: self,
-            ticks: self.ticks(),
-            time: Instant::now(),
+            ticks,
+            time,
         }
+    }
+
+    /// One moment on both clocks.
+    fn moment(self) -> (u64, Instant) {
+        closest(|| self.ticks(), Instant::now)
     }
 }
 
 impl TickStart {
-    /// The length of a tick, from what has passed since the start; waits until that is enough.
+    /// Returns the length of a tick, from the time that has passed since the start; waits until that is long enough.
     pub fn length(self) -> TickLength {
         if !self.clock.counter {
             return TickLength(1.0);
@@ -66,25 +74,44 @@ impl TickStart {
         if let Some(rest) = MEASURED.checked_sub(self.time.elapsed()) {
             std::thread::sleep(rest);
         }
-        let nanos = self.time.elapsed().as_nanos() as f64;
-        let ticks = self.clock.ticks().saturating_sub(self.ticks).max(1);
+        let (ticks, time) = self.clock.moment();
+        let nanos = time.duration_since(self.time).as_nanos() as f64;
+        let ticks = ticks.saturating_sub(self.ticks).max(1);
         TickLength(nanos / ticks as f64)
     }
 }
 
+/// Reads both clocks several times, and takes the reading between whose ticks the least has passed.
+fn closest<T>(ticks: impl Fn() -> u64, time: impl Fn() -> T) -> (u64, T) {
+    let read = || {
+        let before = ticks();
+        let time = time();
+        let passed = ticks().saturating_sub(before);
+        (passed, before + passed / 2, time)
+    };
+    let mut best = read();
+    for _ in 1..READINGS {
+        let other = read();
+        if other.0 < best.0 {
+            best = other;
+        }
+    }
+    (best.1, best.2)
+}
+
 impl TickLength {
-    /// So many ticks in nanoseconds.
+    /// Converts ticks to nanoseconds.
     pub fn nanos(self, ticks: u64) -> u64 {
         (ticks as f64 * self.0) as u64
     }
 
-    /// So many nanoseconds in ticks.
+    /// Converts nanoseconds to ticks.
     pub fn ticks(self, nanos: u64) -> u64 {
         (nanos as f64 / self.0) as u64
     }
 }
 
-/// The kernel has tested the counters of all processors against each other, and trusts them.
+/// Returns `true` if the kernel has compared the counters of all processors, and trusts them.
 fn counter_is_good() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -95,37 +122,38 @@ fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// The CPU time of the current thread, in nanoseconds.
+/// Returns the CPU time of the current thread, in nanoseconds.
 pub fn own_cpu_time() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The CPU clock of a thread, for other threads.
+/// The CPU clock of a thread, which other threads can read.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadCpuClock(libc::clockid_t);
 
 impl ThreadCpuClock {
-    /// That of the current thread; `None` where the system has none.
+    /// Returns the clock of the current thread; `None` if the system has none.
     pub fn of_current_thread() -> Option<Self> {
         let mut clock = 0;
-        // SAFETY: the current thread is alive, and `clock` is where the answer goes.
+        // SAFETY: the current thread is alive, and `clock` receives the answer.
         let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
         (status == 0).then_some(Self(clock))
     }
 
-    /// That of a thread of this process by the system's number of it, as Linux makes the numbers of these clocks.
+    /// Returns the clock of a thread of this process, from its system id, by the encoding that Linux uses for these
+    /// clocks.
     pub fn of_thread(tid: libc::pid_t) -> Self {
         const OF_ONE_THREAD: libc::clockid_t = 4;
         const TIME_ON_A_CPU: libc::clockid_t = 2;
         Self(!tid << 3 | OF_ONE_THREAD | TIME_ON_A_CPU)
     }
 
-    /// What the system calls it.
+    /// Returns the system's number for the clock.
     pub(super) fn number(self) -> libc::clockid_t {
         self.0
     }
 
-    /// The thread's CPU time in nanoseconds; `None` when it has ended.
+    /// Returns the thread's CPU time in nanoseconds; `None` if the thread has ended.
     pub fn read(self) -> Option<u64> {
         read(self.0)
     }
@@ -136,12 +164,12 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is where the answer goes.
+    // SAFETY: `time` receives the answer.
     let status = unsafe { libc::clock_gettime(clock, &mut time) };
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The lowest address and the size of the current thread's stack; `None` where the system does not say.
+/// Returns the lowest address and the size of the current thread's stack; `None` if the system does not reveal them.
 pub fn own_stack() -> Option<(usize, usize)> {
     // SAFETY: an attribute object may be all zeros before it is filled in; the thread is alive; the object is destroyed
     // once it was filled in.
@@ -159,6 +187,8 @@ pub fn own_stack() -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -183,6 +213,21 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_has_to_wait_between_the_clocks_reads_them_again() {
+        // Reading a clock takes 2; the thread waits for 1,000 in each reading but the third.
+        let now = Cell::new(0);
+        let readings = Cell::new(0);
+        let ticks = || now.replace(now.get() + 2);
+        let time = || {
+            readings.set(readings.get() + 1);
+            let waits = if readings.get() == 3 { 0 } else { 1_000 };
+            now.replace(now.get() + 2 + waits)
+        };
+        let (ticks, time) = closest(ticks, time);
+        assert_eq!((ticks, time), (2_014, 2_014));
+    }
+
+    #[test]
     fn a_thread_that_sleeps_uses_no_cpu_time() {
         let clock = ThreadCpuClock::of_current_thread().expect("a clock");
         let time = Instant::now();
@@ -192,7 +237,7 @@ mod tests {
             own_cpu_time() - before.0,
             clock.read().expect("alive") - before.1,
         ];
-        // A busy machine makes the sleep longer; what the thread does itself stays a trifle.
+        // A busy machine makes the sleep longer, but the thread's own CPU time stays small.
         let slept = time.elapsed().as_nanos() as u64;
         assert!(
             used.iter().all(|&used| used < slept / 2),

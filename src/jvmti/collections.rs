@@ -1,25 +1,26 @@
-//! Collections that the VM tells of: whether one is under way, and whether one has been meanwhile.
+//! Tracks the garbage collections for which the VM sends events: whether one is under way, and whether one has happened
+//! since.
 //!
-//! One may lie within another: where metadata has reached its threshold and G1 collects all of the heap for it, the VM tells of
-//! two beginnings and then of two ends. And not all are told of, see [`super::WeakSlots`].
+//! They can nest: if metadata has reached its threshold and G1 collects the whole heap for it, the VM sends two
+//! beginnings and then two ends. The VM does not send events for all collections, see [`super::WeakSlots`].
 
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// How many collections have begun, in the upper bits, and how many of them are under way, in the lowest eight. Only threads that
-/// collect write it, while the program stands still.
+/// The number of collections that have begun, in the upper bits, and the number of those under way, in the lowest
+/// eight. Written only on collecting threads, while the program is stopped.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 const UNDER_WAY: usize = 0xff;
 const ONE_MORE: usize = (UNDER_WAY + 1) | 1;
 
-/// A collection begins; nothing of the program runs any more.
+/// Notes the beginning of a collection; no code of the program runs any more.
 pub(super) fn begin() {
     TOLD.store(begun(TOLD.load(Ordering::SeqCst)), Ordering::SeqCst);
-    // Whoever sees what the collection writes must see that it has begun.
+    // A thread that sees a write of the collection must also see that it has begun.
     fence(Ordering::SeqCst);
 }
 
-/// A collection has ended; the program still stands still.
+/// Notes the end of a collection; the program is still stopped.
 pub(super) fn end() {
     TOLD.store(ended(TOLD.load(Ordering::SeqCst)), Ordering::SeqCst);
 }
@@ -28,7 +29,8 @@ fn begun(told: usize) -> usize {
     told.wrapping_add(ONE_MORE)
 }
 
-/// The beginning may not have been told: the events are not switched on and off at once.
+/// Returns the state after an end. Its beginning may be missing, because the two events are not enabled at the same
+/// moment.
 fn ended(told: usize) -> usize {
     match told & UNDER_WAY {
         0 => told,
@@ -36,11 +38,11 @@ fn ended(told: usize) -> usize {
     }
 }
 
-/// What changes with each collection that the VM tells of.
+/// A value that changes with each collection for which the VM sends an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ToldCollections(usize);
 
-/// The collections so far; `None` while one is under way.
+/// Returns the collections so far; `None` while one is under way.
 #[inline]
 pub(super) fn told() -> Option<ToldCollections> {
     quiet(TOLD.load(Ordering::Acquire))

@@ -10,7 +10,7 @@ use super::session_id::SessionId;
 use super::sys;
 use crate::memory;
 
-/// More than any answer but lists; modified UTF-8 has 64 KB at the most.
+/// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
@@ -18,7 +18,7 @@ const ANSWER: usize = 64 * 1024;
 pub struct Env {
     pub(super) raw: NonNull<sys::jvmtiEnv>,
     pub(super) vm: Vm,
-    /// Tells what is kept on threads from that of earlier sessions.
+    /// Distinguishes data kept on threads from that of earlier sessions.
     pub(super) session: SessionId,
 }
 
@@ -27,7 +27,8 @@ unsafe impl Send for Env {}
 // SAFETY: as above.
 unsafe impl Sync for Env {}
 
-/// What the VM gives only on request. None of these slows the VM down or keeps its archived classes from being used.
+/// A capability that the VM grants only on request. None of these slows the VM down or prevents the use of its archived
+/// classes.
 #[derive(Clone, Copy, Debug)]
 pub enum Capability {
     /// For [`Env::thread_cpu_time`] and [`Env::current_thread_cpu_time`].
@@ -42,16 +43,16 @@ pub enum Capability {
     GarbageCollectionEvents,
     /// For [`Env::class_histogram`].
     HeapWalk,
-    /// For the events of monitors, [`super::Event::MonitorEnter`] and its kin, and [`Env::monitor_usage`].
+    /// For the monitor events such as [`super::Event::MonitorEnter`], and [`Env::monitor_usage`].
     MonitorEvents,
-    /// For [`Env::contended_monitor`] and [`Env::owned_monitors`]. The VM gives it only when it starts.
+    /// For [`Env::contended_monitor`] and [`Env::owned_monitors`]. The VM grants it only when it starts.
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
 }
 
-/// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of one size, in
-/// which an older VM leaves the slots of newer functions null.
+/// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of the
+/// same size, in which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
         let env = $env.as_raw();
@@ -63,7 +64,7 @@ macro_rules! jvmti {
 }
 pub(super) use jvmti;
 
-/// The answer of a JVMTI function as a `Result`.
+/// Turns the code of a JVMTI function into a `Result`.
 pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(), JvmtiError> {
     match code {
         sys::JVMTI_ERROR_NONE => Ok(()),
@@ -71,34 +72,35 @@ pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(
     }
 }
 
-/// A method. Every value was given out by the VM, which knows its own ids for as long as it lives: HotSpot never frees what they
-/// point to, up to JDK 25, and looks them up in a table from 26 on. Asking about a method whose class is gone is an error.
+/// A method. Every value comes from the VM, which recognizes its own ids for as long as it lives: HotSpot never frees
+/// the memory they point to, up to JDK 25, and looks them up in a table from 26 on. Asking about a method whose class
+/// is gone is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct MethodId(sys::jmethodID);
 
 impl MethodId {
-    /// A method by its id in the VM.
+    /// Wraps the VM's id of a method.
     pub(super) fn from_raw(id: sys::jmethodID) -> Self {
         Self(id)
     }
 
-    /// A method by its id in the VM; `None` for null.
+    /// Wraps the VM's id of a method; `None` for null.
     pub(super) fn from_told(id: sys::jmethodID) -> Option<Self> {
         (!id.is_null()).then_some(Self(id))
     }
 
-    /// A method by its id as a number, which is not 0.
+    /// Wraps the id of a method given as a number; `None` for 0.
     pub(super) fn from_address(id: usize) -> Option<Self> {
         (id != 0).then(|| Self(ptr::with_exposed_provenance_mut(id)))
     }
 
-    /// The id as a number.
+    /// Returns the id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()
     }
 
-    /// A method that no VM knows.
+    /// Creates an id that no VM knows.
     #[cfg(test)]
     pub(crate) fn made_up(number: usize) -> Self {
         Self(ptr::without_provenance_mut(number))
@@ -110,7 +112,7 @@ unsafe impl Send for MethodId {}
 // SAFETY: as above.
 unsafe impl Sync for MethodId {}
 
-/// One frame of a stack as the VM gives it.
+/// One frame of a stack, as the VM reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct FrameInfo {
@@ -146,24 +148,24 @@ pub struct MethodName {
     pub signature: String,
 }
 
-/// What the VM tells of a thread.
+/// The VM's information about a thread.
 pub struct ThreadInfo<'a> {
     /// Its name; may be empty.
     pub name: String,
-    /// Its group, unless it has ended.
+    /// Its group, unless the thread has ended.
     pub group: Option<LocalRef<'a>>,
 }
 
-/// What the VM tells of a thread group.
+/// The VM's information about a thread group.
 pub struct GroupInfo<'a> {
     /// Its name.
     pub name: String,
-    /// The group above, none at the top.
+    /// The parent group; `None` at the top.
     pub parent: Option<LocalRef<'a>>,
 }
 
 impl Env {
-    /// The environment that the VM passes to a callback, which is the one it was registered with; not for thread storage, as the
+    /// Wraps the environment that the VM passes to a callback. It must not be used for thread storage, because the
     /// session is not known.
     pub(super) fn of_callback(raw: *mut sys::jvmtiEnv, jni: Jni<'_>) -> Option<Self> {
         Some(Self {
@@ -177,10 +179,10 @@ impl Env {
         self.raw.as_ptr()
     }
 
-    /// Whether the VM is still being put together: `Agent_OnLoad` is running.
+    /// Returns `true` while the VM is being initialized, that is, during `Agent_OnLoad`.
     pub fn is_loading(self) -> bool {
         let mut phase = 0;
-        // SAFETY: `phase` is where the answer goes.
+        // SAFETY: `phase` receives the answer.
         let answer = unsafe { jvmti!(self, GetPhase, &mut phase) };
         answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
     }
@@ -189,21 +191,21 @@ impl Env {
         self.vm
     }
 
-    /// A system property of the VM's own, `java.vm.name`; `None` where it has none of that name.
+    /// Returns a system property of the VM's, such as `java.vm.name`; `None` if there is none of that name.
     pub fn property(self, name: &CStr) -> Option<String> {
         let mut value = ptr::null_mut();
-        // SAFETY: the name is NUL-terminated, and `value` is where the answer goes.
+        // SAFETY: the name is NUL-terminated, and `value` receives the answer.
         unsafe { jvmti!(self, GetSystemProperty, name.as_ptr(), &mut value) }.ok()?;
         Some(self.text(value))
     }
 
-    /// Runs `body` with the current thread's JNI environment; `None` where it is no thread of the VM.
+    /// Runs `body` with the current thread's JNI environment; `None` if the thread is not attached to the VM.
     pub fn with_current_jni<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
         self.vm.with_current(body)
     }
 
-    /// Names the stack of a thread (`None` = the current one) from its innermost frame on; returns how many frames were
-    /// written.
+    /// Writes the stack of a thread (`None` = the current one) to `frames`, innermost first; returns the number of
+    /// frames written.
     pub fn stack_trace(
         self,
         thread: Option<Object<'_>>,
@@ -225,27 +227,27 @@ impl Env {
         Ok(count as usize)
     }
 
-    /// The CPU time the thread has used since it started, in nanoseconds.
+    /// Returns the CPU time that the thread has used since it started, in nanoseconds.
     pub fn thread_cpu_time(self, thread: Object<'_>) -> Result<u64, JvmtiError> {
         let mut nanos = 0;
-        // SAFETY: `nanos` is where the answer goes.
+        // SAFETY: `nanos` receives the answer.
         unsafe { jvmti!(self, GetThreadCpuTime, thread.raw, &mut nanos)? };
         Ok(nanos as u64)
     }
 
-    /// As [`Env::thread_cpu_time`], for the thread that calls.
+    /// As [`Env::thread_cpu_time`], for the current thread.
     pub fn current_thread_cpu_time(self) -> Result<u64, JvmtiError> {
         let mut nanos = 0;
-        // SAFETY: `nanos` is where the answer goes.
+        // SAFETY: `nanos` receives the answer.
         unsafe { jvmti!(self, GetCurrentThreadCpuTime, &mut nanos)? };
         Ok(nanos as u64)
     }
 
-    /// All live platform threads.
+    /// Returns all live platform threads.
     pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut threads = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetAllThreads, &mut count, &mut threads)? };
         let threads = Buffer::new(self, threads, count);
         jni.announce_locals(threads.len());
@@ -255,15 +257,15 @@ impl Env {
             .collect())
     }
 
-    /// The thread that calls.
+    /// Returns the current thread.
     pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut thread = ptr::null_mut();
-        // SAFETY: `thread` is where the answer goes.
+        // SAFETY: `thread` receives the answer.
         unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
         Ok(LocalRef::new(jni, thread))
     }
 
-    /// A thread's name and group.
+    /// Returns a thread's name and group.
     pub fn thread_info<'a>(
         self,
         jni: Jni<'a>,
@@ -271,7 +273,7 @@ impl Env {
     ) -> Result<ThreadInfo<'a>, JvmtiError> {
         room_for_answer("GetThreadInfo")?;
         let mut info = sys::jvmtiThreadInfo::default();
-        // SAFETY: `info` is where the answer goes.
+        // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
         drop(LocalRef::new(jni, info.context_class_loader));
         Ok(ThreadInfo {
@@ -280,7 +282,7 @@ impl Env {
         })
     }
 
-    /// A thread group's name and parent.
+    /// Returns a thread group's name and parent.
     pub fn group_info<'a>(
         self,
         jni: Jni<'a>,
@@ -288,7 +290,7 @@ impl Env {
     ) -> Result<GroupInfo<'a>, JvmtiError> {
         room_for_answer("GetThreadGroupInfo")?;
         let mut info = sys::jvmtiThreadGroupInfo::default();
-        // SAFETY: `info` is where the answer goes.
+        // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
         Ok(GroupInfo {
             name: self.text(info.name),
@@ -296,28 +298,28 @@ impl Env {
         })
     }
 
-    /// Whether the thread has started and not ended; one that cannot be asked counts as ended.
+    /// Returns `true` if the thread has started and not ended; `false` if that cannot be determined.
     pub(super) fn is_alive(self, thread: Object<'_>) -> bool {
         self.has_state(thread, sys::JVMTI_THREAD_STATE_ALIVE)
     }
 
-    /// Whether the thread has started and ended; one that cannot be asked counts as not ended.
+    /// Returns `true` if the thread has started and ended; `false` if that cannot be determined.
     pub(super) fn has_ended(self, thread: Object<'_>) -> bool {
         self.has_state(thread, sys::JVMTI_THREAD_STATE_TERMINATED)
     }
 
     fn has_state(self, thread: Object<'_>, wanted: u32) -> bool {
         let mut state = 0;
-        // SAFETY: `state` is where the answer goes.
+        // SAFETY: `state` receives the answer.
         let answer = unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state) };
         answer.is_ok() && state & wanted as sys::jint != 0
     }
 
-    /// A method's name and signature.
+    /// Returns a method's name and signature.
     pub fn method_name(self, method: MethodId) -> Result<MethodName, JvmtiError> {
         room_for_answer("GetMethodName")?;
         let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: both are where answers go; the VM checks the method id.
+        // SAFETY: both receive answers; the VM checks the method id.
         unsafe {
             jvmti!(
                 self,
@@ -334,32 +336,33 @@ impl Env {
         })
     }
 
-    /// Whether the method's class was redefined since, and the method with it; one that cannot be asked is not.
+    /// Returns `true` if the method's class, and the method with it, has been redefined since; `false` if that cannot
+    /// be determined.
     pub fn is_obsolete(self, method: MethodId) -> bool {
         let mut is_obsolete = false;
-        // SAFETY: `is_obsolete` is where the answer goes; the VM checks the method id.
+        // SAFETY: `is_obsolete` receives the answer; the VM checks the method id.
         let answer = unsafe { jvmti!(self, IsMethodObsolete, method.0, &mut is_obsolete) };
         answer.is_ok() && is_obsolete
     }
 
-    /// The class that declares the method.
+    /// Returns the class that declares the method.
     pub fn method_class<'a>(
         self,
         jni: Jni<'a>,
         method: MethodId,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut class = ptr::null_mut();
-        // SAFETY: `class` is where the answer goes; the VM checks the method id.
+        // SAFETY: `class` receives the answer; the VM checks the method id.
         unsafe { jvmti!(self, GetMethodDeclaringClass, method.0, &mut class)? };
         Ok(LocalRef::new(jni, class))
     }
 
-    /// The source line of a bytecode index; `None` where the class has no line numbers.
+    /// Returns the source line of a bytecode index; `None` if the class has no line numbers.
     pub fn line(self, method: MethodId, location: i64) -> Result<Option<u32>, JvmtiError> {
         room_for_answer("GetLineNumberTable")?;
         let mut count = 0;
         let mut table = ptr::null_mut();
-        // SAFETY: both are where answers go; the VM checks the method id; `Buffer` frees the table.
+        // SAFETY: both receive answers; the VM checks the method id; `Buffer` frees the table.
         let answer = unsafe { jvmti!(self, GetLineNumberTable, method.0, &mut count, &mut table) };
         match answer {
             Err(JvmtiError {
@@ -371,7 +374,8 @@ impl Env {
             answer => answer?,
         }
         let table = Buffer::new(self, table, count);
-        // Compilers emit the table in any order; the entry that holds is the last one that starts at or before.
+        // Compilers emit the table in any order; the matching entry is the one with the greatest start that is not
+        // greater than the index.
         let entry = table
             .iter()
             .filter(|entry| entry.start_location <= location)
@@ -379,11 +383,11 @@ impl Env {
         Ok(entry.and_then(|entry| u32::try_from(entry.line_number).ok()))
     }
 
-    /// A class's signature, `Ljava/lang/String;`.
+    /// Returns a class's signature, `Ljava/lang/String;`.
     pub fn class_signature(self, class: Object<'_>) -> Result<String, JvmtiError> {
         room_for_answer("GetClassSignature")?;
         let mut signature = ptr::null_mut();
-        // SAFETY: `signature` is where the answer goes.
+        // SAFETY: `signature` receives the answer.
         unsafe {
             jvmti!(
                 self,
@@ -396,11 +400,11 @@ impl Env {
         Ok(self.text(signature))
     }
 
-    /// The file a class was compiled from, if it says so.
+    /// Returns the name of the file that a class was compiled from, if the class has it.
     pub fn source_file(self, class: Object<'_>) -> Result<Option<String>, JvmtiError> {
         room_for_answer("GetSourceFileName")?;
         let mut name = ptr::null_mut();
-        // SAFETY: `name` is where the answer goes.
+        // SAFETY: `name` receives the answer.
         let answer = unsafe { jvmti!(self, GetSourceFileName, class.raw, &mut name) };
         match answer {
             Ok(()) => Ok(Some(self.text(name))),
@@ -412,27 +416,27 @@ impl Env {
         }
     }
 
-    /// The loader of a class, `None` for the boot loader.
+    /// Returns the loader of a class, `None` for the boot loader.
     pub fn class_loader<'a>(
         self,
         jni: Jni<'a>,
         class: Object<'_>,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut loader = ptr::null_mut();
-        // SAFETY: `loader` is where the answer goes.
+        // SAFETY: `loader` receives the answer.
         unsafe { jvmti!(self, GetClassLoader, class.raw, &mut loader)? };
         Ok(LocalRef::new(jni, loader))
     }
 
-    /// A number that stays the same for an object, and mostly differs between objects.
+    /// Returns a number that never changes for an object, and mostly differs between objects.
     pub fn identity_hash(self, object: Object<'_>) -> Result<i32, JvmtiError> {
         let mut hash = 0;
-        // SAFETY: `hash` is where the answer goes.
+        // SAFETY: `hash` receives the answer.
         unsafe { jvmti!(self, GetObjectHashCode, object.raw, &mut hash)? };
         Ok(hash)
     }
 
-    /// Asks for what the VM gives only on request, all or nothing.
+    /// Requests capabilities from the VM, all or none.
     pub fn request(self, capabilities: &[Capability]) -> Result<(), JvmtiError> {
         let mut wanted = sys::jvmtiCapabilities::default();
         for capability in capabilities {
@@ -464,7 +468,7 @@ impl Env {
         self.add_capabilities(&wanted)
     }
 
-    /// Adds what `wanted` sets, all or nothing.
+    /// Adds the capabilities set in `wanted`, all or none.
     pub(super) fn add_capabilities(
         self,
         wanted: &sys::jvmtiCapabilities,
@@ -485,7 +489,7 @@ impl Env {
     }
 }
 
-/// Memory that JVMTI allocated for us, freed on drop.
+/// Memory that JVMTI allocated for the agent, freed on drop.
 pub(super) struct Buffer<T> {
     env: Env,
     start: *mut T,
@@ -493,7 +497,7 @@ pub(super) struct Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// Takes over an array of `length` elements; null is an empty one.
+    /// Takes ownership of an array of `length` elements; null stands for an empty one.
     pub(super) fn new(env: Env, start: *mut T, length: sys::jint) -> Self {
         Self {
             env,
@@ -522,8 +526,8 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-/// HotSpot copies the answers of some functions into memory of which it does not look whether it got it. Where the system has no
-/// more than a little, it is not asked.
+/// Makes sure that there is memory for an answer. HotSpot copies the answers of some functions into memory without
+/// checking that it got any, so it is not asked if the system has only little left.
 fn room_for_answer(function: &'static str) -> Result<(), JvmtiError> {
     match memory::system_has(ANSWER) {
         true => Ok(()),

@@ -10,33 +10,33 @@ use super::jni::Vm;
 use super::session_id::SessionId;
 use super::sys;
 
-/// The VM's environment for us, made by the first session and used by all.
+/// The agent's environment in this VM, created by the first session and used by all.
 static SHARED: OnceLock<Env> = OnceLock::new();
 
-/// A second one, for thread storage and tags that must not be mixed up with those of the first.
+/// A second one, for thread storage and tags that must not be confused with those of the first.
 static ASIDE: OnceLock<Env> = OnceLock::new();
 
-/// The environment while a session uses it; dropping it gives capabilities back and switches events off.
+/// The environment while a session uses it; dropping it relinquishes its capabilities and disables its events.
 ///
-/// The environment itself is never disposed of: HotSpot frees it while other threads may be looking at it. One session in a
-/// hundred of `heap=sites` on a busy JDK 17 corrupted the VM's memory. Without capabilities and events it does nothing,
-/// and a copy that is used too late finds it alive.
+/// The environment itself is never disposed of: HotSpot would free it while other threads may be using it, which
+/// corrupted the VM's memory in one of a hundred sessions of `heap=sites` on a busy JDK 17. Without capabilities and
+/// events it does nothing, and a copy that is used too late is still valid.
 pub struct OwnEnv(Env);
 
 impl OwnEnv {
-    /// Asks the VM for a JVMTI environment; `None` when it has no JVMTI 11. No other may be in use.
+    /// Gets the JVMTI environment from the VM; `None` if the VM does not support JVMTI 11. No other `OwnEnv` may exist.
     pub fn new(vm: Vm) -> Option<Self> {
         let shared = Env::kept_in(&SHARED, vm)?;
         let session = SessionId::next();
         Some(Self(Env { session, ..shared }))
     }
 
-    /// The environment.
+    /// Returns the environment.
     pub fn env(&self) -> Env {
         self.0
     }
 
-    /// From here on `receiver` gets the VM's events. Every session must name the same.
+    /// Sends the VM's events to `receiver` from here on. Every session must pass the same one.
     pub fn receive_events(&self, receiver: &'static dyn Events) -> Result<(), JvmtiError> {
         callbacks::register(self.0, receiver)
     }
@@ -62,14 +62,13 @@ impl Env {
         }))
     }
 
-    /// The session that uses it.
+    /// Returns the session that uses it.
     pub fn session(self) -> SessionId {
         self.session
     }
 
-    /// The second environment, which has tags, thread storage and capabilities of its own; the only event that comes from it is
-    /// that of the class with the hooks. `None` where the VM
-    /// gives no more.
+    /// Returns the second environment, which has its own tags, thread storage and capabilities; the only event it
+    /// receives is that of the class with the hooks. `None` if the VM grants no further environment.
     pub fn aside(self) -> Option<Self> {
         let session = self.session;
         Some(Self {
@@ -78,18 +77,18 @@ impl Env {
         })
     }
 
-    /// Gives all capabilities back.
+    /// Relinquishes all capabilities.
     pub(super) fn relinquish(self) {
         let mut capabilities = sys::jvmtiCapabilities::default();
-        // SAFETY: `capabilities` is where the answer goes, and is read during the second call only. A VM that refuses keeps
-        // them.
+        // SAFETY: `capabilities` receives the answer, and is read during the second call only. A VM that refuses
+        // keeps them.
         let _ = unsafe {
             jvmti!(self, GetCapabilities, &mut capabilities)
                 .and_then(|()| jvmti!(self, RelinquishCapabilities, &capabilities))
         };
     }
 
-    /// A new environment. It may be disposed of only if no events ever came from it.
+    /// Creates a new environment. It may be disposed of only if it never received events.
     pub(super) fn fresh(self) -> Option<Self> {
         let raw = self
             .vm
@@ -98,7 +97,7 @@ impl Env {
         Some(Self { raw, ..self })
     }
 
-    /// Disposes of an environment that [`Env::fresh`] made, with all its tags. No copy may be used from here on.
+    /// Disposes of an environment that [`Env::fresh`] created, with all its tags. No copy may be used afterwards.
     pub(super) fn dispose(self) {
         // SAFETY: the caller's promise. A VM that refuses keeps the environment.
         let _ = unsafe { jvmti!(self, DisposeEnvironment) };

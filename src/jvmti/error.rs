@@ -1,8 +1,8 @@
-//! What a JVMTI function answers when it fails.
+//! The errors of JVMTI functions.
 
 use super::sys;
 
-/// A JVMTI function failed: which one, and with what code.
+/// A failed call of a JVMTI function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{function} failed with {} ({code})", name(*.code))]
 pub struct JvmtiError {
@@ -13,13 +13,13 @@ pub struct JvmtiError {
 }
 
 impl JvmtiError {
-    /// Whether the VM had no memory for it.
+    /// Returns `true` if the VM had no memory for the call.
     pub fn is_out_of_memory(self) -> bool {
         self.code == sys::JVMTI_ERROR_OUT_OF_MEMORY
     }
 }
 
-/// The specification's name of a code, without its `JVMTI_ERROR_`.
+/// Returns the specification's name of a code, without its `JVMTI_ERROR_`.
 fn name(code: sys::jvmtiError) -> &'static str {
     macro_rules! names {
         ($($constant:ident)*) => {

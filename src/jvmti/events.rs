@@ -1,4 +1,4 @@
-//! What the VM tells, and who is told.
+//! The VM's events and their receiver.
 
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -6,70 +6,74 @@ use std::sync::OnceLock;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
-/// The VM's events: the only way from the VM up into the agent. No panic may leave a function of it, for its caller is
-/// the VM; an event may come when nobody waits for it any more.
+/// The VM's events: the only way from the VM up into the agent. No panic may leave one of these functions, because the
+/// VM is the caller. An event may still come when no session runs any more.
 pub trait Events: Sync {
-    /// The VM is up; `main` has not run yet.
+    /// Called when the VM is up; `main` has not run yet.
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The program has ended, in whatever way.
+    /// Called when the program has ended, for whatever reason.
     fn vm_death(&self, jni: Jni<'_>);
 
-    /// A platform thread begins; called on that thread.
+    /// Called on a platform thread that begins.
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// A platform thread is about to end, or a virtual one where [`super::Event::VirtualThreadEnd`] is on; called on that thread.
+    /// Called on a platform thread that is about to end; on a virtual one, if [`super::Event::VirtualThreadEnd`] is
+    /// enabled.
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The current thread has made an object.
+    /// Called when the current thread has allocated an object.
     fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
 
-    /// The current thread, platform or virtual, wants a monitor that another thread has.
+    /// Called when the current thread, platform or virtual, wants a monitor that another thread owns.
     fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
 
-    /// It has got it. A virtual thread may be on another carrier by now.
+    /// Called when it has acquired the monitor. A virtual thread may be on another carrier by now.
     fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0 for ever.
+    /// Called when the current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0
+    /// for no limit.
     fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
 
-    /// It waits no more, for whatever reason; it may have to wait for the monitor still.
+    /// Called when that wait is over, for whatever reason; the thread may still have to wait for the monitor.
     fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
 
-    /// A garbage collection is over, and the VM is still paused: nothing of it may be called, and nothing waited for.
+    /// Called when a garbage collection is over, while the VM is still paused: the VM must not be called, and nothing
+    /// may be waited for.
     fn gc_finished(&self, pause: GcPause<'_>);
 
-    /// A class is about to be defined; answers what is to be defined in its place. Called on the thread that loads it.
+    /// Called on the thread that loads a class, before the class is defined; returns the class file to define in its
+    /// place.
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
 
-    /// The current thread has begun to carry a virtual thread.
+    /// Called when the current thread has begun to carry a virtual thread.
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The current thread is about to carry the virtual thread no longer.
+    /// Called when the current thread is about to stop carrying the virtual thread.
     fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>);
 
-    /// The user asked for a dump (SIGQUIT).
+    /// Called when the user requests a dump (SIGQUIT).
     fn data_dump_request(&self);
 }
 
-/// Who receives the events, once somebody does.
+/// The receiver of the events, once there is one.
 static RECEIVER: OnceLock<&'static dyn Events> = OnceLock::new();
 
-/// The pause of a garbage collection: no thread of the program runs while it lasts. Only the VM's event makes one.
+/// The pause of a garbage collection, during which no thread of the program runs. Created only for the VM's event.
 #[derive(Clone, Copy)]
 pub struct GcPause<'a>(PhantomData<&'a Callback>);
 
 impl<'a> GcPause<'a> {
-    /// Only for the event of the VM, and for as long as it lasts.
+    /// Creates the pause during the VM's event, for the duration of that event.
     pub(super) fn new(_event: &'a Callback) -> Self {
         Self(PhantomData)
     }
 }
 
-/// An object that has just been made.
+/// An object that has just been allocated.
 #[derive(Clone, Copy)]
 pub struct Allocation<'a> {
-    /// The thread that made it, platform or virtual; a thread that is being made a thread of the VM has none yet.
+    /// The thread that allocated it, platform or virtual; `None` while a native thread is being attached to the VM.
     pub thread: Option<Object<'a>>,
     /// The object.
     pub object: Object<'a>,
@@ -79,28 +83,28 @@ pub struct Allocation<'a> {
     pub size: u64,
 }
 
-/// A class that the VM is about to define, or to define anew.
+/// A class that the VM is about to define or redefine.
 #[derive(Clone, Copy)]
 pub struct ClassFile<'a> {
-    /// Its name as its file writes it, `java/lang/String`, in modified UTF-8; not all classes have one.
+    /// Its name as in class files, `java/lang/String`, in modified UTF-8; not all classes have one.
     pub name: Option<&'a [u8]>,
     /// Its loader, `None` for the boot loader.
     pub loader: Option<Object<'a>>,
-    /// Its bytes, which other agents may have changed.
+    /// Its class file, which other agents may have changed.
     pub bytes: &'a [u8],
 }
 
-/// From here on `receiver` gets the events; the first one is the one for good.
+/// Sends the events to `receiver` from here on; only the first call has an effect.
 pub(super) fn receive(receiver: &'static dyn Events) {
     RECEIVER.get_or_init(|| receiver);
 }
 
-/// The receiver of the events.
+/// Returns the receiver of the events.
 pub(super) fn receiver() -> Option<&'static dyn Events> {
     RECEIVER.get().copied()
 }
 
-/// Unpacks the two arguments most events have, and runs the event.
+/// Unpacks the two arguments that most events have, and runs the event.
 ///
 /// # Safety
 /// As for [`with_object`].
@@ -114,7 +118,7 @@ pub(super) unsafe fn with_thread(
     unsafe { with_object(jni, thread, |jni, thread| body(events, jni, thread)) }
 }
 
-/// Unpacks the environment and an object that a callback has got; null for either is no event of ours.
+/// Unpacks the environment and an object that a callback received; does nothing if either is null.
 ///
 /// # Safety
 /// `jni` and `object` must be what the VM passed to a callback on this thread.
@@ -124,7 +128,8 @@ pub(super) unsafe fn with_object(
     body: impl FnOnce(Jni<'_>, Object<'_>),
 ) {
     let callback = Callback;
-    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function does.
+    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function
+    // does.
     let arguments = unsafe {
         (
             Jni::from_raw(jni, &callback),

@@ -1,4 +1,4 @@
-//! What classes are made of, and the values in their fields.
+//! The fields of classes, and the values in them.
 
 use std::ffi::c_char;
 use std::mem;
@@ -30,16 +30,16 @@ pub enum Primitive {
     Double,
 }
 
-/// How far a class has come.
+/// The state of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassState {
-    /// It is loaded, but the VM does not tell of its fields.
+    /// Loaded, but the VM does not reveal its fields.
     Loaded,
-    /// Its fields are known.
+    /// Prepared: its fields are known.
     Prepared,
-    /// It is the class of an array.
+    /// The class of an array.
     Array,
-    /// It is a primitive type.
+    /// A primitive type.
     Primitive,
 }
 
@@ -51,18 +51,18 @@ pub struct Field {
     pub name: String,
     /// Its type; `None` for a reference.
     pub kind: Option<Primitive>,
-    /// Whether it belongs to the class.
+    /// `true` if it belongs to the class.
     pub is_static: bool,
 }
 
 /// The fields that a class declares, in the order of its class file.
 pub struct ClassFields<'a> {
     class: Object<'a>,
-    /// Fields of `class`, and of no other.
+    /// Fields of `class` only.
     fields: Vec<Field>,
 }
 
-/// What a field holds.
+/// The value of a field.
 pub enum FieldValue<'a> {
     /// A reference, or null.
     Object(Option<LocalRef<'a>>),
@@ -71,7 +71,7 @@ pub enum FieldValue<'a> {
 }
 
 impl Primitive {
-    /// The type that signatures write with this letter.
+    /// Returns the type that signatures write as this letter.
     pub(super) fn of_letter(letter: u8) -> Option<Self> {
         Some(match letter {
             b'Z' => Self::Boolean,
@@ -86,7 +86,7 @@ impl Primitive {
         })
     }
 
-    /// The type of that name in Java source.
+    /// Returns the type of that name in Java source.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "boolean" => Self::Boolean,
@@ -101,7 +101,7 @@ impl Primitive {
         })
     }
 
-    /// Bytes of a value.
+    /// Returns the number of bytes of a value.
     pub fn size(self) -> usize {
         match self {
             Self::Boolean | Self::Byte => 1,
@@ -111,12 +111,13 @@ impl Primitive {
         }
     }
 
-    /// The bits of a value of this type.
+    /// Returns the bits of a value of this type.
     ///
     /// # Safety
     /// `value` must hold one.
     pub(super) unsafe fn bits(self, value: sys::jvalue) -> u64 {
-        // SAFETY: the caller's promise, by size: a boolean is read as a byte, because native code may have left any.
+        // SAFETY: the caller's promise, by size: a boolean is read as a byte, because native code may have stored any
+        // value.
         unsafe {
             match self.size() {
                 1 => u64::from(value.b as u8),
@@ -129,10 +130,10 @@ impl Primitive {
 }
 
 impl Env {
-    /// How far a class has come.
+    /// Returns the state of a class.
     pub fn class_state(self, class: Object<'_>) -> Result<ClassState, JvmtiError> {
         let mut status = 0;
-        // SAFETY: `status` is where the answer goes.
+        // SAFETY: `status` receives the answer.
         unsafe { jvmti!(self, GetClassStatus, class.raw, &mut status)? };
         let has = |flag: u32| status as u32 & flag != 0;
         Ok(if has(sys::JVMTI_CLASS_STATUS_ARRAY) {
@@ -146,7 +147,7 @@ impl Env {
         })
     }
 
-    /// The interfaces that a class names itself.
+    /// Returns the interfaces that a class declares itself.
     pub fn interfaces<'a>(
         self,
         jni: Jni<'a>,
@@ -154,7 +155,7 @@ impl Env {
     ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut interfaces = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe {
             jvmti!(
                 self,
@@ -171,11 +172,11 @@ impl Env {
             .collect())
     }
 
-    /// The fields that a class declares and that a walk over the heap tells of; an error where it is not prepared.
+    /// Returns the fields that a class declares and that a heap walk reports; an error if it is not prepared.
     pub fn class_fields(self, class: Object<'_>) -> Result<ClassFields<'_>, JvmtiError> {
         let mut count = 0;
         let mut ids = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetClassFields, class.raw, &mut count, &mut ids)? };
         let ids = Buffer::new(self, ids, count);
         let fields: Result<Vec<Field>, _> = ids.iter().map(|&id| self.field(class, id)).collect();
@@ -186,7 +187,7 @@ impl Env {
         Ok(ClassFields { class, fields })
     }
 
-    /// The place of a field that heap walks pass over and do not count, where the VM names it all the same.
+    /// Returns the position of a field that heap walks skip and do not count, although the VM lists it.
     fn hidden_field(
         self,
         class: Object<'_>,
@@ -204,7 +205,7 @@ impl Env {
         let mut name: *mut c_char = ptr::null_mut();
         let mut signature: *mut c_char = ptr::null_mut();
         let mut modifiers = 0;
-        // SAFETY: all are where answers go; the id is one of this class's.
+        // SAFETY: all receive answers; the id is one of this class's.
         unsafe {
             jvmti!(self, GetFieldModifiers, class.raw, id, &mut modifiers)?;
             jvmti!(
@@ -228,8 +229,8 @@ impl Env {
     }
 }
 
-/// A field of HotSpot's (`FilteredFieldsMap`) that walks leave out of objects of subclasses, and this class has no others.
-/// `GetClassFields` leaves such a field out as well, but not where it is the last of its class.
+/// A field of HotSpot's (`FilteredFieldsMap`) that walks omit in objects of subclasses; this class has no other fields.
+/// `GetClassFields` omits such a field as well, except if it is the last of its class.
 const HIDDEN_FIELD: (&str, &str) = (
     "Ljdk/internal/reflect/UnsafeStaticFieldAccessorImpl;",
     "base",
@@ -239,13 +240,13 @@ const HIDDEN_FIELD: (&str, &str) = (
 const ACC_STATIC: sys::jint = 0x0008;
 
 impl ClassFields<'_> {
-    /// The fields, in the VM's order.
+    /// Returns the fields, in the VM's order.
     pub fn as_slice(&self) -> &[Field] {
         &self.fields
     }
 
-    /// What a field holds: the class's own where it is static, else that of `holder`, which must be an instance of the
-    /// class; `None` where it is not. No code of the program runs.
+    /// Returns the value of a field: the class's own if the field is static, otherwise that of `holder`; `None` if
+    /// `holder` is not an instance of the class. Runs no code of the program.
     pub fn value<'a>(
         &self,
         jni: Jni<'a>,
@@ -262,7 +263,7 @@ impl ClassFields<'_> {
         if !unsafe { jni!(jni, IsInstanceOf, holder.raw, self.class.raw) } {
             return None;
         }
-        // SAFETY: the field is none of the static ones, and the holder has it.
+        // SAFETY: the field is not static, and the holder has it.
         Some(unsafe { instance_value(jni, holder, field) })
     }
 }
@@ -304,12 +305,13 @@ reader! { instance_value: GetObjectField GetBooleanField
 /// Reads a field of one byte.
 type ByteReader = unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> u8;
 
-/// A function that reads a `boolean`, for whatever the byte holds: a program can put 2 there, which no `bool` may be.
+/// Turns a function that reads a `boolean` into one that reads any byte: a program can put 2 there, which a `bool` must
+/// not be.
 fn byte_reader(
     read: unsafe extern "system" fn(*mut sys::JNIEnv, sys::jobject, sys::jfieldID) -> sys::jboolean,
 ) -> ByteReader {
-    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is returned
-    // the same way as a bool and may have any value.
+    // SAFETY: the types differ in what is returned alone. The VM returns a byte, as C's jboolean is one; a u8 is
+    // returned the same way as a bool and may have any value.
     unsafe { mem::transmute(read) }
 }
 

@@ -1,7 +1,8 @@
-//! The in-flight gate: counts the callbacks and requests that are running, so that the end of a session can wait for them
-//! and let no more in, and catches their panics.
+//! The in-flight gate: counts the running callbacks and requests, so that the end of a session can wait for them and
+//! admit no more, and catches their panics.
 //!
-//! A gate is open while a session runs. What is behind it is freed by the one that closes it, and only when nobody is inside.
+//! A gate is open while a session runs. The value behind it is freed by the thread that closes it, and only when no
+//! thread is inside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -16,40 +17,41 @@ use crate::memory;
 pub struct Gate<T: 'static> {
     /// Null while the gate is closed.
     inner: AtomicPtr<T>,
-    /// Whether a callback has panicked since the gate was opened.
+    /// Set when a callback has panicked since the gate was opened.
     panicked: AtomicBool,
-    /// How many are inside, spread out so that threads with many events at a time do not contend for one counter.
+    /// The number of threads inside, spread over several counters so that threads with many events do not contend for
+    /// one.
     running: [Counter; COUNTERS],
     waiting: Mutex<(), rank::GateWaiting>,
     exited: Condvar,
 }
 
 const COUNTERS: usize = 16;
-/// Stacks are at least so large, in bits of an address.
+/// The minimal size of stacks, in bits of an address.
 const STACK_BITS: u32 = 16;
 /// An odd number whose multiples spread over all bits.
 const SPREAD: usize = 0x9e37_79b9_7f4a_7c15;
 
-/// One counter with a cache line (two, where the CPU fetches them in pairs) to itself.
+/// A counter with a cache line of its own (two, because some CPUs fetch them in pairs).
 #[repr(align(128))]
 struct Counter(AtomicUsize);
 
-/// Somebody inside; counts itself out on drop.
+/// A thread inside the gate; leaves on drop.
 struct InFlight<'a, T: 'static> {
     gate: &'a Gate<T>,
     counter: &'a AtomicUsize,
 }
 
-/// What was behind a gate until it was closed.
+/// The value behind a gate that has been closed.
 pub enum Closed<T: 'static> {
-    /// Nobody is inside any more.
+    /// No thread is inside any more.
     Empty(Box<T>),
-    /// Somebody never came out, and may use it for ever.
+    /// A thread never left, and may use the value indefinitely.
     Occupied(&'static T),
 }
 
 impl<T> Closed<T> {
-    /// What was behind the gate.
+    /// Returns the value that was behind the gate.
     pub fn get(&self) -> &T {
         match self {
             Closed::Empty(inner) => inner,
@@ -59,7 +61,7 @@ impl<T> Closed<T> {
 }
 
 impl<T: Send + Sync> Gate<T> {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub const fn new() -> Self {
         Self {
             inner: AtomicPtr::new(ptr::null_mut()),
@@ -70,17 +72,17 @@ impl<T: Send + Sync> Gate<T> {
         }
     }
 
-    /// Whether the gate is open.
+    /// Returns `true` if the gate is open.
     pub fn is_open(&self) -> bool {
         !self.inner.load(Ordering::SeqCst).is_null()
     }
 
-    /// Whether a panic has ended what callbacks do since the gate was opened.
+    /// Returns `true` if a callback has panicked since the gate was opened, after which none run.
     pub fn has_panicked(&self) -> bool {
         self.panicked.load(Ordering::Relaxed)
     }
 
-    /// Opens the gate to `inner`; gives it back where the gate is open already.
+    /// Opens the gate to `inner`; returns it as the error if the gate is open already.
     pub fn open(&self, inner: T) -> Result<(), T> {
         let raw = Box::into_raw(Box::new(inner));
         self.panicked.store(false, Ordering::Relaxed);
@@ -94,15 +96,15 @@ impl<T: Send + Sync> Gate<T> {
         }
     }
 
-    /// Lets nobody in any more and waits until all have come out, but no longer than `timeout`: a thread that a debugger
-    /// suspended inside never does. `None` when the gate was closed already.
+    /// Closes the gate and waits until all threads have left, but no longer than `timeout`: a thread that a debugger
+    /// suspended inside never leaves. Returns `None` if the gate was closed already.
     pub fn close(&self, timeout: Duration) -> Option<Closed<T>> {
         let inner = self.inner.swap(ptr::null_mut(), Ordering::SeqCst);
         if inner.is_null() {
             return None;
         }
         let mut waiting = self.waiting.lock();
-        // Found once, it stays so: whoever still comes finds null, and turns back.
+        // Once empty it stays so: any thread that still comes finds null, and turns back.
         let mut is_empty = false;
         let mut occupied = |_: &mut ()| {
             is_empty = self.is_empty();
@@ -111,8 +113,8 @@ impl<T: Send + Sync> Gate<T> {
         self.exited
             .wait_while_for(&mut waiting, &mut occupied, timeout);
         Some(if is_empty {
-            // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; whoever read it before has
-            // come out, and whoever comes later finds null.
+            // SAFETY: `open` made the pointer from a box; the swap gave it to this call alone; every thread that read
+            // it before has left, and every later one finds null.
             Closed::Empty(unsafe { Box::from_raw(inner) })
         } else {
             // SAFETY: as above, but that it is never freed.
@@ -120,7 +122,7 @@ impl<T: Send + Sync> Gate<T> {
         })
     }
 
-    /// Runs a callback, unless the gate is closed, one has panicked before, or memory is out; a panic ends here.
+    /// Runs a callback, unless the gate is closed, an earlier one has panicked, or memory is out. Catches panics.
     pub fn run<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
         if self.lets_nobody_in() {
             return None;
@@ -128,7 +130,8 @@ impl<T: Send + Sync> Gate<T> {
         self.noted(self.run_always(body)?)
     }
 
-    /// As [`Gate::run`], whether the gate is open or not: for a callback that sees to it itself that its session lasts.
+    /// As [`Gate::run`], regardless of whether the gate is open: for a callback that itself makes sure that its session
+    /// lasts.
     #[inline]
     pub fn run_outside<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
         if self.lets_nobody_in() {
@@ -142,7 +145,7 @@ impl<T: Send + Sync> Gate<T> {
         self.has_panicked() || memory::is_out()
     }
 
-    /// What finds no memory unwinds, too, and is no fault.
+    /// Running out of memory unwinds, too, and is not a fault of the agent.
     fn noted<R>(&self, answer: Result<R, Panicked>) -> Option<R> {
         if answer.is_err() && !memory::is_out() {
             self.panicked.store(true, Ordering::Relaxed);
@@ -150,11 +153,11 @@ impl<T: Send + Sync> Gate<T> {
         answer.ok()
     }
 
-    /// Runs a request of somebody outside the VM, also after a panic; `None` where the gate is closed.
+    /// Runs a request from outside the VM, even after a panic; `None` if the gate is closed.
     pub fn run_always<R>(&self, body: impl FnOnce(&T) -> R) -> Option<Result<R, Panicked>> {
         let _in_flight = self.enter();
-        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two always
-        // sees the other.
+        // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two
+        // always sees the other.
         //
         // SAFETY: what is not null lives until `_in_flight` has counted itself out, at the end of this call.
         let inner = unsafe { self.inner.load(Ordering::SeqCst).as_ref() }?;
@@ -177,26 +180,26 @@ impl<T: Send + Sync> Gate<T> {
     }
 }
 
-/// A panic was caught; its hook has told of it.
+/// A panic was caught; its hook has reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panicked;
 
-/// Runs `body`; a panic ends here.
+/// Runs `body` and catches panics.
 pub fn caught<R>(body: impl FnOnce() -> R) -> Result<R, Panicked> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| {
-        // Dropping what was thrown may panic as well: it stays.
+        // Dropping the payload may panic as well, so it is leaked.
         std::mem::forget(payload);
         Panicked
     })
 }
 
-/// The counter of this thread; several threads may share one. It goes by where the thread's stack is, which takes no look at
-/// thread-local storage; whoever is inside keeps the one that was found.
+/// Returns the counter of this thread; several threads may share one. It is chosen by the address of the thread's
+/// stack, which needs no thread-local storage; a thread inside keeps the counter it has found.
 #[inline]
 fn own_counter() -> usize {
     let on_the_stack = 0_u8;
     let stack = (&raw const on_the_stack).addr() >> STACK_BITS;
-    // Stacks lie a power of two and some pages apart: the product's high bits differ.
+    // Stacks are a power of two and some pages apart, so the high bits of the product differ.
     (stack.wrapping_mul(SPREAD) >> (usize::BITS - COUNTERS.ilog2())) % COUNTERS
 }
 

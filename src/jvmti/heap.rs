@@ -1,4 +1,4 @@
-//! The VM's heap: how often allocations are told, collections on request, and what is in it.
+//! The VM's heap: the rate of allocation events, collections on request, and the heap's contents.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,16 +10,16 @@ use super::own_objects::OWN_TAG;
 use super::sys;
 use crate::memory;
 
-/// How many bytes lie between two allocations that the VM tells of.
+/// The number of bytes between two allocation events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
-    /// Every allocation is told.
+    /// Every allocation sends an event.
     Every,
-    /// As many bytes on average, geometrically distributed: 1 to 2147483647.
+    /// That many bytes on average, geometrically distributed: 1 to 2147483647.
     Bytes(u32),
 }
 
-/// How much of the heap belongs to one class.
+/// The part of the heap that belongs to one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     /// Objects.
@@ -29,7 +29,7 @@ pub struct ClassCount {
 }
 
 impl Env {
-    /// Sets the interval of [`super::Event::Allocation`] for threads that have not allocated yet; the others take it
+    /// Sets the interval of [`super::Event::Allocation`] for threads that have not allocated yet; the others adopt it
     /// when their allocation buffer is full or retired by a collection.
     pub fn set_allocation_interval(self, interval: Interval) -> Result<(), JvmtiError> {
         let bytes = match interval {
@@ -40,20 +40,20 @@ impl Env {
         unsafe { jvmti!(self, SetHeapSamplingInterval, bytes) }
     }
 
-    /// Collects garbage now; returns when that is done.
+    /// Collects garbage and waits until that is done.
     pub fn force_garbage_collection(self) -> Result<(), JvmtiError> {
         // SAFETY: no arguments.
         unsafe { jvmti!(self, ForceGarbageCollection) }
     }
 
-    /// All loaded classes, those of arrays included.
+    /// Returns all loaded classes, including those of arrays.
     pub fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut classes = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe { jvmti!(self, GetLoadedClasses, &mut count, &mut classes)? };
         let classes = Buffer::new(self, classes, count);
-        // The list, and what is made of it.
+        // The memory for the list, and for the references made from it.
         memory::need(classes.len() * 2 * size_of::<LocalRef<'a>>());
         jni.announce_locals(classes.len());
         Ok(classes
@@ -62,8 +62,9 @@ impl Env {
             .collect())
     }
 
-    /// Counts the objects in the heap by class: the answer has one entry for each of `classes`, in order, and a last
-    /// one for all others. What the agent has made ([`super::OwnObjects`]) is left out. Stops the program while it counts.
+    /// Counts the objects in the heap by class: the result has one entry for each of `classes`, in order, and a last
+    /// one for all others. The agent's own objects ([`super::OwnObjects`]) are not counted. Stops the program while it
+    /// counts.
     pub fn class_histogram(self, classes: &[Object<'_>]) -> Result<Vec<ClassCount>, JvmtiError> {
         memory::need(classes.len() * size_of::<ClassCount>());
         let mut counts = vec![ClassCount::default(); classes.len() + 1];
@@ -99,7 +100,7 @@ impl Env {
     }
 }
 
-/// Runs while the VM stands still: counts, and calls nothing.
+/// Runs while the VM is stopped: only counts, and calls nothing.
 unsafe extern "C" fn count_object(
     class_tag: sys::jlong,
     size: sys::jlong,

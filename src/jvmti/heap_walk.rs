@@ -1,7 +1,7 @@
-//! The heap as a graph: every reference from the roots on, and the values beside the references.
+//! The heap as a graph: every reference, starting from the roots, and the primitive values.
 //!
-//! All callbacks run while the program stands still, on a thread of the VM: a [`HeapVisitor`] calls nothing of the VM and
-//! waits for nothing that a thread of the program could hold.
+//! All callbacks run on a thread of the VM, while the program is stopped: a [`HeapVisitor`] must not call the VM, nor
+//! wait for anything that a thread of the program could hold.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -15,19 +15,21 @@ use super::hotspot::BoolFlag;
 use super::jni::Object;
 use super::sys;
 
-/// Numbers on objects, by which a walk knows them again. They are nobody else's, and go when this is dropped.
+/// Numbers attached to objects, by which a walk recognizes them. They belong to this value alone, and are removed when
+/// it is dropped.
 pub struct Tags {
     env: Env,
     is_fresh: bool,
 }
 
-/// What is told of the graph, in the VM's order: the roots first, then all references and values of one object after
-/// those of another. The roots in the stack of a virtual thread that is not mounted come before its object's references.
+/// Receives the graph in the VM's order: the roots first, then all references and values of one object after those of
+/// another. The roots in the stack of an unmounted virtual thread come before the references of its object.
 pub trait HeapVisitor: Send {
-    /// A root refers to an object.
+    /// Called for a root that refers to an object.
     fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit;
 
-    /// An object refers to an object. The first reference of an instance or an array is the one to its class.
+    /// Called for an object that refers to another. The first reference of an instance or an array is the one to its
+    /// class.
     fn reference(
         &mut self,
         referrer: Referrer,
@@ -35,35 +37,36 @@ pub trait HeapVisitor: Send {
         referee: Referee<'_>,
     ) -> Visit;
 
-    /// A field has a primitive value; fields have the numbers of [`Reference::Field`] and [`Reference::StaticField`].
+    /// Called for a field with a primitive value; fields are numbered as in [`Reference::Field`] and
+    /// [`Reference::StaticField`].
     fn primitive_field(&mut self, field: PrimitiveField) -> Visit;
 
-    /// An array has primitive elements: as many as `elements` has, in the byte order of the machine.
+    /// Called for an array of primitive values, which are `elements`, in native byte order.
     fn primitive_array(&mut self, array: Referrer, kind: Primitive, elements: &[u8]) -> Visit;
 }
 
-/// How a walk goes on.
+/// The way in which a walk goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visit {
-    /// The references of the object that was referred to are wanted too.
+    /// Report the references of the referenced object, too.
     Follow,
-    /// Not those of this one.
+    /// Skip the references of this one.
     Pass,
-    /// Nothing more is wanted.
+    /// End the walk.
     Stop,
 }
 
-/// What is referred to.
+/// The object that is referred to.
 pub struct Referee<'a> {
-    /// Its tag, 0 for none; what is put in here is its tag from now on.
+    /// Its tag, 0 for none; may be changed.
     pub tag: &'a mut u64,
     /// Its class's tag.
     pub class: u64,
-    /// For an array, how many elements it has.
+    /// The length, if it is an array.
     pub length: Option<u32>,
 }
 
-/// What refers to something, or holds a value.
+/// The object that refers to another, or that holds a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Referrer {
     /// Its tag.
@@ -72,27 +75,27 @@ pub struct Referrer {
     pub class: u64,
 }
 
-/// What a reference is in the object that has it.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// An instance or array refers to its class.
+    /// From an instance or array to its class.
     Class,
-    /// A field of an instance. Fields are counted through all interfaces of its class, then from `java.lang.Object` down
-    /// to its class, in the order of [`super::ClassFields`].
+    /// A field of an instance. Fields are counted through all interfaces of its class, then from `java.lang.Object`
+    /// down to its class, in the order of [`super::ClassFields`].
     Field(u32),
     /// An element of an array.
     Element(u32),
-    /// A class refers to its signers.
+    /// From a class to its signers.
     Signers,
-    /// A class refers to its protection domain.
+    /// From a class to its protection domain.
     ProtectionDomain,
     /// An entry of a class's constant pool.
     Constant(u32),
-    /// Something else that a class refers to: its loader, superclass, interfaces, static fields.
+    /// Anything else that a class refers to: its loader, superclass, interfaces, static fields.
     Other,
 }
 
-/// What a root is.
+/// The kind of a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootReference {
     /// A global reference of native code.
@@ -107,22 +110,22 @@ pub enum RootReference {
     JniLocal(StackPlace),
     /// A thread that is alive.
     Thread,
-    /// Something in the VM.
+    /// Something else in the VM.
     Other,
 }
 
-/// A place in a thread's stack.
+/// A position in a thread's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackPlace {
     /// The thread's tag, 0 for none.
     pub thread: u64,
     /// `Thread.getId()`.
     pub thread_id: i64,
-    /// The frame, 0 the innermost.
+    /// The frame's depth, 0 for the innermost.
     pub depth: i32,
-    /// The frame's method; `None` where no Java runs.
+    /// The frame's method; `None` if the thread runs no Java.
     pub method: Option<MethodId>,
-    /// The bytecode index in the method, where it is told.
+    /// The bytecode index in the method, if reported.
     pub location: Option<i64>,
 }
 
@@ -131,7 +134,7 @@ pub struct StackPlace {
 pub struct PrimitiveField {
     /// The instance, or the class.
     pub holder: Referrer,
-    /// Whether it belongs to the class.
+    /// `true` if it belongs to the class.
     pub is_static: bool,
     /// Its number.
     pub index: u32,
@@ -141,17 +144,17 @@ pub struct PrimitiveField {
     pub bits: u64,
 }
 
-/// Which values a walk tells of.
+/// The values that a walk reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WantedValues {
-    /// Those of fields.
+    /// Values of fields.
     pub fields: bool,
-    /// Those of arrays.
+    /// Elements of arrays.
     pub arrays: bool,
 }
 
 impl Tags {
-    /// No object has a tag yet.
+    /// Creates tags; no object has one yet.
     pub fn new(env: Env) -> Result<Self, JvmtiError> {
         let is_fresh = damages_tags(env);
         let own = match is_fresh {
@@ -166,20 +169,20 @@ impl Tags {
         Ok(Self { env: own, is_fresh })
     }
 
-    /// An object's tag, 0 for none.
+    /// Returns an object's tag, 0 for none.
     pub fn get(&self, object: Object<'_>) -> Result<u64, JvmtiError> {
         let mut tag = 0;
-        // SAFETY: the object's reference is valid; `tag` is where the answer goes.
+        // SAFETY: the object's reference is valid; `tag` receives the answer.
         unsafe { jvmti!(self.env, GetTag, object.raw, &mut tag)? };
         Ok(tag as u64)
     }
 
-    /// Gives an object a tag; 0 takes it away.
+    /// Sets an object's tag; 0 removes it.
     pub fn set(&self, object: Object<'_>, tag: u64) -> Result<(), JvmtiError> {
         self.env.set_tag(object, tag as sys::jlong)
     }
 
-    /// Stops the program and tells `visitor` of all references, from the roots on.
+    /// Stops the program and reports all references to `visitor`, starting from the roots.
     pub fn follow<V: HeapVisitor>(
         &self,
         wanted: WantedValues,
@@ -219,8 +222,8 @@ impl Tags {
         }
     }
 
-    /// Stops the program for as long as a look at each object of the heap takes. To take tags off one by one takes much
-    /// longer, and to dispose of an environment while the program runs is not to be had lightly (see [`super::OwnEnv`]).
+    /// Removes all tags in one pass over the heap, for which the program is stopped. Removing tags one by one takes
+    /// much longer, and disposing of an environment while the program runs is dangerous (see [`super::OwnEnv`]).
     fn untag(&self) {
         let callbacks = sys::jvmtiHeapCallbacks {
             heap_iteration_callback: Some(untag),
@@ -240,13 +243,13 @@ impl Tags {
         self.env.relinquish();
     }
 
-    /// Leaves the tags where they are, for a VM that is about to end: taking them off millions of objects takes seconds.
+    /// Leaves the tags in place, for a VM that is about to end: removing them from millions of objects takes seconds.
     pub fn leave(self) {
         std::mem::forget(self);
     }
 }
 
-/// Takes all tags off.
+/// Removes all tags.
 impl Drop for Tags {
     fn drop(&mut self) {
         if self.is_fresh {
@@ -256,7 +259,8 @@ impl Drop for Tags {
     }
 }
 
-/// ZGC was an experiment in JDK 11: to take tags off while it shows its objects corrupts the VM's memory.
+/// Returns `true` if removing tags during a heap pass corrupts the VM's memory: with ZGC in JDK 11, where it was
+/// experimental.
 fn damages_tags(env: Env) -> bool {
     env.vm_kind().damages_tags_with_zgc()
         && env
@@ -264,7 +268,7 @@ fn damages_tags(env: Env) -> bool {
             .is_none_or(|flags| flags.is_on(BoolFlag::UseZgc))
 }
 
-/// Runs while the VM stands still.
+/// Runs while the VM is stopped.
 unsafe extern "C" fn untag(
     _class_tag: sys::jlong,
     _size: sys::jlong,
@@ -272,12 +276,12 @@ unsafe extern "C" fn untag(
     _length: sys::jint,
     _data: *mut c_void,
 ) -> sys::jint {
-    // SAFETY: the VM passes the place of the object's tag.
+    // SAFETY: the VM passes the address of the object's tag.
     unsafe { *tag = 0 };
     0
 }
 
-/// What the callbacks share.
+/// The state that the callbacks share.
 struct Walk<'v, V> {
     visitor: &'v mut V,
     panic: Option<Box<dyn Any + Send>>,
@@ -303,7 +307,7 @@ type PrimitiveArrayCallback = unsafe extern "C" fn(
     *mut c_void,
 ) -> sys::jint;
 
-/// Runs the visitor; a panic ends the walk, and goes on in [`Tags::follow`].
+/// Runs the visitor; a panic ends the walk, and is resumed in [`Tags::follow`].
 ///
 /// # Safety
 /// `data` must be what `follow::<V>` passed to the VM.

@@ -1,13 +1,14 @@
-//! The functions that rewritten methods call: native methods of a class of ours that is defined into the VM.
+//! The functions that rewritten methods call: native methods of a class that the agent defines in the VM.
 //!
-//! They are called at every entry and every exit of a method, so little stands between them and the engine: one call
-//! through a pointer, and a guard against panics that costs nothing while there is none, because the unwinder finds it in
-//! its tables.
+//! They are called at every entry and every exit of a method, so there is little between them and the engine: one call
+//! through a pointer, and a guard against panics that costs nothing unless there is one, because the unwinder finds it
+//! in its tables.
 //!
-//! The VM finds them by their names, as it finds every native method, in a library that it was started with. In one that is
-//! being attached it does not look yet: there they are registered. From JDK 17 on RegisterNatives prints a warning, on the
-//! program's stdout, when the class belongs to a named module of the boot loader and the call comes from no method of that
-//! loader. So it is made in the ClassPrepare event, which comes while `Class.forName` links the class.
+//! The VM finds them by name, like all native methods, in a library that it was started with. In a library that is
+//! being attached it does not search yet, so there they are registered. From JDK 17 on RegisterNatives prints a
+//! warning, on the program's stdout, when the class belongs to a named module of the boot loader and the call comes
+//! from no method of that loader. So the call is made in the ClassPrepare event, which comes while `Class.forName`
+//! links the class.
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,8 +21,8 @@ use super::events::with_object;
 use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
 
-/// The class that has the hooks, as a class file names it. It stands in `java.lang` because every class, of whatever module
-/// and loader, sees that package.
+/// The class with the hooks, as class files name it. It is in `java.lang` because that package is visible to every
+/// class, regardless of module and loader.
 pub const HOOK_CLASS: &[u8] = HOOK_CLASS_NAME.to_bytes();
 const HOOK_CLASS_NAME: &CStr = c"java/lang/HprofTracker";
 /// The hook for entries, `static native void methodEntry(int)`.
@@ -33,15 +34,15 @@ pub const HOOK_EXCEPTION_EXIT: &[u8] = b"exceptionExit";
 
 static HOOKS: OnceLock<CallHooks> = OnceLock::new();
 
-/// What happens at the entry and the exit of a rewritten method, on the thread that runs it.
+/// The actions at the entry and the exit of a rewritten method, on the thread that runs it.
 #[derive(Clone, Copy)]
 pub struct CallHooks {
-    /// The current thread has entered a method. The second argument is an address in the stack frame of this call: it is
-    /// above those of deeper calls.
+    /// Called when the current thread has entered a method. The second argument is an address in the stack frame of
+    /// this call, which is higher than those of deeper calls.
     pub entry: fn(u32, usize),
-    /// The current thread is about to leave a method, by an exception or otherwise.
+    /// Called when the current thread is about to leave a method, by an exception or otherwise.
     pub exit: fn(u32),
-    /// One of the above has panicked; they must do nothing from here on.
+    /// Called when one of the above has panicked; they must do nothing from here on.
     pub panicked: fn(),
 }
 
@@ -85,8 +86,8 @@ fn give_up(hooks: &CallHooks) {
     let _ = catch_unwind(AssertUnwindSafe(hooks.panicked));
 }
 
-/// Defines the class with the hooks, whose file is `bytes`, in the boot loader, and has it call `hooks`. These stay for good:
-/// others are not taken later.
+/// Defines the class with the hooks, whose file is `bytes`, in the boot loader, and makes it call `hooks`. These are
+/// permanent: later calls do not replace them.
 pub fn define_hooks(
     env: Env,
     jni: Jni<'_>,
@@ -98,12 +99,12 @@ pub fn define_hooks(
         code: sys::JVMTI_ERROR_INTERNAL,
     };
     HOOKS.get_or_init(|| hooks);
-    // A second start in one VM: the class is there from the first.
+    // On a second start in the same VM the class exists already.
     let class = match jni.find_class(HOOK_CLASS_NAME) {
         Some(class) => class,
         None => {
             let class = define(jni, bytes).ok_or(failed("DefineClass"))?;
-            // A VM that refuses the event prints its warning below.
+            // If the VM refuses the event, it prints its warning below.
             let _ = register_when_prepared(env, jni);
             class
         }
@@ -114,7 +115,7 @@ pub fn define_hooks(
     Err(failed("RegisterNatives"))
 }
 
-/// Has the class linked by a method of the boot loader, and the functions registered meanwhile.
+/// Makes a method of the boot loader link the class, and registers the functions meanwhile.
 fn register_when_prepared(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
     let Some(env) = env.aside() else {
         return Ok(());
@@ -146,14 +147,14 @@ fn register_when_prepared(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
     switch(sys::JVMTI_DISABLE)
 }
 
-/// ClassPrepare, on the thread that is in [`register_when_prepared`].
+/// Handles ClassPrepare, on the thread that is in [`register_when_prepared`].
 unsafe extern "C" fn on_class_prepare(
     _: *mut sys::jvmtiEnv,
     jni: *mut sys::JNIEnv,
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    // A class that was linked on the way has no such methods: the VM refuses, and changes nothing.
+    // A class that is linked along the way has no such methods: the VM refuses, and changes nothing.
     // SAFETY: the VM's arguments.
     unsafe {
         with_object(jni, class, |jni, class| {
@@ -181,14 +182,14 @@ fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
     LocalRef::new(jni, raw)
 }
 
-/// Whether the VM finds the functions. It looks for them in agents too, but not in one that is just being attached.
+/// Returns `true` if the VM finds the functions. It searches agents too, but not one that is just being attached.
 fn works(jni: Jni<'_>, class: Object<'_>) -> bool {
     let arguments = [sys::jvalue { i: -1 }];
     [c"methodEntry", c"methodExit", c"exceptionExit"]
         .iter()
         .all(|name| {
-            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int, which
-            // `arguments` holds, and is called when it was found.
+            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int,
+            // which `arguments` holds, and is called when it was found.
             unsafe {
                 let method = jni!(
                     jni,

@@ -1,5 +1,5 @@
-//! The few calls of Java code that the agent makes, none of them on a hot path: through the `jni` crate, which looks classes,
-//! methods and fields up and checks types.
+//! The few calls of Java code that the agent makes, none of them on a hot path. They use the `jni` crate, which looks
+//! up classes, methods and fields, and checks types.
 
 use jni::objects::{JObject, JValue};
 use jni::{jni_sig, jni_str};
@@ -7,7 +7,7 @@ use jni::{jni_sig, jni_str};
 use super::jni::{Jni, LocalRef, Object};
 
 impl<'a> Jni<'a> {
-    /// Creates a `java.lang.Thread` that has not started; `None` when the VM refuses (out of memory).
+    /// Creates a `java.lang.Thread` that has not started; `None` if the VM refuses (out of memory).
     pub(super) fn new_thread(self, name: &str) -> Option<LocalRef<'a>> {
         let thread = self.call(|env| {
             let name = env.new_string(name)?;
@@ -22,7 +22,7 @@ impl<'a> Jni<'a> {
         LocalRef::new(self, thread)
     }
 
-    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only where the program's
+    /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only if the program's
     /// security manager forbids it (`false`).
     pub fn exit(self, status: i32) -> bool {
         let exited = self.call(|env| {
@@ -37,8 +37,8 @@ impl<'a> Jni<'a> {
         exited.is_some()
     }
 
-    /// Has a class linked, which a class that was only loaded is not, so that the VM tells of its fields. None of its code
-    /// runs: it is linked by being asked for its public fields. Answers whether the VM did it.
+    /// Links a class that was only loaded, so that the VM reveals its fields. Asking for its public fields links it
+    /// without running any of its code. Returns `true` if the VM did it.
     pub fn link(self, class: Object<'_>) -> bool {
         let linked = self.call(|env| {
             // SAFETY: `class` is a valid reference that its owner deletes; `JObject` has no drop.
@@ -55,7 +55,7 @@ impl<'a> Jni<'a> {
         linked.is_some()
     }
 
-    /// Has a class of the boot loader initialized by `Class.forName`. Answers whether the VM did it.
+    /// Initializes a class of the boot loader by `Class.forName`. Returns `true` if the VM did it.
     pub(super) fn initialize_class(self, name: &str) -> bool {
         let initialized = self.call(|env| {
             let name = env.new_string(name)?;
@@ -76,7 +76,8 @@ impl<'a> Jni<'a> {
         initialized.is_some()
     }
 
-    /// The VM's own object behind a `java.lang.Thread`; `None` for one that does not run, or where the VM keeps it elsewhere.
+    /// Returns the VM's own object behind a `java.lang.Thread`; `None` for a thread that does not run, or if the VM
+    /// keeps it elsewhere.
     pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
         let address = self.call(|env| {
             // SAFETY: as in `link`.
@@ -88,11 +89,11 @@ impl<'a> Jni<'a> {
         (!address.is_null()).then_some(address)
     }
 
-    /// Runs `body` with the crate's environment of this thread. `None` where a call fails; an exception that it left is
+    /// Runs `body` with the crate's environment of this thread. Returns `None` if a call fails; a pending exception is
     /// cleared, so that the program never sees it.
     fn call<T>(self, body: impl FnOnce(&mut jni::Env<'_>) -> jni::errors::Result<T>) -> Option<T> {
-        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns; the guard
-        // does not leave this function.
+        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns;
+        // the guard does not leave this function.
         let mut guard = unsafe { jni::AttachGuard::from_unowned(self.as_raw()) };
         let answer = body(guard.borrow_env_mut());
         let thrown = self.clear_exception();

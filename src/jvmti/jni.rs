@@ -1,6 +1,6 @@
-//! The JNI calls of the hot paths and of VMDeath, and references to the program's objects that free themselves. They go
-//! through the function table: wrappers that attach threads or allocate have no place there. Calls of Java code are in
-//! `java_calls`.
+//! The JNI calls of hot paths and of VMDeath, and references to the program's objects that free themselves. They use
+//! the function table directly, because wrappers that attach threads or allocate are not acceptable there. Calls of
+//! Java code are in `java_calls`.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -8,15 +8,15 @@ use std::ptr::{self, NonNull};
 
 use super::sys;
 
-/// The JNI environment of the current thread, for as long as a callback runs.
+/// The JNI environment of the current thread, for the duration of a callback.
 #[derive(Clone, Copy)]
 pub struct Jni<'a> {
     pub(super) env: NonNull<sys::JNIEnv>,
     callback: PhantomData<&'a sys::JNIEnv>,
 }
 
-/// A call from the VM, or another stretch of time in which the current thread is attached and its arguments are valid. A
-/// value on the stack of the function that is called: what borrows from it cannot outlive the call.
+/// A call from the VM, or another period of time in which the current thread is attached and its arguments are valid.
+/// It lives on the stack of the called function, so that anything borrowing from it cannot outlive the call.
 pub(super) struct Callback;
 
 /// Calls a function of the JNI table.
@@ -33,7 +33,7 @@ impl<'a> Jni<'a> {
         self.env.as_ptr()
     }
 
-    /// Wraps what the VM hands to a callback, for as long as `_callback` is borrowed.
+    /// Wraps the environment that the VM passes to a callback, for as long as `_callback` is borrowed.
     ///
     /// # Safety
     /// `env` must be the current thread's environment, or null, and stay so while `_callback` lives.
@@ -44,45 +44,46 @@ impl<'a> Jni<'a> {
         })
     }
 
-    /// Says how many local references this thread is going to hold, which the VM wants to know beyond 16.
+    /// Announces the number of local references that this thread is going to hold, which the VM requires beyond 16.
     pub(super) fn announce_locals(self, count: usize) {
         let count = sys::jint::try_from(count).unwrap_or(sys::jint::MAX);
-        // SAFETY: a plain number. Where there is no memory for them the VM throws, which is not the program's concern.
+        // SAFETY: a plain number. If there is no memory for them the VM throws; the exception is cleared, because it is
+        // not the program's.
         unsafe { jni!(self, EnsureLocalCapacity, count) };
         self.clear_exception();
     }
 
-    /// Whether both references name one object.
+    /// Returns `true` if both references refer to the same object.
     pub fn is_same(self, left: Object<'_>, right: Object<'_>) -> bool {
         // SAFETY: both references are valid: `Object` borrows from what keeps them so.
         unsafe { jni!(self, IsSameObject, left.raw, right.raw) }
     }
 
-    /// Whether the thread is virtual.
+    /// Returns `true` if the thread is virtual.
     pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
         let env = self.as_raw();
-        // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is asked
-        // first. The reference is valid.
+        // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is
+        // asked first. The reference is valid.
         unsafe {
             jni!(self, GetVersion) >= sys::JNI_VERSION_19
                 && ((**env).v19.IsVirtualThread)(env, thread.raw)
         }
     }
 
-    /// The class of an object.
+    /// Returns the class of an object.
     pub fn class_of(self, object: Object<'_>) -> Option<LocalRef<'a>> {
         // SAFETY: the object's reference is valid.
         let raw = unsafe { jni!(self, GetObjectClass, object.raw) };
         LocalRef::new(self, raw)
     }
 
-    /// The class above a class; `None` for `java.lang.Object`, interfaces and primitive types.
+    /// Returns the superclass; `None` for `java.lang.Object`, interfaces and primitive types.
     pub fn superclass(self, class: Object<'_>) -> Option<LocalRef<'a>> {
         // SAFETY: the reference is valid, and of a class: JNI answers null for what has no superclass.
         LocalRef::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
     }
 
-    /// A class that every class can see; `None` where there is none.
+    /// Returns a class that is visible to every class; `None` if there is none of that name.
     pub(super) fn find_class(self, name: &CStr) -> Option<LocalRef<'a>> {
         // SAFETY: the name is NUL-terminated.
         let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
@@ -105,7 +106,8 @@ impl<'a> Jni<'a> {
     }
 }
 
-/// A reference to an object of the program, borrowed from a callback's argument or from one of the owners below.
+/// A reference to an object of the program, borrowed from a callback's argument or from one of the owning references
+/// below.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
     pub(super) raw: sys::jobject,
@@ -125,19 +127,19 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A local reference, deleted on drop: an agent thread never returns to Java, so nobody else would free it.
+/// A local reference, deleted on drop: a thread of the agent never returns to Java, which would free it otherwise.
 pub struct LocalRef<'a> {
     jni: Jni<'a>,
     pub(super) raw: sys::jobject,
 }
 
 impl<'a> LocalRef<'a> {
-    /// Takes over a local reference that a call returned; `None` for null.
+    /// Takes ownership of a local reference that a call returned; `None` for null.
     pub(super) fn new(jni: Jni<'a>, raw: sys::jobject) -> Option<Self> {
         (!raw.is_null()).then_some(Self { jni, raw })
     }
 
-    /// The object, while this reference lives.
+    /// Returns the object, for the lifetime of this reference.
     pub fn object(&self) -> Object<'_> {
         Object {
             raw: self.raw,
@@ -165,7 +167,7 @@ unsafe impl Send for GlobalRef {}
 unsafe impl Sync for GlobalRef {}
 
 impl GlobalRef {
-    /// A global reference to the object; `None` when the VM is out of memory.
+    /// Creates a global reference to the object; `None` if the VM is out of memory.
     pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
         let vm = Vm::of(jni)?;
         // SAFETY: the object's reference is valid.
@@ -173,7 +175,7 @@ impl GlobalRef {
         (!raw.is_null()).then_some(Self { raw, vm })
     }
 
-    /// The object, while this reference lives.
+    /// Returns the object, for the lifetime of this reference.
     pub fn object(&self) -> Object<'_> {
         Object {
             raw: self.raw,
@@ -184,7 +186,7 @@ impl GlobalRef {
 
 impl Drop for GlobalRef {
     fn drop(&mut self) {
-        // A thread that is not attached, or a VM that is gone: the reference goes with the VM.
+        // If the thread is not attached, or the VM is gone, the reference goes with the VM.
         self.vm.with_current(|jni| {
             // SAFETY: the reference is global and owned by this value alone.
             unsafe { jni!(jni, DeleteGlobalRef, self.raw) }
@@ -204,7 +206,7 @@ unsafe impl Send for WeakRef {}
 unsafe impl Sync for WeakRef {}
 
 impl WeakRef {
-    /// A weak reference to the object; `None` when the VM is out of memory.
+    /// Creates a weak reference to the object; `None` if the VM is out of memory.
     pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
         let vm = Vm::of(jni)?;
         // SAFETY: the object's reference is valid.
@@ -215,25 +217,25 @@ impl WeakRef {
         Some(Self { raw, vm })
     }
 
-    /// Whether the object has been collected.
+    /// Returns `true` if the object has been collected.
     pub fn is_dead(&self, jni: Jni<'_>) -> bool {
         // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
         unsafe { jni!(jni, IsSameObject, self.raw, ptr::null_mut()) }
     }
 
-    /// The object, unless it has been collected.
+    /// Returns the object, unless it has been collected.
     pub fn get<'a>(&self, jni: Jni<'a>) -> Option<LocalRef<'a>> {
         // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
         let raw = unsafe { jni!(jni, NewLocalRef, self.raw) };
         LocalRef::new(jni, raw)
     }
 
-    /// What the VM calls the reference.
+    /// Returns the VM's address of the reference.
     pub(super) fn address(&self) -> usize {
         self.raw.expose_provenance()
     }
 
-    /// Whether this still refers to the object.
+    /// Returns `true` if this still refers to the object.
     pub fn is(&self, jni: Jni<'_>, object: Object<'_>) -> bool {
         // SAFETY: as above, and the object's reference is valid.
         unsafe { jni!(jni, IsSameObject, self.raw, object.raw) }
@@ -249,40 +251,41 @@ impl Drop for WeakRef {
     }
 }
 
-/// A weak reference of one word, for the millions: it knows no VM, so it is not deleted on drop but by
-/// [`ObjectRef::delete`]. One that is dropped is lost to the VM until it ends.
+/// A weak reference of one word, for millions of objects: it does not know the VM, so it is not deleted on drop but by
+/// [`ObjectRef::delete`]. If it is dropped, the VM keeps it until it ends.
 pub struct ObjectRef(NonNull<sys::_jobject>);
 
 // SAFETY: as for `WeakRef`.
 unsafe impl Send for ObjectRef {}
 
 impl ObjectRef {
-    /// A weak reference to the object; `None` when the VM is out of memory.
+    /// Creates a weak reference to the object; `None` if the VM is out of memory.
     pub fn new(jni: Jni<'_>, object: Object<'_>) -> Option<Self> {
         // SAFETY: the object's reference is valid.
         let raw = unsafe { jni!(jni, NewWeakGlobalRef, object.raw) };
         match NonNull::new(raw) {
             Some(raw) => Some(Self(raw)),
             None => {
-                // The VM throws OutOfMemoryError, which is not the program's.
+                // The VM throws OutOfMemoryError, which the program must not see.
                 jni.clear_exception();
                 None
             }
         }
     }
 
-    /// Whether the object has been collected.
+    /// Returns `true` if the object has been collected.
     pub fn is_dead(&self, jni: Jni<'_>) -> bool {
         // SAFETY: a weak reference may be compared at any time; it equals null once its object is gone.
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
     }
 
-    /// What the VM calls the reference.
+    /// Returns the VM's address of the reference.
     pub(super) fn address(&self) -> usize {
         self.0.as_ptr().expose_provenance()
     }
 
-    /// The object, while this reference lives; what is asked of one that has been collected is asked of null.
+    /// Returns the object, for the lifetime of this reference; calls about an object that has been collected treat it
+    /// as null.
     pub fn object(&self) -> Object<'_> {
         Object {
             raw: self.0.as_ptr(),
@@ -290,7 +293,7 @@ impl ObjectRef {
         }
     }
 
-    /// Gives the reference back.
+    /// Deletes the reference.
     pub fn delete(self, jni: Jni<'_>) {
         // SAFETY: the reference is a weak global and owned by this value, which ends here.
         unsafe { jni!(jni, DeleteWeakGlobalRef, self.0.as_ptr()) }
@@ -307,7 +310,7 @@ unsafe impl Send for Vm {}
 unsafe impl Sync for Vm {}
 
 impl Vm {
-    /// Wraps what the VM hands to `Agent_OnLoad`.
+    /// Wraps the VM that `Agent_OnLoad` receives.
     ///
     /// # Safety
     /// `vm` must be null or the process's VM.
@@ -317,12 +320,12 @@ impl Vm {
 
     pub(super) fn of(jni: Jni<'_>) -> Option<Self> {
         let mut vm = ptr::null_mut();
-        // SAFETY: `vm` is where the answer goes.
+        // SAFETY: `vm` receives the answer.
         let status = unsafe { jni!(jni, GetJavaVM, &mut vm) };
         NonNull::new(vm).filter(|_| status == sys::JNI_OK).map(Self)
     }
 
-    /// Runs `body` with the current thread's environment; `None` where the thread is not attached.
+    /// Runs `body` with the current thread's environment; `None` if the thread is not attached.
     pub fn with_current<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
         let env = self.interface(sys::JNI_VERSION_1_6)?;
         let callback = Callback;
@@ -331,17 +334,17 @@ impl Vm {
         Some(body(jni))
     }
 
-    /// The address of one of the VM's functions, by which its library can be found.
+    /// Returns the address of one of the VM's functions, by which its library can be found.
     pub(super) fn function_address(self) -> *const std::ffi::c_void {
         // SAFETY: the VM's function table is complete.
         let function = unsafe { (**self.0.as_ptr()).v1_4.GetEnv };
         function as *const std::ffi::c_void
     }
 
-    /// An interface of the VM, by its version number.
+    /// Returns an interface of the VM, by its version number.
     pub(super) fn interface(self, version: sys::jint) -> Option<NonNull<std::ffi::c_void>> {
         let mut interface = ptr::null_mut();
-        // SAFETY: the VM's function table is complete, and `interface` is where the answer goes.
+        // SAFETY: the VM's function table is complete, and `interface` receives the answer.
         let status =
             unsafe { ((**self.0.as_ptr()).v1_4.GetEnv)(self.0.as_ptr(), &mut interface, version) };
         NonNull::new(interface).filter(|_| status == sys::JNI_OK)

@@ -1,4 +1,4 @@
-//! The ids of methods, which must be there before a signal handler takes stacks: none can be made in it.
+//! The ids of methods, which must exist before a signal handler takes stacks: it cannot create any.
 
 use std::ptr;
 
@@ -9,7 +9,7 @@ use super::jni::{Jni, Object};
 use super::sys;
 
 impl Env {
-    /// Has the methods of all classes that are there get their ids.
+    /// Makes the VM create the ids of all methods of all loaded classes.
     pub fn make_method_ids(self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         for class in self.loaded_classes(jni)? {
             self.make_method_ids_of(class.object());
@@ -17,11 +17,11 @@ impl Env {
         Ok(())
     }
 
-    /// A class that is not prepared has none yet.
+    /// Makes the VM create the ids of a class's methods. A class that is not prepared has none yet.
     fn make_method_ids_of(self, class: Object<'_>) {
         let mut count = 0;
         let mut methods = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
         if answer.is_ok() {
             drop(Buffer::new(self, methods, count));

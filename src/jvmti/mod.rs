@@ -1,9 +1,9 @@
-//! The only door to the JVM: everything unsafe stays in here.
+//! The only interface to the JVM, which contains all unsafe code about it.
 //!
 //! `sys` is `jvmti.h`; `env` and `jni` make its functions safe (memory is freed on drop, an error is a value that names
-//! the function); `callbacks` receives the VM's events and hands them up, only through [`Events`]; `gate` counts
-//! who is inside of what a session owns; `agent_thread` runs our own code on a Java thread; `hotspot` is what is HotSpot's
-//! and not JVMTI's.
+//! the function); `callbacks` receives the VM's events and passes them on through [`Events`]; `gate` counts the threads
+//! that use a session; `agent_thread` runs the agent's code on Java threads; `hotspot` has everything specific to
+//! HotSpot.
 
 #![allow(unsafe_code)]
 

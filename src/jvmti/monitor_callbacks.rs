@@ -1,4 +1,4 @@
-//! Where the VM calls us for monitors, and for the end of virtual threads: see `callbacks`.
+//! The functions that the VM calls for monitors, and for the end of virtual threads: see `callbacks`.
 
 use super::events::{Events, with_thread};
 use super::jni::{Callback, Jni, Object};
@@ -17,7 +17,7 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
     }
 }
 
-/// As [`with_thread`], with a monitor besides.
+/// As [`with_thread`], with an additional monitor.
 ///
 /// # Safety
 /// `jni`, `thread` and `monitor` must be what the VM passed to a callback on this thread.

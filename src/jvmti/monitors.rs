@@ -1,4 +1,4 @@
-//! Monitors and the threads that want them, as the VM shows them on request.
+//! Monitors and the threads that want them, as the VM reports them on request.
 
 use std::ptr;
 
@@ -7,11 +7,11 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 
-/// What a thread is at, the bits of `GetThreadState`.
+/// The state of a thread, as the bits of `GetThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadStateFlags(sys::jint);
 
-/// A thread's state and its stack, both of one moment.
+/// A thread's state and its stack, both from the same moment.
 pub struct ThreadStack {
     /// Its state.
     pub state: ThreadStateFlags,
@@ -19,17 +19,17 @@ pub struct ThreadStack {
     pub frames: Vec<FrameInfo>,
 }
 
-/// Who has a monitor and who wants it.
+/// The owner and the waiters of a monitor.
 ///
-/// From JDK 23 on the VM leaves virtual threads out; before JDK 23 those that wait to be notified are in both lists.
+/// From JDK 23 on the VM omits virtual threads; before JDK 23 those that wait to be notified are in both lists.
 pub struct MonitorUsage<'a> {
-    /// Who has it.
+    /// The thread that owns it.
     pub owner: Option<LocalRef<'a>>,
-    /// How many times the owner has entered it.
+    /// The number of times the owner has entered it.
     pub entries: u32,
-    /// Who wants it.
+    /// The threads that want it.
     pub entering: Vec<LocalRef<'a>>,
-    /// Who waits to be notified.
+    /// The threads that wait to be notified.
     pub waiting: Vec<LocalRef<'a>>,
 }
 
@@ -51,7 +51,7 @@ states! {
     is_alive = JVMTI_THREAD_STATE_ALIVE;
     /// It has ended.
     is_terminated = JVMTI_THREAD_STATE_TERMINATED;
-    /// It runs, or could.
+    /// It runs, or could run.
     is_runnable = JVMTI_THREAD_STATE_RUNNABLE;
     /// It wants a monitor.
     is_entering = JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER;
@@ -70,8 +70,8 @@ states! {
 }
 
 impl Env {
-    /// The states and stacks (at most `depth` frames each) of platform threads, in their order, all of one moment: the VM
-    /// stands still for it. A thread that has ended has no frames.
+    /// Returns the states and stacks (at most `depth` frames each) of platform threads, in their order, all from the
+    /// same moment: the VM is stopped for it. A thread that has ended has no frames.
     pub fn stacks(
         self,
         threads: &[Object<'_>],
@@ -81,7 +81,7 @@ impl Env {
         let count = sys::jint::try_from(raw.len()).unwrap_or(sys::jint::MAX);
         let depth = depth.try_into().unwrap_or(sys::jint::MAX);
         let mut stacks = ptr::null_mut();
-        // SAFETY: `raw` holds `count` valid references, and `stacks` is where the answer goes: as many entries, in one
+        // SAFETY: `raw` holds `count` valid references, and `stacks` receives the answer: as many entries, in one
         // block that also holds all frames. `Buffer` frees it.
         unsafe {
             jvmti!(
@@ -96,8 +96,8 @@ impl Env {
         let stacks = Buffer::new(self, stacks, count);
         let stack = |info: &sys::jvmtiStackInfo| {
             let frames: &[FrameInfo] = match usize::try_from(info.frame_count) {
-                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `FrameInfo`, into the block
-                // that `stacks` owns.
+                // SAFETY: the VM wrote so many jvmtiFrameInfos there, which have the layout of `FrameInfo`, into the
+                // block that `stacks` owns.
                 Ok(count @ 1..) => unsafe {
                     std::slice::from_raw_parts(info.frame_buffer.cast(), count)
                 },
@@ -111,27 +111,27 @@ impl Env {
         Ok(stacks.iter().map(stack).collect())
     }
 
-    /// What a thread, platform or virtual, is at.
+    /// Returns the state of a thread, platform or virtual.
     pub fn thread_state(self, thread: Object<'_>) -> Result<ThreadStateFlags, JvmtiError> {
         let mut state = 0;
-        // SAFETY: `state` is where the answer goes.
+        // SAFETY: `state` receives the answer.
         unsafe { jvmti!(self, GetThreadState, thread.raw, &mut state)? };
         Ok(ThreadStateFlags(state))
     }
 
-    /// The monitor that a thread wants, or in which it waits to be notified.
+    /// Returns the monitor that a thread wants, or in which it waits to be notified.
     pub fn contended_monitor<'a>(
         self,
         jni: Jni<'a>,
         thread: Object<'_>,
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut monitor = ptr::null_mut();
-        // SAFETY: `monitor` is where the answer goes.
+        // SAFETY: `monitor` receives the answer.
         unsafe { jvmti!(self, GetCurrentContendedMonitor, thread.raw, &mut monitor)? };
         Ok(LocalRef::new(jni, monitor))
     }
 
-    /// The monitors that a thread has.
+    /// Returns the monitors that a thread owns.
     pub fn owned_monitors<'a>(
         self,
         jni: Jni<'a>,
@@ -139,7 +139,7 @@ impl Env {
     ) -> Result<Vec<LocalRef<'a>>, JvmtiError> {
         let mut count = 0;
         let mut monitors = ptr::null_mut();
-        // SAFETY: both are where answers go; `Buffer` frees the array.
+        // SAFETY: both receive answers; `Buffer` frees the array.
         unsafe {
             jvmti!(
                 self,
@@ -152,14 +152,14 @@ impl Env {
         Ok(self.locals(jni, monitors, count))
     }
 
-    /// Who has a monitor and who wants it, of one moment.
+    /// Returns the owner and the waiters of a monitor, from the same moment.
     pub fn monitor_usage<'a>(
         self,
         jni: Jni<'a>,
         monitor: Object<'_>,
     ) -> Result<MonitorUsage<'a>, JvmtiError> {
         let mut usage = sys::jvmtiMonitorUsage::default();
-        // SAFETY: `usage` is where the answer goes; `locals` frees its arrays.
+        // SAFETY: `usage` receives the answer; `locals` frees its arrays.
         unsafe { jvmti!(self, GetObjectMonitorUsage, monitor.raw, &mut usage)? };
         Ok(MonitorUsage {
             owner: LocalRef::new(jni, usage.owner),
@@ -169,7 +169,7 @@ impl Env {
         })
     }
 
-    /// Takes over an array of local references, and frees it.
+    /// Takes ownership of an array of local references, and frees the array.
     fn locals<'a>(
         self,
         jni: Jni<'a>,

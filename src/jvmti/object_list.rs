@@ -1,10 +1,10 @@
-//! A list of objects inside the Java heap: an array of arrays, so that no part of it is too large for any collector to
-//! find room for.
+//! A list of objects inside the Java heap: an array of arrays, so that every garbage collector finds room for each
+//! part.
 
 use super::jni::{GlobalRef, Jni, LocalRef, Object, jni};
 use super::sys;
 
-/// Keeps objects, in order. What it holds is alive.
+/// Keeps objects, in order, and keeps them alive.
 pub struct ObjectList<'a> {
     jni: Jni<'a>,
     list: GlobalRef,
@@ -14,11 +14,11 @@ pub struct ObjectList<'a> {
 }
 
 impl<'a> ObjectList<'a> {
-    /// Elements of each inner array: 235 KB, or 469 KB where references take 8 bytes, which no collector calls huge. A
-    /// number that hardly any array of a program has.
+    /// The number of elements of each inner array: 235 KB, or 469 KB if references take 8 bytes, which no garbage
+    /// collector treats as huge. Hardly any array of a program has this length.
     pub const CHUNK: usize = 60_013;
 
-    /// An empty list with room for so many objects; `None` when the VM is out of memory.
+    /// Creates an empty list with room for that many objects; `None` if the VM is out of memory.
     pub fn new(jni: Jni<'a>, room: usize) -> Option<Self> {
         let class = jni.find_class(c"java/lang/Object")?;
         let chunks = room.div_ceil(Self::CHUNK);
@@ -36,13 +36,13 @@ impl<'a> ObjectList<'a> {
         })
     }
 
-    /// Bytes of the Java heap that a list with so much room takes at the most.
+    /// Returns the most bytes of the Java heap that a list with that much room takes.
     pub fn size(room: usize) -> u64 {
         let chunks = room.div_ceil(Self::CHUNK);
         (chunks * (Self::CHUNK * 8 + 24) + Self::outer_length(chunks) * 8 + 24) as u64
     }
 
-    /// Appends an object; `false` when there is no room. One that has been collected is null in the list.
+    /// Appends an object; returns `false` if there is no room. One that has been collected becomes null in the list.
     pub fn push(&mut self, object: Object<'_>) -> bool {
         let index = self.length % Self::CHUNK;
         if index == 0 {
@@ -60,7 +60,7 @@ impl<'a> ObjectList<'a> {
         true
     }
 
-    /// Shows the arrays that the list is made of.
+    /// Calls `look` with each array that the list consists of.
     pub fn for_each_array(&self, mut look: impl FnMut(Object<'_>)) {
         look(self.list.object());
         for index in 0..self.chunks {
@@ -83,23 +83,25 @@ impl<'a> ObjectList<'a> {
         LocalRef::new(self.jni, raw)
     }
 
-    /// Lets go of what is only needed for appending, so that nothing but [`ObjectList::reference`] holds the list.
+    /// Releases the references that are only needed for appending, so that only [`ObjectList::reference`] keeps the
+    /// list alive.
     pub fn finish(&mut self) {
         self.chunk = None;
     }
 
-    /// The length of the outer array.
+    /// Returns the length of the outer array.
     pub fn length_of_outer(&self) -> usize {
         Self::outer_length(self.chunks)
     }
 
-    /// The reference that holds the list, as the VM's own dumper writes it: without the bits that tell kinds of
-    /// references apart.
+    /// Returns the reference that keeps the list alive, as the VM's own dumper writes it: without the bits for the kind
+    /// of reference.
     pub fn reference(&self) -> u64 {
         self.list.raw.addr() as u64 & !7
     }
 
-    /// More than is needed, so that hardly any array of a program has the same length.
+    /// Returns a length for the outer array: more than needed, so that hardly any array of a program has the same
+    /// length.
     fn outer_length(chunks: usize) -> usize {
         chunks + 1_009
     }

@@ -1,14 +1,14 @@
-//! Memory that is going to be read: the CPU fetches it while other things are done.
+//! Prefetching: the CPU fetches memory that is about to be read while it does something else.
 
 use std::arch::asm;
 
-/// Has the CPU fetch a value's first cache line. Changes nothing but how long the next look takes.
+/// Makes the CPU fetch a value's first cache line. Only affects the time of the next read.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     prefetch_address(std::ptr::from_ref(value).addr());
 }
 
-/// As [`prefetch`]; any address may be given, for none is read.
+/// As [`prefetch`]; any address may be given, because none is read.
 #[inline(always)]
 pub(super) fn prefetch_address(address: usize) {
     // SAFETY: a hint to the CPU, which raises no fault whatever the address is, and changes no register and no memory.

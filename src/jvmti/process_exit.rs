@@ -1,21 +1,21 @@
-//! The end of the process where the VM says nothing of it.
+//! The end of the process without an event from the VM.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::OnceLock;
 
-/// What is to be done, and the process that it is for.
+/// The action at the end, and the process that it is for.
 static AT_EXIT: OnceLock<(fn(), u32)> = OnceLock::new();
 
-/// Has `action` run when the process calls `exit` or its `main` returns, on the thread that does so, while all others run on.
-/// Not where a signal or `_exit` ends it, nor in a child that was forked. Only the first one counts.
+/// Runs `action` when the process calls `exit` or its `main` returns, on the thread that does so, while all others keep
+/// running. Not if a signal or `_exit` ends the process, nor in a forked child. Only the first action counts.
 ///
-/// The handlers of a process run in the opposite order of their registration: this one before the destructors of the VM's
-/// library, which was loaded earlier.
+/// The handlers of a process run in reverse order of registration: this one before the destructors of the VM's library,
+/// which was loaded earlier.
 pub fn at_process_exit(action: fn()) {
     AT_EXIT.get_or_init(|| {
-        // SAFETY: the function takes nothing, does not unwind, and stays where it is: the VM unloads no agent that has begun.
-        // Where the system has no room for it, the process ends without it.
+        // SAFETY: the function takes nothing, does not unwind, and stays where it is: the VM unloads no agent that has
+        // begun. If the system has no room for the handler, the process ends without it.
         unsafe { libc::atexit(on_exit) };
         (action, process::id())
     });

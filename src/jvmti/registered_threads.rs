@@ -1,9 +1,9 @@
-//! The serial numbers of threads, for which any thread may ask.
+//! The serial numbers of threads, which any thread may look up.
 //!
-//! JVMTI has a place for them, the thread-local storage, but HotSpot's is safe for the current thread alone:
-//! `GetThreadLocalStorage` and `SetThreadLocalStorage` follow what the VM keeps of another thread (`JvmtiThreadState`)
-//! without a lock, while that thread may be ending and frees it. JDK 17 and 21, asked about threads that came and went,
-//! were ended by a SIGSEGV within seconds. So the numbers stand here, and a thread's own storage only saves it a search.
+//! JVMTI has thread-local storage for such data, but HotSpot's is safe for the current thread only:
+//! `GetThreadLocalStorage` and `SetThreadLocalStorage` follow the VM's data about another thread (`JvmtiThreadState`)
+//! without a lock, while that thread may be ending and freeing it. JDK 17 and 21 crashed within seconds when asked
+//! about threads that came and went. So the numbers are kept here, and a thread's own storage only saves it a search.
 
 use hashbrown::HashTable;
 
@@ -11,11 +11,11 @@ use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};
 
-/// As many threads are known before those whose objects are collected are looked for.
+/// The number of known threads from which those with collected objects are searched for and removed.
 const FIRST_SWEEP: usize = 1024;
 
-/// The threads that have a serial number. One that has ended is known for as long as anybody can ask about it, until its
-/// object is collected: it must not be taken for a new one.
+/// The threads that have a serial number. One that has ended stays known for as long as anyone can ask about it, until
+/// its object is collected: it must not be taken for a new one.
 pub struct RegisteredThreads {
     env: Env,
     /// Held while the VM compares references.
@@ -40,14 +40,14 @@ enum Registration {
     Ended,
 }
 
-/// A live thread that is not known.
+/// A live thread that is not known yet.
 pub struct UnregisteredThread {
     identity: i32,
     thread: WeakRef,
 }
 
 impl RegisteredThreads {
-    /// Knows no thread yet.
+    /// Creates an empty set.
     pub fn new(env: Env) -> Self {
         let known = Mutex::new(RegisteredTable {
             threads: HashTable::new(),
@@ -56,7 +56,7 @@ impl RegisteredThreads {
         Self { env, known }
     }
 
-    /// The serial number of a thread; `None` for one that has none, or has ended.
+    /// Returns the serial number of a thread; `None` if it has none, or has ended.
     pub fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<u32> {
         let identity = self.env.identity_hash(thread).ok()?;
         match self.known.lock().state(jni, thread, identity)? {
@@ -65,7 +65,7 @@ impl RegisteredThreads {
         }
     }
 
-    /// The serial number of the current thread, or of the virtual thread that it carries.
+    /// Returns the serial number of the current thread, or of the virtual thread that it carries.
     pub fn current(&self, jni: Jni<'_>) -> Option<u32> {
         self.remembered().or_else(|| {
             let thread = self.env.current_thread(jni).ok()??;
@@ -73,19 +73,19 @@ impl RegisteredThreads {
         })
     }
 
-    /// As [`RegisteredThreads::current`], if the thread remembers it.
+    /// As [`RegisteredThreads::current`], but only if the thread's own storage has it.
     pub fn remembered(&self) -> Option<u32> {
         let serial = self.env.thread_storage(None).ok()?;
         (serial != 0).then_some(serial)
     }
 
-    /// Lets the current thread remember its serial number.
+    /// Stores the serial number in the current thread's own storage.
     pub fn remember(&self, thread: Object<'_>, serial: u32) {
-        // A thread that cannot is searched for.
+        // If it cannot be stored, the thread is searched for each time.
         let _ = self.env.set_thread_storage(thread, serial);
     }
 
-    /// A live thread, if it is not known.
+    /// Returns a live thread, if it is not known.
     pub fn unregistered(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<UnregisteredThread> {
         let identity = self.env.identity_hash(thread).ok()?;
         if self.known.lock().state(jni, thread, identity).is_some() || !self.env.is_alive(thread) {
@@ -95,14 +95,14 @@ impl RegisteredThreads {
         Some(UnregisteredThread { identity, thread })
     }
 
-    /// Whoever asks for the thread's serial number finds it from here on. No other thread may have been added since it was
-    /// found unregistered.
+    /// Adds the thread, whose serial number can be looked up from here on. No other thread may have been added since
+    /// this one was found unregistered.
     pub fn add(&self, jni: Jni<'_>, thread: UnregisteredThread, serial: u32) {
         let mut known = self.known.lock();
         known.add(jni, thread, Registration::Registered(serial));
     }
 
-    /// The current thread is about to end. Answers the serial number it had.
+    /// Marks the current thread as ended. Returns the serial number that it had.
     pub fn end(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<u32> {
         let identity = self.env.identity_hash(thread).ok()?;
         let mut known = self.known.lock();
@@ -122,7 +122,7 @@ impl RegisteredThreads {
         None
     }
 
-    /// Forgets all threads, and gives back the references to them.
+    /// Forgets all threads, and frees the references to them.
     pub fn clear(&self) {
         let threads = std::mem::take(&mut self.known.lock().threads);
         drop(threads);
@@ -165,7 +165,7 @@ impl RegisteredTable {
     }
 }
 
-/// HotSpot's identity hashes fill 31 bits at the most; the table looks at all 64.
+/// Spreads a hash: HotSpot's identity hashes fill at most 31 bits, but the table uses all 64.
 fn hash(identity: i32) -> u64 {
     (identity as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

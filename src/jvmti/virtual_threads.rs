@@ -1,9 +1,9 @@
-//! Which virtual thread runs on a carrier: HotSpot's extension function `GetVirtualThread` (JDK 21 on).
+//! Finds the virtual thread that runs on a carrier, by HotSpot's extension function `GetVirtualThread` (from JDK 21).
 //!
 //! A carrier's own stack ends where it mounted the virtual thread, so without this a sample of a virtual thread would
-//! say no more than `VirtualThread.runContinuation`.
+//! show only `VirtualThread.runContinuation`.
 //!
-//! Its extension events tell when a virtual thread gets a carrier, and when it leaves it.
+//! HotSpot's extension events report when a virtual thread is mounted on a carrier, and when it is unmounted.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -29,10 +29,10 @@ pub struct VirtualThreads {
 }
 
 impl VirtualThreads {
-    /// Takes the capability and looks the function up; `None` where the VM has no virtual threads.
+    /// Takes the capability and looks up the function; `None` if the VM has no virtual threads.
     pub fn new(env: Env) -> Option<Self> {
         let mut potential = sys::jvmtiCapabilities::default();
-        // SAFETY: `potential` is where the answer goes.
+        // SAFETY: `potential` receives the answer.
         unsafe { jvmti!(env, GetPotentialCapabilities, &mut potential) }.ok()?;
         if potential.can_support_virtual_threads() == 0 {
             return None;
@@ -47,7 +47,7 @@ impl VirtualThreads {
         })
     }
 
-    /// The virtual thread mounted on the carrier; `None` when there is none, or the thread is no carrier.
+    /// Returns the virtual thread mounted on the carrier; `None` if there is none, or the thread is not a carrier.
     pub fn mounted_on<'a>(
         self,
         jni: Jni<'a>,
@@ -62,17 +62,17 @@ impl VirtualThreads {
         Ok(LocalRef::new(jni, thread))
     }
 
-    /// Whether the thread is a virtual one.
+    /// Returns `true` if the thread is virtual.
     pub fn is_virtual(self, jni: Jni<'_>, thread: Object<'_>) -> bool {
         jni.is_virtual(thread)
     }
 
-    /// Switches on the events [`super::Events::virtual_thread_mounted`] and [`super::Events::virtual_thread_unmounted`].
+    /// Enables the events [`super::Events::virtual_thread_mounted`] and [`super::Events::virtual_thread_unmounted`].
     pub fn tell_of_mounts(self) -> Result<(), JvmtiError> {
         self.watch_mounts(true)
     }
 
-    /// Switches them off.
+    /// Disables them.
     pub fn be_silent_of_mounts(self) -> Result<(), JvmtiError> {
         self.watch_mounts(false)
     }
@@ -141,11 +141,11 @@ unsafe extern "C" fn on_unmounted(
     }
 }
 
-/// The number of an extension event.
+/// Returns the number of an extension event.
 fn find_event(env: Env, id: &CStr) -> Result<sys::jint, JvmtiError> {
     let mut count = 0;
     let mut events = ptr::null_mut();
-    // SAFETY: both are where answers go; `Buffer` frees the array.
+    // SAFETY: both receive answers; `Buffer` frees the array.
     unsafe { jvmti!(env, GetExtensionEvents, &mut count, &mut events)? };
     let events = Buffer::new(env, events, count);
     let mut found = None;
@@ -170,7 +170,7 @@ fn find_event(env: Env, id: &CStr) -> Result<sys::jint, JvmtiError> {
 fn find(env: Env) -> Option<GetVirtualThread> {
     let mut count = 0;
     let mut functions = ptr::null_mut();
-    // SAFETY: both are where answers go; `Buffer` frees the array.
+    // SAFETY: both receive answers; `Buffer` frees the array.
     unsafe { jvmti!(env, GetExtensionFunctions, &mut count, &mut functions) }.ok()?;
     let functions = Buffer::new(env, functions, count);
     let mut found = None;
@@ -184,7 +184,7 @@ fn find(env: Env) -> Option<GetVirtualThread> {
     found
 }
 
-/// Frees what hangs on one entry of the list.
+/// Frees the memory that an entry of the list refers to.
 fn free(env: Env, function: &sys::jvmtiExtensionFunctionInfo) {
     let parameters = Buffer::new(env, function.params, function.param_count);
     for parameter in parameters.iter() {

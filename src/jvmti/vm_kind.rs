@@ -1,8 +1,9 @@
-//! Which VM this is, and what may be done in it that no specification promises. All that depends on a VM's version or vendor is
-//! decided here, and `docs/jvms.md` tells of it.
+//! Identifies the VM, and decides which operations that no specification guarantees are safe in it. Everything that
+//! depends on a VM's version or vendor is decided here, and documented in `docs/limits/jvms.md`.
 //!
-//! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking over stacks or
-//! reading the slots of references, knows how HotSpot keeps things: it is for the releases that it was tested on.
+//! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking stacks
+//! or reading the slots of references, depends on HotSpot's internals, and is used only in the releases that it was
+//! tested on.
 
 use super::env::Env;
 use super::hotspot::{BoolFlag, VmFlags, own_version};
@@ -16,26 +17,26 @@ pub(super) enum Release {
     Jdk25,
 }
 
-/// The VM.
+/// The kind of VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmKind {
-    /// The version of Java, `None` where the VM does not say.
+    /// The version of Java, `None` if the VM does not reveal it.
     version: Option<u32>,
     inside: Inside,
 }
 
-/// What is known of the VM's inside.
+/// The agent's knowledge of the VM's internals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inside {
-    /// All that the agent uses.
+    /// Everything that the agent uses.
     Tested(Release),
-    /// A HotSpot between the tested ones: what its own tables say.
+    /// A HotSpot between the tested ones: only what its own tables say.
     Described,
     /// Nothing.
     Unknown,
 }
 
-/// What a VM tells of itself.
+/// The VM's description of itself.
 struct VmDescription {
     /// `java.vm.specification.version`, which the command line can change on JDK 11.
     version: Option<u32>,
@@ -47,11 +48,11 @@ struct VmDescription {
     build: String,
     /// `jdk.debug`: `release`, `fastdebug` or `slowdebug`.
     debug_level: String,
-    /// Whether a compiler in Java makes the code.
+    /// `true` if a compiler in Java is used.
     has_jvmci_compiler: bool,
 }
 
-/// HotSpot with both of its compilers: not Zero, Client or Minimal, whose insides differ.
+/// HotSpot with both of its compilers: not Zero, Client or Minimal, whose internals differ.
 const SERVER_VMS: [&str; 2] = [
     "OpenJDK 64-Bit Server VM",
     "Java HotSpot(TM) 64-Bit Server VM",
@@ -71,7 +72,7 @@ impl VmDescription {
         }
     }
 
-    /// Whether it is HotSpot as most vendors build it.
+    /// Returns `true` if it is HotSpot as most vendors build it.
     fn is_plain_hotspot(&self) -> bool {
         SERVER_VMS.contains(&self.name.as_str())
             && self.debug_level == "release"
@@ -89,10 +90,10 @@ impl VmDescription {
             Some(21) => Inside::Tested(Release::Jdk21),
             Some(25) => Inside::Tested(Release::Jdk25),
             Some(12..25) => Inside::Described,
-            // From 26 on, for one, the id of a method is no pointer.
+            // From 26 on, for example, the id of a method is not a pointer.
             _ => Inside::Unknown,
         };
-        // Faults are those of the code that runs.
+        // Faults depend on the code that runs, not on the version that the properties claim.
         VmKind {
             version: self.own_version.or(self.version),
             inside,
@@ -101,8 +102,8 @@ impl VmDescription {
 }
 
 impl VmKind {
-    /// The release, where it is one whose inside is known: its stacks may be walked over, its code's methods looked up, its
-    /// references' slots read, its counters cleared and its own dumper called.
+    /// Returns the release, if it is one whose internals are known: its stacks may be walked, its code's methods looked
+    /// up, its references' slots read, its counters cleared and its own dumper called.
     pub(super) fn tested(self) -> Option<Release> {
         match self.inside {
             Inside::Tested(release) => Some(release),
@@ -110,39 +111,39 @@ impl VmKind {
         }
     }
 
-    /// Whether AsyncGetCallTrace may be called from a signal handler.
+    /// Returns `true` if AsyncGetCallTrace may be called from a signal handler.
     pub(super) fn has_known_call_trace(self) -> bool {
         self.inside != Inside::Unknown
     }
 
-    /// Whether the flags may be set that the agent sets.
+    /// Returns `true` if the flags that the agent changes may be changed.
     pub(super) fn has_settable_flags(self) -> bool {
         self.inside != Inside::Unknown
     }
 
-    /// Whether allocations go untold where a thread makes an object outside its allocation buffer and keeps that
-    /// (`MemAllocator::notify_allocation_jvmti_sampler`; JDK 16 has it mended).
+    /// Returns `true` if allocations send no event when a thread allocates outside its allocation buffer and keeps the
+    /// buffer (`MemAllocator::notify_allocation_jvmti_sampler`; fixed in JDK 16).
     pub fn loses_allocations_beside_buffers(self) -> bool {
         self.is_before(16)
     }
 
-    /// Whether compiled code tells nobody of what it takes straight from the heap.
+    /// Returns `true` if compiled code sends no event for memory it takes directly from the heap.
     pub fn loses_allocations_without_buffers(self) -> bool {
         self.is_before(21)
     }
 
-    /// Whether taking tags off while ZGC shows its objects corrupts the VM's memory. A VM that does not say which it is may be one
+    /// Returns `true` if removing tags during a heap pass corrupts the VM's memory with ZGC. An unknown VM may be one
     /// that does.
     pub(super) fn damages_tags_with_zgc(self) -> bool {
         self.is_before(15) || self.version.is_none()
     }
 
-    /// Whether to define a class anew takes long enough to be felt. As above.
+    /// Returns `true` if redefining a class takes noticeably long. An unknown VM may be one where it does.
     pub fn redefines_slowly(self) -> bool {
         self.is_before(12) || self.version.is_none()
     }
 
-    /// Whether the VM does not name the virtual threads that wait for a monitor or own one.
+    /// Returns `true` if the VM omits the virtual threads that wait for a monitor or own one.
     pub fn hides_virtual_threads_at_monitors(self) -> bool {
         self.version.is_some_and(|version| version >= 23)
     }
@@ -153,7 +154,7 @@ impl VmKind {
 }
 
 impl Env {
-    /// Which VM this is.
+    /// Identifies the VM.
     pub fn vm_kind(self) -> VmKind {
         VmDescription::detect(self).kind()
     }

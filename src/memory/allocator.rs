@@ -1,5 +1,5 @@
-//! The agent's allocator: what it holds is counted, since the VM and the libraries of the program share the process with it,
-//! and it never fails.
+//! The agent's allocator. It counts the bytes it holds, since the agent shares the process with the VM and the
+//! program's libraries, and it never fails.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
@@ -8,49 +8,51 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use super::OutOfMemory;
 use super::reserve::Reserve;
 
-/// What small needs are met from once the system gives nothing: threads that are in an event then, and the end of the session.
+/// The size of the reserve that serves small needs once the system refuses memory: those of threads that are in an
+/// event at that time, and of the end of the session.
 const RESERVE: usize = 8 << 20;
-/// The part of it that is left to the thread which ends the session.
+/// The part of the reserve that is kept for the thread which ends the session.
 const FOR_THE_END: usize = 4 << 20;
-/// What the system gets back at the first failure: the VM ends the process when it gets no memory itself.
+/// The memory that the system gets back at the first failure: the VM ends the process when it gets no memory itself.
 const HEADROOM: usize = 8 << 20;
-/// Between two questions whether the system has memory again.
+/// The pause between two attempts to get memory from the system again.
 const PAUSE: libc::timespec = libc::timespec {
     tv_sec: 0,
     tv_nsec: 10_000_000,
 };
 
-/// Bytes that have been allocated here and not been freed.
+/// Bytes that have been allocated and not freed.
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// The system has refused memory since the session began.
+/// Set when the system has refused memory since the session began.
 static OUT: AtomicBool = AtomicBool::new(false);
-/// The thread that ends the session, as `pthread_self` says.
+/// The thread that ends the session, as returned by `pthread_self`; 0 if there is none.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
-/// Mapped, and never touched; null outside a session.
+/// Address of the headroom: mapped and never touched; null outside a session.
 static HEADROOM_AT: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
-/// Part of the library's own data: there is memory for it, or the library is not loaded.
+/// Part of the library's own data: if there is no memory for it, the library is not loaded.
 static IN_RESERVE: Reserve<RESERVE> = Reserve::new();
 
 #[global_allocator]
 static COUNTED: Counted = Counted;
 
-/// The system's allocator. The agent allocates for what it meets anew, not for every event, so one counter does.
+/// The system's allocator with a counter. The agent does not allocate for every event, only for things that are new to
+/// it, so a single counter suffices.
 struct Counted;
 
-/// How many bytes of memory the agent holds.
+/// Returns the number of bytes that the agent holds.
 pub fn own_memory() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Whether the system has refused memory since [`prepare`].
+/// Returns `true` if the system has refused memory since [`prepare`].
 #[inline]
 pub fn is_out() -> bool {
     OUT.load(Ordering::Relaxed)
 }
 
-/// A session is about to begin: memory is no longer out, and something is put by for when it will be.
+/// Prepares for a session: memory is no longer out, and the headroom is set aside.
 pub fn prepare() -> Result<(), OutOfMemory> {
-    // SAFETY: a new private mapping, wherever the system likes.
+    // SAFETY: a new private mapping at an address of the system's choice.
     let headroom = unsafe {
         libc::mmap(
             ptr::null_mut(),
@@ -70,18 +72,18 @@ pub fn prepare() -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// There is no session any more.
+/// Releases the headroom, because there is no session any more.
 pub fn put_reserve_away() {
     unmap(HEADROOM_AT.swap(ptr::null_mut(), Ordering::Relaxed));
 }
 
-/// The current thread ends the session: it may have the last of the reserve.
+/// Marks the current thread as the one that ends the session, which may use the last of the reserve.
 pub fn ends_session() {
     ENDING.store(current_thread(), Ordering::Relaxed);
 }
 
-/// Has the allocator give the system what has been freed. It keeps that otherwise, in the arenas of threads that will never
-/// need so much again: the VM's references to objects lie between ours.
+/// Makes the allocator return freed memory to the system. Otherwise it would keep it in the arenas of threads that
+/// never need so much again, because the VM's references to objects lie between the agent's blocks.
 pub fn return_free_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: glibc: any thread may call this at any time.
@@ -90,7 +92,7 @@ pub fn return_free_memory() {
     }
 }
 
-/// Whether the system has so many bytes, be it for the agent or for the VM.
+/// Returns `true` if the system has `bytes` more bytes, for the agent or for the VM.
 pub fn system_has(bytes: usize) -> bool {
     let Ok(layout) = Layout::from_size_align(bytes.max(1), 1) else {
         return false;
@@ -106,12 +108,13 @@ pub fn system_has(bytes: usize) -> bool {
     true
 }
 
-/// Whether the current thread ends the session, and the reserve has so much for it, and as much again for what else it needs.
+/// Returns `true` if the current thread ends the session and the reserve has twice `bytes` for it: the rest is for its
+/// other needs.
 pub(super) fn end_has(bytes: usize) -> bool {
     ENDING.load(Ordering::Relaxed) == current_thread() && IN_RESERVE.room() / 2 >= bytes
 }
 
-/// Memory is out from now on. Allocates nothing and takes no lock.
+/// Marks memory as out. Allocates nothing and takes no lock.
 pub(super) fn system_refused() {
     OUT.store(true, Ordering::Relaxed);
     put_reserve_away();
@@ -119,7 +122,7 @@ pub(super) fn system_refused() {
 
 fn unmap(headroom: *mut libc::c_void) {
     if !headroom.is_null() {
-        // SAFETY: `prepare` mapped it, nothing refers into it, and whoever swapped it out has it alone.
+        // SAFETY: `prepare` mapped it, nothing refers into it, and only the thread that swapped it out has it.
         unsafe { libc::munmap(headroom, HEADROOM) };
     }
 }
@@ -129,7 +132,8 @@ fn current_thread() -> usize {
     (unsafe { libc::pthread_self() }) as usize
 }
 
-/// A block all the same. Where even the reserve is used up, the thread waits: the session is being ended, which frees memory.
+/// Allocates from the reserve. If even that is used up, the thread waits: the session is being ended, which frees
+/// memory.
 #[cold]
 fn without_the_system(layout: Layout) -> *mut u8 {
     system_refused();
@@ -148,13 +152,14 @@ fn without_the_system(layout: Layout) -> *mut u8 {
         if !block.is_null() {
             return block;
         }
-        // SAFETY: a pointer to a time, and null for what nobody wants to know.
+        // SAFETY: a pointer to a time, and null for the remaining time, which is not needed.
         unsafe { libc::nanosleep(&PAUSE, ptr::null_mut()) };
     }
 }
 
-// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as aligned
-// as the layout says; they go back to where they came from. Nothing here panics, and counting does not allocate.
+// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as
+// aligned as the layout says; they go back to where they came from. Nothing here panics, and counting does not
+// allocate.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
@@ -200,8 +205,8 @@ unsafe impl GlobalAlloc for Counted {
         }
         // SAFETY: the caller promises that the new size does not overflow with this alignment.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the new one is
-        // nobody else's.
+        // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the
+        // new one is nobody else's.
         unsafe {
             let moved = self.alloc(new);
             ptr::copy_nonoverlapping(start, moved, layout.size().min(size));
@@ -219,7 +224,7 @@ mod tests {
     fn what_is_allocated_counts_until_it_is_freed() {
         const SIZE: usize = 1 << 30;
         let before = own_memory();
-        // Other tests allocate meanwhile, but not that much.
+        // Other tests allocate at the same time, but not as much.
         let mut block = Vec::<u8>::with_capacity(SIZE);
         assert!(own_memory().abs_diff(before + SIZE) < SIZE / 4);
         block.reserve_exact(2 * SIZE);

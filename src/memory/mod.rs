@@ -1,9 +1,9 @@
 //! The agent's own memory: how much it holds, and what happens when the system gives no more.
 //!
-//! Rust ends the process when an allocation fails, and the process is somebody else's. So none fails here. The first that the
-//! system refuses comes from a reserve, and from then on memory [`is_out`]: no event is let in any more, and the session ends.
-//! What is still inside has small needs, which the reserve bears. Whatever may be large is asked for in advance, by [`need`] or
-//! [`claim`], so that it is given up instead of taken from there.
+//! Rust ends the process when an allocation fails, and the process is somebody else's, so no allocation may fail. The
+//! first one that the system refuses is served from a reserve. From then on memory [`is_out`]: no event is admitted,
+//! and the session ends. Events that are still running need little, which the reserve covers. Large amounts must be
+//! checked in advance, by [`need`] or [`claim`], so that the work is given up instead of draining the reserve.
 
 #![allow(unsafe_code)]
 
@@ -24,11 +24,11 @@ pub use system_thread::SystemThread;
 #[error("the system gives the agent no memory")]
 pub struct OutOfMemory;
 
-/// What is smaller than this the reserve bears.
+/// The size in bytes from which an allocation must be checked in advance; the reserve covers smaller ones.
 const LARGE: usize = 64 * 1024;
 
-/// Whether the system has so much memory. It is given back at once: whoever gets it first has it, so this comes right before
-/// something grows.
+/// Checks that the system has this much memory. It is freed at once and may go to someone else, so call this right
+/// before something grows.
 #[inline]
 pub fn claim(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes < LARGE || allocator::system_has(bytes) || allocator::end_has(bytes) {
@@ -37,8 +37,8 @@ pub fn claim(bytes: usize) -> Result<(), OutOfMemory> {
     Err(OutOfMemory)
 }
 
-/// As [`claim`], where there is nothing to be done without the memory: memory is out, and what goes on here ends as by a panic,
-/// at the place that catches these. Not for what a VM's callback could not be unwound from.
+/// As [`claim`], for work that cannot continue without the memory: marks memory as out and unwinds like a panic, up to
+/// the place that catches these. Must not be called where unwinding would leave a VM callback.
 #[inline]
 pub fn need(bytes: usize) {
     if claim(bytes).is_err() {
@@ -46,7 +46,7 @@ pub fn need(bytes: usize) {
     }
 }
 
-/// Goes no further where memory is out: for what takes a little again and again. As [`need`].
+/// Unwinds if memory is out: for work that allocates a little again and again. As [`need`].
 #[inline]
 pub fn stop_if_out() {
     if is_out() {
@@ -54,7 +54,7 @@ pub fn stop_if_out() {
     }
 }
 
-/// As [`need`], for a table that is about to grow, by doubling, if it is full.
+/// As [`need`], for a table that is about to double if it is full.
 #[inline]
 pub fn need_to_grow(length: usize, capacity: usize, entry: usize) {
     if length >= capacity {
@@ -62,7 +62,7 @@ pub fn need_to_grow(length: usize, capacity: usize, entry: usize) {
     }
 }
 
-/// As [`need_to_grow`], for a hash table, which has some free places and a byte beside each.
+/// As [`need_to_grow`], for a hash table, which keeps some slots free and has a byte for each.
 #[inline]
 pub fn need_to_hash(length: usize, capacity: usize, entry: usize) {
     if length >= capacity {
@@ -73,10 +73,10 @@ pub fn need_to_hash(length: usize, capacity: usize, entry: usize) {
 #[cold]
 fn give_up() {
     allocator::system_refused();
-    // Who cleans up behind one that has given up cannot do so as well.
+    // A thread that is already unwinding and cleaning up must not unwind again.
     if std::thread::panicking() {
         return;
     }
-    // Not a panic, which would be told as a fault of the agent.
+    // Not a panic, which would be reported as a fault of the agent.
     std::panic::resume_unwind(Box::new(OutOfMemory))
 }

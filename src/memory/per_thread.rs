@@ -1,5 +1,5 @@
-//! What each thread keeps for itself. The standard library's `thread_local!` ends the process where there is no memory for a
-//! thread's first use of it, and where the destructor of its value cannot be registered.
+//! Values that each thread keeps for itself. The standard library's `thread_local!` ends the process if there is no
+//! memory for a thread's first use of it, or if the destructor of its value cannot be registered.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -12,9 +12,9 @@ use super::{LARGE, claim};
 
 type Slot<T> = RefCell<Option<T>>;
 
-/// A value for each thread, dropped when the thread ends. It lives in a static: nothing gives the key back.
+/// A value for each thread, dropped when the thread ends. Must be a static: the key is never released.
 pub struct PerThread<T> {
-    /// `None` inside where the system has no key left.
+    /// The key; the inner `None` means that the system has no key left.
     key: OnceLock<Option<libc::pthread_key_t>>,
     values: PhantomData<fn() -> T>,
 }
@@ -27,8 +27,8 @@ impl<T: 'static> PerThread<T> {
         }
     }
 
-    /// Runs `body` with what the current thread keeps, at first nothing. `None` inside another `body` on the same thread, and
-    /// where the system has no room for one more thread's value.
+    /// Runs `body` with the current thread's value, which is `None` at first. Returns `None` within another `body` on
+    /// the same thread, and if the system has no room for another thread's value.
     #[inline]
     pub fn with<R>(&self, body: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
         let key = (*self.key.get_or_init(new_key::<T>))?;
@@ -47,13 +47,14 @@ impl<T: 'static> PerThread<T> {
 #[cold]
 fn new_key<T>() -> Option<libc::pthread_key_t> {
     let mut key = 0;
-    // SAFETY: the key goes to a variable of this function, and `drop_slot` is part of this library, which is never unloaded.
+    // SAFETY: the key goes to a variable of this function, and `drop_slot` is part of this library, which is never
+    // unloaded.
     let refused = unsafe { libc::pthread_key_create(&mut key, Some(drop_slot::<T>)) };
     (refused == 0).then_some(key)
 }
 
-/// The system's library and others keep something for each thread, too, and end the process where there is no memory for that.
-/// So this fails before they do: most threads come here first.
+/// Creates the current thread's slot. The C library and others also keep data for each thread, and end the process if
+/// there is no memory for it. This fails before they do, because it is the first thing that most threads do.
 #[cold]
 fn new_slot<T>(key: libc::pthread_key_t) -> Option<*mut Slot<T>> {
     if claim(LARGE).is_err() {
@@ -74,7 +75,7 @@ fn new_slot<T>(key: libc::pthread_key_t) -> Option<*mut Slot<T>> {
 unsafe extern "C" fn drop_slot<T>(slot: *mut c_void) {
     // SAFETY: the system hands over what `new_slot` set for this key, once, at the thread's end.
     let slot = unsafe { Box::from_raw(slot.cast::<Slot<T>>()) };
-    // The panic hook has reported it; unwinding any further would end the process.
+    // The panic hook has reported it; unwinding further would end the process.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(slot)));
 }
 

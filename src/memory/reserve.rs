@@ -1,4 +1,4 @@
-//! Memory for what cannot fail when the system gives none.
+//! Memory for allocations that must not fail when the system has none.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -6,7 +6,7 @@ use std::ptr;
 
 use spin::mutex::SpinMutex;
 
-/// Blocks of one piece of memory, one behind the other. It is whole again once all of them have been given back.
+/// Consecutive blocks in one area of memory. The area is free again once all of them have been given back.
 #[repr(C, align(64))]
 pub(super) struct Reserve<const SIZE: usize> {
     bytes: UnsafeCell<[u8; SIZE]>,
@@ -14,9 +14,9 @@ pub(super) struct Reserve<const SIZE: usize> {
 }
 
 struct Blocks {
-    /// Where the next one begins.
+    /// The offset of the next block.
     next: usize,
-    /// How many are in use.
+    /// The number of blocks in use.
     used: usize,
 }
 
@@ -24,7 +24,8 @@ struct Blocks {
 unsafe impl<const SIZE: usize> Sync for Reserve<SIZE> {}
 
 impl<const SIZE: usize> Reserve<SIZE> {
-    /// The system gives the memory when it is first written to, but has promised it from the beginning.
+    /// Creates an empty reserve. The system supplies the memory when it is first written to, but has promised it from
+    /// the beginning.
     pub(super) const fn new() -> Self {
         Self {
             bytes: UnsafeCell::new([0; SIZE]),
@@ -32,7 +33,7 @@ impl<const SIZE: usize> Reserve<SIZE> {
         }
     }
 
-    /// A block that nobody else has, with anything in it; null where less than that and `spare` bytes is left.
+    /// Takes a block with unspecified contents; null if fewer than its size and `spare` bytes are left.
     pub(super) fn take(&self, layout: Layout, spare: usize) -> *mut u8 {
         let first = self.bytes.get().cast::<u8>();
         let mut blocks = self.blocks.lock();
@@ -48,18 +49,18 @@ impl<const SIZE: usize> Reserve<SIZE> {
         }
     }
 
-    /// How much is left.
+    /// Returns the number of bytes left.
     pub(super) fn room(&self) -> usize {
         SIZE - self.blocks.lock().next
     }
 
-    /// Whether it is a block of this.
+    /// Returns `true` if `start` is in this reserve.
     #[inline]
     pub(super) fn contains(&self, start: *mut u8) -> bool {
         start.addr().wrapping_sub(self.bytes.get().addr()) < SIZE
     }
 
-    /// A block is in use no more.
+    /// Notes that a block is no longer in use.
     pub(super) fn give_back(&self) {
         let mut blocks = self.blocks.lock();
         blocks.used -= 1;

@@ -1,4 +1,4 @@
-//! A thread of the system. The standard library's end the process where there is no memory for what it notes of them.
+//! Threads of the system. The standard library's end the process if there is no memory for their bookkeeping.
 
 use std::ffi::{CStr, c_void};
 use std::io;
@@ -6,23 +6,24 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Of its stack. Some systems give little more than nothing where nobody says how much.
+/// The size of a thread's stack. The default of some systems is tiny.
 const STACK: usize = 1 << 20;
 
 type Body = Box<dyn FnOnce() + Send>;
 
-/// A thread that may be waited for. Where nobody does, it goes on by itself.
+/// A thread that can be joined. If it is dropped, the thread goes on by itself.
 pub struct SystemThread(libc::pthread_t);
 
 impl SystemThread {
-    /// Runs `body` on a new thread, under a name of 15 bytes at the most. A panic ends the thread, quietly.
+    /// Runs `body` on a new thread, whose name has at most 15 bytes. A panic ends only the thread, and is ignored.
     pub fn start(name: &'static CStr, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body);
         let mut thread = 0;
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialized by the first call, which cannot fail, used by the next two, and destroyed by
-        // the last; the stack has more than the least size. `run` takes the box back, once, exactly when the system answers 0.
+        // SAFETY: the attributes are initialized by the first call, which cannot fail, used by the next two, and
+        // destroyed by the last; the stack has more than the least size. `run` takes the box back, once, exactly when
+        // the system answers 0.
         let refused = unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
@@ -41,7 +42,7 @@ impl SystemThread {
         Ok(Self(thread))
     }
 
-    /// Waits for its end.
+    /// Waits for the thread to end.
     pub fn join(self) {
         // SAFETY: it is joined once, here, since `self` ends, and not detached. The answer of the thread is not wanted.
         unsafe { libc::pthread_join(self.0, ptr::null_mut()) };

@@ -1,4 +1,4 @@
-//! Classes, by name and loader. A class keeps its entry when it is unloaded: traces go on naming it.
+//! Classes, by name and loader. An unloaded class keeps its entry, because traces go on naming it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,21 +13,21 @@ use crate::lock_order::{Mutex, rank};
 use crate::memory;
 
 table_ids! {
-    /// A class.
+    /// The id of a class.
     ClassId
 }
 
-/// One class.
+/// A class.
 pub struct Class {
-    /// Its name as in Java source.
+    /// The name as in Java source.
     pub name: StringId,
-    /// Its `java.lang.Class` object.
+    /// The id of its `java.lang.Class` object.
     pub object: ObjectId,
     unloaded: AtomicBool,
 }
 
 impl Class {
-    /// Whether the VM has unloaded it.
+    /// Returns `true` if the VM has unloaded the class.
     pub fn is_unloaded(&self) -> bool {
         self.unloaded.load(Ordering::Relaxed)
     }
@@ -41,23 +41,23 @@ pub struct Classes {
 }
 
 impl Interned {
-    /// The class.
+    /// Returns the class's id, new or known.
     pub fn id(&self) -> ClassId {
         let (Self::Known(id) | Self::New(id)) = *self;
         id
     }
 }
 
-/// What [`Classes::intern`] found.
+/// The result of [`Classes::intern`].
 pub enum Interned {
-    /// A class that was there.
+    /// The class was known.
     Known(ClassId),
-    /// A class that is new: whoever asked should watch for its end.
+    /// The class is new: the caller should watch for its unloading.
     New(ClassId),
 }
 
 impl Classes {
-    /// The class of that name which the loader has loaded now.
+    /// Returns the class of that name which the loader currently has.
     pub fn intern(
         &self,
         loader: LoaderId,
@@ -85,13 +85,13 @@ impl Classes {
         Interned::New(ClassId(index))
     }
 
-    /// Records the end of a class: its name now belongs to whichever class the loader defines next.
+    /// Records that a class was unloaded: its name now belongs to the next class that the loader defines under it.
     pub fn unload(&self, id: ClassId) {
         self.get(id).unloaded.store(true, Ordering::Relaxed);
         self.loaded.lock().retain(|_, loaded| *loaded != id);
     }
 
-    /// The class.
+    /// Returns the class with this id.
     pub fn get(&self, id: ClassId) -> &Class {
         self.classes
             .get(id.0 as usize)
@@ -99,7 +99,8 @@ impl Classes {
     }
 }
 
-/// `java.lang.String` for `Ljava/lang/String;`, `int[][]` for `[[I`. A signature that is none comes back as it is.
+/// Turns `Ljava/lang/String;` into `java.lang.String` and `[[I` into `int[][]`. Anything that is not a signature is
+/// returned unchanged.
 pub fn name_of_signature(signature: &str) -> String {
     let element = signature.trim_start_matches('[');
     let dimensions = signature.len() - element.len();
@@ -122,8 +123,8 @@ pub fn name_of_signature(signature: &str) -> String {
     name
 }
 
-/// `java/lang/String` for `java.lang.String`, `[[I` for `int[][]`: how class files and binary profiles write the names of
-/// classes.
+/// Turns `java.lang.String` into `java/lang/String` and `int[][]` into `[[I`: the form of class names in class files
+/// and binary profiles.
 pub fn internal_name(name: &str) -> String {
     let element = name.trim_end_matches("[]");
     let dimensions = (name.len() - element.len()) / 2;

@@ -1,26 +1,26 @@
-//! Frames: a method and a line.
+//! Frames: a method and a line each.
 
 use super::class::ClassId;
 use super::intern::{Interner, table_ids};
 use super::string::StringId;
 
 table_ids! {
-    /// A frame.
+    /// The id of a frame.
     FrameId
 }
 
-/// Where a frame stands in its source.
+/// The line of a frame in its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
-    /// A line, 1 and up.
+    /// A line number, from 1.
     Number(u32),
-    /// Not known, or not asked for.
+    /// Unknown, or not requested.
     Unknown,
-    /// A native method has no lines.
+    /// A native method, which has no lines.
     Native,
 }
 
-/// One method, as its frames name it.
+/// A method, as its frames name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
     /// Its class.
@@ -29,11 +29,12 @@ pub struct Method {
     pub name: StringId,
     /// Its signature.
     pub signature: StringId,
-    /// The file its class was compiled from.
+    /// The file that its class was compiled from.
     pub source_file: Option<StringId>,
 }
 
-/// One frame. Bytecode indexes of one line are one frame: otherwise a profile had several rows that look alike.
+/// A frame. Bytecode indexes on the same line are one frame: otherwise a profile would have several rows that look
+/// alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The method.
@@ -47,17 +48,17 @@ pub struct Frame {
 pub struct Frames(Interner<Frame>);
 
 impl Frames {
-    /// The id of a frame.
+    /// Returns the id of a frame, adding it if it is new.
     pub fn intern(&self, frame: Frame) -> FrameId {
         FrameId(self.0.intern(&frame, || frame))
     }
 
-    /// The frame whose [`FrameId::index`] this is; `None` where there is no such frame.
+    /// Returns the frame with this [`FrameId::index`]; `None` if there is no such frame.
     pub fn find(&self, index: u32) -> Option<FrameId> {
         self.0.contains(index).then_some(FrameId(index))
     }
 
-    /// The frame.
+    /// Returns the frame with this id.
     pub fn get(&self, id: FrameId) -> &Frame {
         self.0.get(id.0)
     }

@@ -1,5 +1,5 @@
-//! Key -> typed id, under the tables: each value is kept once, for as long as the table lives, and a repeat costs a hash,
-//! one shard's lock and no allocation.
+//! Interns the values behind the tables: each value is kept once, for the life of the table. A repeated lookup costs a
+//! hash and one shard's lock, and allocates nothing.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -8,7 +8,7 @@ use crate::memory;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
 
-/// Declares the typed ids of the tables: an index from 0 on.
+/// Declares the typed ids of the tables, which are indexes from 0.
 macro_rules! table_ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
@@ -16,7 +16,7 @@ macro_rules! table_ids {
         pub struct $name(pub(super) u32);
 
         impl $name {
-            /// The position in its table, from 0 on.
+            /// The position in its table, from 0.
             pub fn index(self) -> u32 {
                 self.0
             }
@@ -25,12 +25,12 @@ macro_rules! table_ids {
 }
 pub(crate) use table_ids;
 
-/// Enough that two threads rarely meet in one.
+/// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;
 
-/// A set of values, each with a number from 0 on in the order of their arrival. Values are never removed.
+/// A set of values, each with a number, from 0 in order of arrival. Values are never removed.
 ///
-/// Nothing is called with a shard's lock held but the value's own `Hash`, `Eq` and the closure that makes it.
+/// While a shard's lock is held, only the value's own `Hash` and `Eq` and the closure that makes it are called.
 pub struct Interner<V> {
     hasher: FixedState,
     shards: [Mutex<HashTable<u32>, rank::Interner>; SHARDS],
@@ -48,8 +48,8 @@ impl<V> Default for Interner<V> {
 }
 
 impl<V: Hash + Eq> Interner<V> {
-    /// The number of the value that equals `key`; `make` makes it where there is none. `key` must hash as the value
-    /// does, as `hashbrown::Equivalent` demands.
+    /// Returns the number of the value that equals `key`; calls `make` to create it if there is none. `key` must hash
+    /// like the value, as `hashbrown::Equivalent` demands.
     pub fn intern<Q>(&self, key: &Q, make: impl FnOnce() -> V) -> u32
     where
         Q: Hash + Equivalent<V> + ?Sized,
@@ -69,8 +69,9 @@ impl<V: Hash + Eq> Interner<V> {
     }
 }
 
-/// Buckets of such a vector have twice the room of the one before, 32 the first; the next is made when one is seven eighths full.
-/// Several threads may push at a time, so it is asked for a few values too early rather than too late.
+/// Makes sure of the memory for a push. Buckets of such a vector double in size, starting at 32 values; the next one is
+/// allocated when its predecessor is seven eighths full. Several threads may push at a time, so the check comes a few
+/// values too early rather than too late.
 pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
     const FIRST: usize = 32;
     const EARLY: usize = 64;
@@ -78,30 +79,30 @@ pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
     let bucket = 1 << place.ilog2();
     let next_is_made = bucket + bucket / 8 * 7;
     if (next_is_made - EARLY.min(bucket / 2)..=next_is_made).contains(&place) {
-        // A value has a flag beside it.
+        // Each value has a flag beside it.
         memory::need(2 * bucket * (size_of::<V>() + size_of::<usize>()));
     }
 }
 
 impl<V> Interner<V> {
-    /// Whether the number is one that `intern` gave.
+    /// Returns `true` if `intern` has returned this number.
     pub fn contains(&self, index: u32) -> bool {
         self.values.get(index as usize).is_some()
     }
 
-    /// The value of a number that `intern` gave.
+    /// Returns the value of a number that `intern` returned.
     pub fn get(&self, index: u32) -> &V {
         self.values
             .get(index as usize)
             .expect("every number was given for a value, which stays")
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.values.count()
     }
 
-    /// All values and their numbers, in order.
+    /// Iterates over all values with their numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         // `intern` refuses an index that does not fit.
         self.values

@@ -1,13 +1,13 @@
-//! Class loaders: two classes of one name are different where their loaders are.
+//! Class loaders: classes of the same name are different if their loaders are.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A class loader.
+/// The id of a class loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoaderId(pub(super) u32);
 
-/// The loader table. Loaders are told apart by their objects, which only the VM can compare: whoever asks the VM keeps
-/// the objects, this table gives out the ids.
+/// The loader table. Loaders are distinguished by their objects, which only the VM can compare: the caller keeps the
+/// objects, and this table only assigns ids.
 pub struct Loaders {
     next: AtomicU32,
 }
@@ -26,7 +26,7 @@ impl Default for Loaders {
 }
 
 impl Loaders {
-    /// A loader that was not seen before.
+    /// Assigns an id to a new loader.
     pub fn add(&self) -> LoaderId {
         LoaderId(self.next.fetch_add(1, Ordering::Relaxed))
     }

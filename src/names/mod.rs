@@ -1,10 +1,10 @@
-//! The names of the program that the agent has met, one table a file. No table calls the VM. Counters belong to the engines.
+//! The names of the program that the agent has met, one table per file. No table calls the VM. Counters belong to the
+//! engines.
 //!
-//! Each table gives out small typed ids and keeps what they stand for until the session is over, so a method of a class
-//! that was unloaded still has its name. The serial numbers of the output are made from the ids when records are
-//! written.
+//! Each table assigns small typed ids and keeps their values until the session is over, so a method of an unloaded
+//! class still has its name. The serial numbers of the output are computed from the ids when records are written.
 //!
-//! Nothing outside this folder is called with a table's lock held, but closures that the callers pass.
+//! While a table's lock is held, nothing outside this folder is called except closures that callers pass.
 
 pub mod class;
 pub mod frame;

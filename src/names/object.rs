@@ -1,4 +1,4 @@
-//! Ids for the objects that a profile without a heap dump names: threads and classes.
+//! Ids for the objects that are named in a profile without a heap dump: threads and classes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectId(pub u64);
 
-/// The first object has this id.
+/// The id of the first object.
 const FIRST: u64 = 400_000;
 
-/// How many objects a heap dump can give numbers to.
+/// The number of ids that are reserved for the objects of one heap dump.
 pub const DUMPED: u64 = 1 << 33;
 
-/// Gives out object ids.
+/// Assigns object ids.
 pub struct Objects {
     named: AtomicU64,
     dumps: AtomicU64,
@@ -28,12 +28,12 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// A new object's id.
+    /// Returns a new object id.
     pub fn add(&self) -> ObjectId {
         ObjectId(self.named.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The first of [`DUMPED`] ids that are a heap dump's own.
+    /// Returns the first of [`DUMPED`] ids that are reserved for one heap dump.
     pub fn add_dump(&self) -> ObjectId {
         ObjectId((self.dumps.fetch_add(1, Ordering::Relaxed) + 1) * DUMPED)
     }

@@ -1,9 +1,9 @@
-//! Names: of classes, methods, signatures, files and thread groups, each kept once.
+//! Names of classes, methods, signatures, files and thread groups, each kept once.
 
 use super::intern::{Interner, table_ids};
 
 table_ids! {
-    /// A name.
+    /// The id of a name.
     StringId
 }
 
@@ -12,12 +12,12 @@ table_ids! {
 pub struct Strings(Interner<Box<str>>);
 
 impl Strings {
-    /// The id of a name.
+    /// Returns the id of a name, adding it if it is new.
     pub fn intern(&self, text: &str) -> StringId {
         StringId(self.0.intern(text, || text.into()))
     }
 
-    /// The name.
+    /// Returns the name with this id.
     pub fn get(&self, id: StringId) -> &str {
         self.0.get(id.0)
     }

@@ -8,21 +8,20 @@ use hashbrown::HashMap;
 use super::object::ObjectId;
 use crate::lock_order::{Mutex, rank};
 
-/// A thread's serial number in the output; never given twice.
+/// A thread's serial number in the output; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadSerial(pub u32);
 
 impl ThreadSerial {
-    /// A thread that was never announced.
+    /// Stands for a thread that was never announced.
     pub const UNKNOWN: Self = Self(200_000);
 }
 
-/// The first thread has the number after the unknown one's.
+/// The first thread's number, right after that of the unknown thread.
 const FIRST: u32 = ThreadSerial::UNKNOWN.0 + 1;
 
-/// The thread table. It counts, and remembers of the threads that are alive what the output calls their objects: a
-/// thread's names go straight to the output, so that a program which starts millions of threads does not fill the memory
-/// with them.
+/// The thread table. It counts threads, and remembers the object ids of those that are alive. Names go straight to the
+/// output, so that a program which starts millions of threads does not fill the memory with them.
 pub struct Threads {
     next: AtomicU32,
     objects: Mutex<HashMap<ThreadSerial, ObjectId, FixedState>, rank::ThreadObjects>,
@@ -38,22 +37,22 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// A new thread's serial number.
+    /// Returns a new serial number.
     pub fn add(&self) -> ThreadSerial {
         ThreadSerial(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A thread was announced with the id of its object.
+    /// Notes the object id that a thread was announced with.
     pub fn announced(&self, serial: ThreadSerial, object: ObjectId) {
         self.objects.lock().insert(serial, object);
     }
 
-    /// The id with which a thread was announced that is alive.
+    /// Returns the object id that a live thread was announced with.
     pub fn object(&self, serial: ThreadSerial) -> Option<ObjectId> {
         self.objects.lock().get(&serial).copied()
     }
 
-    /// The thread that is alive and was announced with that id.
+    /// Returns the live thread that was announced with this object id.
     pub fn with_object(&self, object: ObjectId) -> Option<ThreadSerial> {
         let objects = self.objects.lock();
         objects
@@ -61,7 +60,7 @@ impl Threads {
             .find_map(|(&serial, &own)| (own == object).then_some(serial))
     }
 
-    /// A thread has ended.
+    /// Forgets a thread that has ended.
     pub fn ended(&self, serial: ThreadSerial) {
         self.objects.lock().remove(&serial);
     }

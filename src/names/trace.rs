@@ -1,4 +1,4 @@
-//! Traces: frames from the innermost on.
+//! Traces: frames from the innermost to the outermost.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use super::intern::{Interner, table_ids};
 use super::thread::ThreadSerial;
 
 table_ids! {
-    /// A trace.
+    /// The id of a trace.
     TraceId
 }
 
@@ -19,16 +19,16 @@ impl TraceId {
     pub const EMPTY: Self = Self(0);
 }
 
-/// One trace.
+/// A trace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The thread, where traces are kept apart by thread (`thread=y`).
+    /// The thread, if traces are kept apart by thread (`thread=y`).
     pub thread: Option<ThreadSerial>,
     /// The frames, innermost first.
     pub frames: Vec<FrameId>,
 }
 
-/// What makes a trace the same as another.
+/// The values that identify a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceKey<'a> {
     /// See [`Trace::thread`].
@@ -37,31 +37,31 @@ pub struct TraceKey<'a> {
     pub frames: &'a [FrameId],
 }
 
-/// Frames of a piece, at the most.
+/// The most frames in a piece.
 const PIECE: usize = 8;
 
-/// The innermost frames of a trace, behind the trace of the others, whose number is a multiple of [`PIECE`]: traces that differ at their
-/// inner ends alone share the rest.
+/// The innermost frames of a trace, after the trace of the outer ones, whose number is a multiple of [`PIECE`]: traces
+/// that differ only at their inner ends share the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Piece {
     outer: Outer,
-    /// Outermost first; those beyond `count` are all the same.
+    /// Outermost first; the elements beyond `count` are padding.
     frames: [FrameId; PIECE],
     count: u8,
 }
 
-/// What stands before a piece.
+/// The part of a trace outside of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Outer {
     Nothing,
-    /// Traces are kept apart by thread, and this is the first piece.
+    /// The thread, for the first piece if traces are kept apart by thread.
     Thread(ThreadSerial),
     Trace(TraceId),
 }
 
 struct Node {
     piece: Piece,
-    /// Whether somebody has asked for the trace that ends here, and not only for longer ones.
+    /// `true` if the trace that ends here was itself requested, and not only longer ones.
     is_asked_for: AtomicBool,
 }
 
@@ -85,7 +85,7 @@ impl Equivalent<Node> for Piece {
     }
 }
 
-/// The outer part of a trace that is asked for again and again with other inner ends.
+/// The outer part of a trace that is looked up again and again with different inner ends.
 #[derive(Default)]
 pub struct OuterPart {
     thread: Option<ThreadSerial>,
@@ -94,7 +94,7 @@ pub struct OuterPart {
 }
 
 impl OuterPart {
-    /// Only the outermost frames, so many, are still the same.
+    /// Keeps the outermost `frames` frames and forgets the rest.
     pub fn keep(&mut self, frames: usize) {
         self.pieces.truncate(frames / PIECE);
     }
@@ -120,19 +120,19 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// The id of a trace.
+    /// Returns the id of a trace, adding it if it is new.
     pub fn intern(&self, key: TraceKey<'_>) -> TraceId {
         let frames: Vec<FrameId> = key.frames.iter().rev().copied().collect();
         self.intern_onto(&mut OuterPart::default(), key.thread, &frames)
     }
 
-    /// How many there are, pieces among them.
+    /// Returns the number of traces, including pieces of longer ones.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// The id of a trace whose frames are given from the outermost on. `outer` is of the trace that was asked for before, with
-    /// as much of it as this one has in common with that one.
+    /// Returns the id of a trace whose frames are given outermost first. `outer` belongs to the previously requested
+    /// trace, cut to the part that this one has in common with it.
     pub fn intern_onto(
         &self,
         outer: &mut OuterPart,
@@ -183,7 +183,7 @@ impl Traces {
         self.0.get(id.0)
     }
 
-    /// The trace.
+    /// Returns the trace with this id.
     pub fn get(&self, id: TraceId) -> Trace {
         let mut frames = Vec::new();
         let mut next = id;
@@ -202,7 +202,7 @@ impl Traces {
         }
     }
 
-    /// All traces that were asked for.
+    /// Iterates over all traces that were requested.
     pub fn iter(&self) -> impl Iterator<Item = TraceId> {
         let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
         self.0
@@ -211,7 +211,7 @@ impl Traces {
             .map(|(index, _)| TraceId(index))
     }
 
-    /// As many as there are traces and pieces of them.
+    /// Iterates over all ids, of traces and of pieces of them.
     pub fn ids(&self) -> impl Iterator<Item = TraceId> {
         self.0.iter().map(|(index, _)| TraceId(index))
     }

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Where a receiver listens.
+/// The address a receiver listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Its name, or its address without brackets.
+    /// The host name, or the IP address without brackets.
     pub host: String,
-    /// Its port, not 0.
+    /// The port, not 0.
     pub port: u16,
 }
 
 impl Address {
-    /// Reads `host:port`; an IPv6 address stands in brackets, and only such a one does.
+    /// Parses `host:port`. An IPv6 address must be in brackets, and nothing else may be.
     pub(super) fn parse(value: &str) -> Option<Self> {
         let (host, port) = value.rsplit_once(':')?;
         let literal = host

@@ -1,10 +1,10 @@
-//! What is asked of a VM that runs: `start`, `dump`, `stop` or `status`, then where the answer goes, then options.
+//! Commands to a running VM: `start`, `dump`, `stop` or `status`, then the file for the answer, then options.
 
 use std::path::Path;
 
 use super::OptionError;
 
-/// What to do.
+/// The action of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Begin a profile.
@@ -24,18 +24,18 @@ const VERBS: [(&str, Verb); 4] = [
     ("status", Verb::Status),
 ];
 
-/// A command, taken apart.
+/// A parsed command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// What to do; options without a verb start a profile.
+    /// The action; options without a verb start a profile.
     pub verb: Verb,
-    /// `reply=`, right behind the verb: a file for the answer.
+    /// `reply=`, directly after the verb: a file for the answer.
     pub reply: Option<&'a Path>,
-    /// The rest.
+    /// The rest of the text.
     pub options: &'a str,
 }
 
-/// Takes a command apart.
+/// Splits a command into its parts.
 pub fn command(text: &str) -> Command<'_> {
     let (first, rest) = text.split_once(',').unwrap_or((text, ""));
     let Some(&(_, verb)) = VERBS.iter().find(|(name, _)| *name == first) else {
@@ -60,7 +60,7 @@ pub fn command(text: &str) -> Command<'_> {
     }
 }
 
-/// Refuses options behind a verb that takes none.
+/// Refuses options after a verb that takes none.
 pub fn refuse_options(command: &Command<'_>) -> Result<(), OptionError> {
     if command.options.is_empty() {
         return Ok(());

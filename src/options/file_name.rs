@@ -1,4 +1,4 @@
-//! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are filled in, so that one command line serves many processes.
+//! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are replaced, so that one command line serves many processes.
 
 use std::env;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::OptionError;
 
-/// What a file name can ask for.
+/// The values that placeholders in a file name are replaced with.
 pub struct Surroundings {
     /// `%p`.
     pub pid: u32,
@@ -19,7 +19,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// Returns the values for this process.
     pub fn of_this_process() -> Self {
         Self {
             pid: std::process::id(),
@@ -29,7 +29,8 @@ impl Surroundings {
         }
     }
 
-    /// Fills in the name. `%%` is a percent sign; a `%` before anything else stays, as old scripts may have it.
+    /// Replaces the placeholders. `%%` is a percent sign; a `%` before anything else stays, because old scripts may
+    /// have it.
     pub fn expand(&self, file: &str) -> Result<PathBuf, OptionError> {
         let mut path = String::with_capacity(file.len());
         let mut rest = file;
@@ -77,8 +78,8 @@ impl Surroundings {
     }
 }
 
-/// Another name, for a file whose own is taken: `java.hprof.txt` becomes `java.hprof.4711.txt`. The suffix stays at the end, so
-/// that the same pattern of a shell matches both.
+/// Inserts a number into a file name that is already taken: `java.hprof.txt` becomes `java.hprof.4711.txt`. The suffix
+/// stays at the end, so that the same shell pattern matches both.
 pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
     let mut name = path.to_owned();
     let mut suffix = String::new();

@@ -1,10 +1,10 @@
-//! The usage text, printed from the table.
+//! The usage text, generated from the table.
 
 use std::fmt::Write;
 
 use super::table::ROWS;
 
-/// The usage text.
+/// Returns the usage text.
 pub fn help() -> String {
     let mut help = String::from(
         "\

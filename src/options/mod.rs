@@ -1,8 +1,8 @@
-//! The agent's options: `name=value`, comma after comma, as on the command line of the original HPROF.
+//! The agent's options: `name=value`, separated by commas, as on the command line of the original HPROF.
 //!
-//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` what they fill in;
-//! `values` reads times and sizes; `help` is the usage text; `file_name` turns `file=` into a path; `command` takes apart what is asked of a VM that
-//! runs.
+//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` collects their
+//! values; `values` reads times and sizes; `help` is the usage text; `file_name` turns `file=` into a path; `command`
+//! parses commands to a running VM.
 
 mod address;
 mod command;
@@ -19,89 +19,89 @@ pub use command::{Command, Verb, command, refuse_options};
 pub use file_name::{Surroundings, with_number};
 pub use help::help;
 
-/// `depth=`: CONTROL SETTINGS has 16 bits for it.
+/// `depth=`: the most frames in a trace. CONTROL SETTINGS has 16 bits for it.
 pub type Depth = u16;
 
-/// What the user asked for.
+/// The options of a profile, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `heap=`.
     pub heap: Option<Heap>,
     /// `cpu=`.
     pub cpu: Option<Cpu>,
-    /// `monitor=`: whether contention for monitors is measured and waits are told.
+    /// `monitor=`: measure contention for monitors, and report waits.
     pub monitors: bool,
     /// `format=`.
     pub format: Format,
     /// `file=` as it was given, or the default of the format. [`Surroundings::expand`] makes it a path.
     pub file: String,
-    /// `force=`: whether an existing file may be overwritten.
+    /// `force=`: overwrite an existing file.
     pub force: bool,
     /// `depth=`: the most frames a trace has.
     pub depth: Depth,
     /// `interval=`: the CPU time between two samples of a thread.
     pub interval: Duration,
-    /// `engine=`: how CPU samples are taken.
+    /// `engine=`: the sampling method for CPU samples.
     pub engine: SamplingChoice,
-    /// `vmthreads=`: whether the VM's own threads have CPU samples.
+    /// `vmthreads=`: sample the VM's own threads, too.
     pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
-    /// `sort=`: what sites are ordered by.
+    /// `sort=`: the order of sites.
     pub sort: Sort,
-    /// `lineno=`: whether frames have line numbers.
+    /// `lineno=`: give frames line numbers.
     pub line_numbers: bool,
-    /// `thread=`: whether traces are kept apart by thread.
+    /// `thread=`: keep traces apart by thread.
     pub threads: bool,
-    /// `doe=`: whether a dump is written when the program ends.
+    /// `doe=`: write a dump when the program ends.
     pub dump_on_exit: bool,
-    /// `verbose=`: whether stderr says what is dumped.
+    /// `verbose=`: print each dump's sections on stderr.
     pub verbose: bool,
-    /// `verbose=y`, where it is given and not only the default: whether stderr says how stacks and samples were taken, too.
+    /// `verbose=y` given explicitly: also print how stacks and samples were taken.
     pub details: bool,
-    /// `logflags=4`: whether the binary file is checked after it is written.
+    /// `logflags=4`: check the binary file after it is written.
     pub check_file: bool,
-    /// `gc=`: whether garbage is collected before live objects are reported.
+    /// `gc=`: collect garbage before live objects are reported.
     pub collect: bool,
-    /// `sample=`: bytes between two allocations that are seen, `None` for all.
+    /// `sample=`: the mean number of bytes between two sampled allocations, `None` to track every one.
     pub sample: Option<u32>,
-    /// `dumper=`: how the heap is dumped.
+    /// `dumper=`: the method of dumping the heap.
     pub dumper: Dumper,
-    /// `stacks=`: how the stacks of allocations and of contended monitors are taken.
+    /// `stacks=`: the method of taking the stacks of allocations and of contended monitors.
     pub stacks: StackSource,
-    /// `primfields=`: whether a heap dump has the values of primitive fields.
+    /// `primfields=`: include the values of primitive fields in heap dumps.
     pub primitive_fields: bool,
-    /// `primarrays=`: whether a heap dump has the elements of primitive arrays.
+    /// `primarrays=`: include the elements of primitive arrays in heap dumps.
     pub primitive_arrays: bool,
-    /// `net=`: where the profile goes instead of the file.
+    /// `net=`: the receiver that gets the profile instead of the file.
     pub net: Option<Address>,
-    /// `net_exit=`: whether the receiver may end the VM.
+    /// `net_exit=`: allow the receiver to end the VM.
     pub net_exit: bool,
-    /// `compress=`; where it is not given, the name of the file decides.
+    /// `compress=`; if `None`, the file name decides.
     pub compress: Option<bool>,
-    /// `clock=`: what `cpu=times|old` measures.
+    /// `clock=`: the clock for `cpu=times|old`.
     pub clock: Clock,
-    /// `include=`: patterns of the classes that `cpu=times|old` measures, none for all.
+    /// `include=`: patterns of the classes that `cpu=times|old` measures; empty for all.
     pub include: Vec<String>,
-    /// `exclude=`: patterns of classes that it does not.
+    /// `exclude=`: patterns of the classes that it leaves out.
     pub exclude: Vec<String>,
-    /// `rotate=`: when the profile goes on in another file.
+    /// `rotate=`: the length of a period, after which the profile continues in another file.
     pub rotate: Option<Rotate>,
-    /// `keep=`: how many files of a profile there are at the most.
+    /// `keep=`: the most files that a profile keeps.
     pub keep: Option<u32>,
-    /// `timeout=`: after which time the profile ends.
+    /// `timeout=`: the time after which the profile ends.
     pub timeout: Option<Duration>,
-    /// Options that were accepted and do nothing.
+    /// Options that are accepted but have no effect.
     pub without_effect: Vec<&'static str>,
 }
 
 impl Options {
-    /// Whether anything is asked for that can be measured.
+    /// Returns `true` if at least one measurement is requested.
     fn measures_something(&self) -> bool {
         self.heap.is_some() || self.cpu.is_some() || self.monitors
     }
 
-    /// What is asked for and has no records in the binary format.
+    /// Returns the requested measurement that has no records in the binary format.
     fn text_only(&self) -> Option<&'static str> {
         match self.cpu {
             Some(Cpu::Times) => Some("cpu=times"),
@@ -112,7 +112,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// What holds where nothing is said; the table tells the user the same.
+    /// The defaults, which must agree with those that the table prints for the user.
     fn default() -> Self {
         Self {
             heap: None,
@@ -160,12 +160,12 @@ pub enum Heap {
     Sites,
     /// `heap=dump`: every object.
     Dump,
-    /// `heap=all`, and the default where nothing else is asked for: both.
+    /// `heap=all`, and the default if no measurement is requested: both.
     All,
 }
 
 impl Cpu {
-    /// The option as it is written.
+    /// Returns the option as it is written.
     pub fn option(self) -> &'static str {
         match self {
             Cpu::Samples => "cpu=samples",
@@ -174,14 +174,14 @@ impl Cpu {
         }
     }
 
-    /// Whether every call is timed.
+    /// Returns `true` if every call is timed.
     pub fn times_methods(self) -> bool {
         matches!(self, Cpu::Times | Cpu::Old)
     }
 }
 
 impl Heap {
-    /// The option as it is written.
+    /// Returns the option as it is written.
     pub fn option(self) -> &'static str {
         match self {
             Heap::Sites => "heap=sites",
@@ -190,12 +190,12 @@ impl Heap {
         }
     }
 
-    /// Whether sites are reported.
+    /// Returns `true` if sites are reported.
     pub fn has_sites(self) -> bool {
         matches!(self, Heap::Sites | Heap::All)
     }
 
-    /// Whether the heap is dumped.
+    /// Returns `true` if the heap is dumped.
     pub fn has_dump(self) -> bool {
         matches!(self, Heap::Dump | Heap::All)
     }
@@ -213,22 +213,22 @@ pub enum Sort {
 /// `dumper=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dumper {
-    /// `dumper=auto`: the VM's own where it is right, the walk elsewhere.
+    /// `dumper=auto`: the VM's dumper if its dump would be right, otherwise the one over JVMTI.
     Auto,
-    /// `dumper=vm`: the VM's own.
+    /// `dumper=vm`: the VM's own dumper.
     Vm,
-    /// `dumper=jvmti`: the walk over all references.
+    /// `dumper=jvmti`: a walk over all references.
     Jvmti,
 }
 
 /// `stacks=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackSource {
-    /// `stacks=auto`: the agent walks over stacks where it can, and checks one in a thousand.
+    /// `stacks=auto`: the agent walks stacks itself where it can, and checks one in a thousand against the VM.
     Auto,
-    /// `stacks=verify`: as `auto`, and all are checked.
+    /// `stacks=verify`: as `auto`, but every stack is checked.
     Verify,
-    /// `stacks=jvmti`: the VM is asked each time.
+    /// `stacks=jvmti`: the VM is asked for every stack.
     Jvmti,
 }
 
@@ -243,14 +243,14 @@ pub enum Cpu {
     Old,
 }
 
-/// `engine=`.
+/// `engine=`, the sampling method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplingChoice {
     /// `engine=auto`: the asynchronous one where it works.
     Auto,
     /// `engine=async`: a timer on each thread's CPU clock.
     Async,
-    /// `engine=jvmti`: what every VM has.
+    /// `engine=jvmti`: works in every VM.
     Jvmti,
 }
 
@@ -268,7 +268,7 @@ pub enum Clock {
 pub enum Rotate {
     /// In time.
     Every(Duration),
-    /// In bytes of records, before they are compressed.
+    /// In bytes of records, before compression.
     Bytes(u64),
 }
 
@@ -281,62 +281,62 @@ pub enum Format {
     Binary,
 }
 
-/// What the options ask the agent to do.
+/// The action that the options request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Print the usage and end.
+    /// Print the usage text and exit.
     Help,
     /// Measure.
     Profile(Box<Options>),
 }
 
-/// An option that cannot be taken. One line, naming the option, its value and what is allowed.
+/// An invalid option. The message is one line with the option, its value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// No such option.
+    /// There is no such option.
     #[error("unknown option {0}: 'help' lists the options")]
     Unknown(String),
-    /// Options where none belong.
+    /// Options after a verb that takes none.
     #[error("unknown option {option}: '{verb}' takes none")]
     BehindVerb {
         /// The verb.
         verb: &'static str,
-        /// What stands behind it.
+        /// The text after it.
         option: String,
     },
-    /// The value is not one the option takes.
+    /// The option does not take this value.
     #[error("option {name}={value}: must be {allowed}")]
     Value {
         /// The option.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What it takes.
+        /// A description of the allowed values.
         allowed: String,
     },
-    /// An option stands there without its value.
+    /// An option without a value.
     #[error("option {name}: needs a value, {name}={allowed}")]
     NoValue {
         /// The option.
         name: &'static str,
-        /// What it takes.
+        /// A description of the allowed values.
         allowed: String,
     },
-    /// The binary format has no records for what another option asks for.
+    /// The binary format has no records for another option.
     #[error("option format=b: must be a with {with}, which the binary format has no records for")]
     TextOnly {
         /// The other option.
         with: &'static str,
     },
-    /// An option that may be given only once.
+    /// An option was given more than once.
     #[error("option {name}={value}: given twice; once is allowed")]
     Twice {
         /// The option.
         name: &'static str,
-        /// What was given the second time.
+        /// The second value.
         value: String,
     },
-    /// Both places for the profile.
+    /// Both a file and a receiver were given.
     #[error("options net={net} and file={file} exclude each other; one is allowed")]
     FileAndNet {
         /// The receiver.
@@ -344,17 +344,17 @@ pub enum OptionError {
         /// The file.
         file: String,
     },
-    /// An option that says something of another, which is missing.
+    /// An option that has a meaning only with another one, which is missing.
     #[error("option {name}={value}: needs {other}=")]
     Without {
         /// The option.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
         /// The other option.
         other: &'static str,
     },
-    /// `%{NAME}` in a file name, and no such variable.
+    /// `%{NAME}` in a file name, but the environment has no such variable.
     #[error("option file={file}: the environment has no variable {variable}")]
     NoVariable {
         /// The file name as given.
@@ -362,7 +362,7 @@ pub enum OptionError {
         /// The variable's name.
         variable: String,
     },
-    /// `%{` in a file name without its end.
+    /// `%{` in a file name without the closing brace.
     #[error("option file={file}: '%{{' must be closed by '}}'")]
     OpenVariable {
         /// The file name as given.
@@ -370,7 +370,7 @@ pub enum OptionError {
     },
 }
 
-/// Reads the options of the command line and, after them, those of the environment variable `_JAVA_HPROF_OPTIONS`.
+/// Parses the options of the command line, followed by those of the environment variable `_JAVA_HPROF_OPTIONS`.
 pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, OptionError> {
     let mut settings = settings::Settings::default();
     let all = command_line.split(',').chain(
@@ -395,5 +395,7 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
         .map(|options| Request::Profile(Box::new(options)))
 }
 
+#[cfg(test)]
+mod reference;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! The options as they are read, one after the other.
+//! The options while they are being read, one after the other.
 
 use super::{Cpu, Format, Heap, OptionError, Options, SamplingChoice};
 
-/// What the rows fill in.
+/// The values that the rows of the table fill in.
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) options: Options,
@@ -28,7 +28,7 @@ impl Settings {
         }
     }
 
-    /// Fills in what depends on several options.
+    /// Fills in values that depend on several options, and checks that the options fit together.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
         if !self.options.measures_something() {
             self.options.heap = Some(Heap::All);

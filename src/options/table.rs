@@ -1,4 +1,4 @@
-//! The options as data: one row each gives the parser, the error message, the default and the line of the help.
+//! The options as data: each row gives the parser, the error message, the default and the help line.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use super::settings::Settings;
 use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
 use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
 
-/// One option.
+/// An option.
 pub(super) struct OptionRow {
     pub(super) name: &'static str,
     /// The values as the help shows them.
     pub(super) values: &'static str,
-    /// The values as an error message explains them, where `values` is a placeholder.
+    /// The allowed values in an error message, if `values` is a placeholder.
     allowed: Option<&'static str>,
     pub(super) default: &'static str,
     pub(super) description: &'static str,
@@ -21,11 +21,11 @@ pub(super) struct OptionRow {
 enum Setter {
     /// Takes `y` or `n`.
     Switch(fn(&mut Settings, bool)),
-    /// Takes anything that the function does.
+    /// Takes any value that the function accepts.
     Value(fn(&mut Settings, &str) -> Result<(), ValueRefusal>),
-    /// Taken because old scripts pass it; does nothing, and is missing from the help.
+    /// Accepted because old scripts pass it; has no effect, and is missing from the help.
     WithoutEffect,
-    /// As `Switch`, without an effect.
+    /// As `Switch`, but without an effect.
     SwitchWithoutEffect,
 }
 
@@ -436,10 +436,10 @@ pub(super) const ROWS: &[OptionRow] = &[
     hidden("debug", "y|n", Setter::SwitchWithoutEffect),
 ];
 
-/// What `include=` and `exclude=` take.
+/// The allowed values of `include=` and `exclude=`.
 const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
 
-/// The bit of `logflags=` that had the original read its own binary file back.
+/// The bit of `logflags=` that made the original read its own binary file back.
 const LOG_CHECK_BINARY: u32 = 4;
 
 const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> OptionRow {
@@ -453,7 +453,7 @@ const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Opt
     }
 }
 
-/// The row of an option.
+/// Returns the row of an option.
 pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
     ROWS.iter().find(|row| row.name == name)
 }

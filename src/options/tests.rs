@@ -1,4 +1,4 @@
-//! What the options mean together, and every message they can give.
+//! Tests of the options' combined meaning, and of every message about them.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn timing_takes_a_clock_and_classes() {
     assert_eq!(idle, ["include"]);
 }
 
-/// An option with another value than its default, the options that it needs beside it, and how its effect shows.
+/// An option with a value other than the default, the options it needs beside it, and a check of its effect.
 type Effect = (&'static str, &'static str, fn(&Options) -> bool);
 
 /// Every option that has an effect.
@@ -122,7 +122,7 @@ const EFFECTS: &[Effect] = &[
     ("cpu=samples,format=b", "logflags=4", |o| o.check_file),
 ];
 
-/// Every option that has none.
+/// Every option that has no effect.
 const IDLE: [&str; 8] = [
     "msa=y",
     "gc_okay=n",
@@ -138,7 +138,7 @@ fn name(option: &str) -> &str {
     option.split_once('=').expect("a value").0
 }
 
-/// The options, one behind the other.
+/// Joins options with a comma.
 fn together(before: &str, option: &str) -> String {
     match before {
         "" => option.to_owned(),
@@ -437,7 +437,7 @@ fn switches_of_old_scripts_are_taken_and_named() {
     );
 }
 
-/// What the help says in words where no value of the option stands for the default.
+/// The defaults that the help describes in words, because none of the option's values stands for them.
 const DEFAULTS_IN_WORDS: [(&str, &str); 10] = [
     ("cpu", "off"),
     ("file", "java.hprof[.txt]"),
@@ -465,14 +465,14 @@ fn help_lists_every_option_with_its_default() {
         if DEFAULTS_IN_WORDS.contains(&(row.name, default)) {
             continue;
         }
-        // To give the default changes nothing.
+        // Giving the default changes nothing.
         let before = EFFECTS
             .iter()
             .find(|(_, option, _)| name(option) == row.name);
         let before = before.map_or("", |(before, ..)| before);
         let mut given = options(&together(before, &format!("{}={default}", row.name)));
         given.without_effect.clear();
-        // Given, it asks for more than it does by default.
+        // `verbose=y` requests more when it is given than by default.
         given.details = false;
         assert_eq!(given, options(before), "{}={default}", row.name);
     }

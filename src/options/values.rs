@@ -1,18 +1,18 @@
-//! Values of options, read from text.
+//! Parsers of option values.
 
 use std::time::Duration;
 
 use super::{Rotate, SamplingChoice};
 
-/// What `rotate=` takes.
+/// The allowed values of `rotate=`.
 pub(super) const ROTATE: &str =
     "a time like 500ms, 30s, 10m or 2h, or a size like 512kb, 64mb or 2gb";
-/// What `timeout=` takes.
+/// The allowed values of `timeout=`.
 pub(super) const TIME: &str = "a time like 500ms, 30s, 10m or 2h";
-/// The longest time that is taken: a century, so that it can be added to any moment.
+/// The longest time accepted, in milliseconds: a century, so that it can be added to any `Instant`.
 const LONGEST: u64 = 100 * 365 * 24 * 3_600_000;
 
-/// `512k` as 524288.
+/// Parses `512k` as 524288.
 pub(super) fn bytes(value: &str) -> Option<u32> {
     let (digits, unit) = match value.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1 << 10),
@@ -26,7 +26,7 @@ pub(super) fn bytes(value: &str) -> Option<u32> {
     (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
 }
 
-/// Names as in Java source, with `*` for any characters. A `|` does as well as the `:`.
+/// Parses names as in Java source, with `*` for any characters, separated by `:` or `|`.
 pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
     let patterns = value.split([':', '|']);
     let is_name = |pattern: &str| {
@@ -38,7 +38,7 @@ pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
         .collect()
 }
 
-/// How CPU samples are taken.
+/// Parses a sampling method.
 pub(super) fn sample_engine(value: &str) -> Option<SamplingChoice> {
     match value {
         "auto" => Some(SamplingChoice::Auto),
@@ -48,7 +48,7 @@ pub(super) fn sample_engine(value: &str) -> Option<SamplingChoice> {
     }
 }
 
-/// `y` or `n`.
+/// Parses `y` or `n`.
 pub(super) fn switch(value: &str) -> Option<bool> {
     match value {
         "y" => Some(true),
@@ -57,7 +57,7 @@ pub(super) fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// `10m` as 600 seconds.
+/// Parses `10m` as 600 seconds.
 pub(super) fn time(value: &str) -> Option<Duration> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let millis = whole(value, &units)?;
@@ -66,7 +66,7 @@ pub(super) fn time(value: &str) -> Option<Duration> {
         .then(|| Duration::from_millis(millis))
 }
 
-/// How long or how large a period is.
+/// Parses the length of a period, as a time or a size.
 pub(super) fn rotate(value: &str) -> Option<Rotate> {
     let units = [("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30)];
     let size = whole(&value.to_ascii_lowercase(), &units).filter(|&size| size > 0);
@@ -74,7 +74,7 @@ pub(super) fn rotate(value: &str) -> Option<Rotate> {
         .or_else(|| time(value).map(Rotate::Every))
 }
 
-/// A whole number with one of these units behind it.
+/// Parses a whole number followed by one of these units.
 fn whole(value: &str, units: &[(&str, u64)]) -> Option<u64> {
     let end = value.find(|letter: char| !letter.is_ascii_digit())?;
     let (digits, unit) = value.split_at(end);

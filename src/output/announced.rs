@@ -1,4 +1,4 @@
-//! Threads whose beginnings are to be written, or have been.
+//! Threads whose START THREAD records are pending or have been written.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -7,43 +7,43 @@ use crate::memory;
 use crate::names::object::ObjectId;
 use crate::names::thread::ThreadSerial;
 
-/// What START THREAD says of a thread.
+/// The names in a START THREAD record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadNames {
     /// Its name.
     pub name: String,
     /// Its group's name.
     pub group: String,
-    /// The name of the group above that one.
+    /// The name of the parent group.
     pub parent_group: String,
 }
 
-/// For which threads the names are kept once they are written, because another output follows.
+/// The threads whose names are kept after they are written, because another output follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptThreads {
-    /// None: there is one output.
+    /// None: there is only one output.
     None,
-    /// Those that are alive.
+    /// The threads that are alive.
     Alive,
-    /// All: traces name them for ever.
+    /// All threads: traces can name them at any later time.
     All,
 }
 
-/// A thread whose beginning is to be written.
+/// A START THREAD record that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Announcement {
     pub(super) names: ThreadNames,
-    /// The id of its object, where it has one.
+    /// The id of the thread's object, if it has been given one.
     pub(super) object: Option<ObjectId>,
     pub(super) has_ended: bool,
 }
 
-/// The threads of a session as outputs know them.
+/// The threads of a session, and which of them the current output has.
 pub(super) struct AnnouncedThreads {
     keeps: KeptThreads,
-    /// They have started and are not written yet.
+    /// Threads that have started and are not written yet.
     ahead: Map<Announcement>,
-    /// They are in the output.
+    /// Threads that are in the output.
     written: Map<Announcement>,
 }
 
@@ -58,7 +58,7 @@ impl AnnouncedThreads {
         }
     }
 
-    /// A thread has started.
+    /// Notes that a thread has started.
     pub(super) fn started(&mut self, serial: ThreadSerial, names: ThreadNames) {
         let announcement = Announcement {
             names,
@@ -70,12 +70,12 @@ impl AnnouncedThreads {
         self.ahead.insert(serial, announcement);
     }
 
-    /// What is to be written of a thread, once.
+    /// Takes out a thread's pending announcement.
     pub(super) fn take(&mut self, serial: ThreadSerial) -> Option<Announcement> {
         self.ahead.remove(&serial)
     }
 
-    /// It has been written, and its object has this id.
+    /// Notes that a thread has been written, and the id of its object.
     pub(super) fn wrote(
         &mut self,
         serial: ThreadSerial,
@@ -92,7 +92,7 @@ impl AnnouncedThreads {
         }
     }
 
-    /// A thread has ended, and the output says so.
+    /// Notes that a thread's end has been written.
     pub(super) fn ended(&mut self, serial: ThreadSerial) {
         match self.keeps {
             KeptThreads::None => {}
@@ -105,8 +105,8 @@ impl AnnouncedThreads {
         }
     }
 
-    /// Another output begins, which has nothing of what was written. Answers the threads that are alive, in the order in
-    /// which they started.
+    /// Begins another output, which has none of the records written so far. Returns the threads that are alive, in the
+    /// order in which they started.
     pub(super) fn begin_anew(&mut self) -> Vec<ThreadSerial> {
         self.ahead.extend(self.written.drain());
         let alive = self.ahead.iter().filter(|(_, thread)| !thread.has_ended);

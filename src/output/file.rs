@@ -8,24 +8,25 @@ use std::sync::atomic::AtomicBool;
 use super::Sink;
 use super::open::{self, FileError, Opened};
 
-/// A file being written, in pieces that end at the end of a record.
+/// A file being written, in pieces of whole records.
 pub struct FileSink {
     file: File,
     path: PathBuf,
-    /// Where a file was before, until the first piece puts another in its place.
+    /// The path of an existing file that the first piece will replace.
     replaces: Option<PathBuf>,
-    /// Bytes so far; `None` where others write there too, so that it is neither replaced nor cut.
+    /// The number of bytes written so far; `None` if others write to the file too, so that it is neither replaced nor
+    /// truncated.
     written: Option<u64>,
 }
 
 impl FileSink {
-    /// Creates the file. One that exists is replaced when the first piece comes: a VM that refuses to start leaves it as it
-    /// was.
+    /// Creates the file. An existing one is replaced only when the first piece comes, so a VM that refuses to start
+    /// leaves it unchanged.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         Ok(Self::new(open::open(path)?, path))
     }
 
-    /// Creates the file; an existing one is an error.
+    /// Creates the file; fails if it exists.
     pub fn create_new(path: &Path) -> Result<Self, FileError> {
         Ok(Self::new(open::create_new(path)?, path))
     }
@@ -39,12 +40,12 @@ impl FileSink {
         }
     }
 
-    /// Whether it is a plain file that nobody else writes to.
+    /// Returns `true` for a regular file that nobody else writes to.
     pub fn is_plain(&self) -> bool {
         self.written.is_some()
     }
 
-    /// Where it is.
+    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,7 +56,8 @@ impl Sink for FileSink {
         self.path.display().to_string()
     }
 
-    /// Writes a piece, whole or not at all where the file can be cut: after an error it ends where the last whole piece did.
+    /// Writes a piece, whole or not at all if the file can be truncated: after an error it ends after the last whole
+    /// piece.
     fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
         if let Some(path) = self.replaces.take() {
             self.file = open::replace(self.file.try_clone()?, &path)?;
@@ -64,7 +66,7 @@ impl Sink for FileSink {
         if let Some(written) = &mut self.written {
             match answer {
                 Ok(()) => *written += piece.len() as u64,
-                // Where even this fails, the reader finds the torn record.
+                // If even this fails, the reader finds the torn record.
                 Err(_) => drop(self.file.set_len(*written)),
             }
         }
@@ -89,7 +91,7 @@ mod tests {
         written.expect("there is room");
     }
 
-    /// A folder with a file that others may read.
+    /// Creates a folder with a file that others may read.
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("profile");

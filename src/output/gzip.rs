@@ -1,4 +1,4 @@
-//! Compression on the way to another sink.
+//! Compresses the bytes on their way to another sink.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
@@ -10,15 +10,15 @@ use super::Sink;
 
 /// A sink of the gzip format (RFC 1952).
 ///
-/// Each piece ends at a point where decompression can end, so a profile that was cut off there is readable to its last
-/// record. That costs 5 bytes a piece.
+/// Each piece ends at a point where decompression can stop, so a truncated profile is readable up to its last whole
+/// piece. That costs 5 bytes per piece.
 pub struct GzipSink<S> {
     encoder: GzEncoder<Vec<u8>>,
     inner: S,
 }
 
 impl<S: Sink> GzipSink<S> {
-    /// Compresses what goes to `inner`.
+    /// Creates a sink that compresses what it writes to `inner`.
     pub fn new(inner: S) -> Self {
         Self {
             encoder: GzEncoder::new(Vec::new(), Compression::fast()),

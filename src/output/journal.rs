@@ -1,4 +1,4 @@
-//! The records that go out as things happen, and what has gone out already.
+//! Records that are written as things happen, and a note of which names the file already has.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,27 +28,27 @@ use crate::names::trace::TraceId;
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///
-/// While a heap dump is written its records stand together: what happens meanwhile is held back, so that threads which
-/// start and end do not wait for it. Only when [`HELD`] events have piled up do they.
+/// While a heap dump is written, its records stay together: other records are held back, so that threads which start
+/// and end do not wait for the dump. They wait only when [`HELD`] records have piled up.
 ///
-/// It goes on in another output when it is told to: what was written stands there again before what names it.
+/// [`Journal::turn`] continues in another output, where the names that later records refer to are written again.
 pub struct Journal {
     tables: Arc<Tables>,
     settings: ControlSettings,
     writer: RwLock<Arc<Writer>, rank::CurrentWriter>,
-    /// `None` unless a heap dump is being written.
+    /// `Some` while a heap dump is being written.
     held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
-    /// Segments of heap dumps that have been written.
+    /// The number of heap dump segments that have been written.
     segments: AtomicU64,
     threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: Mutex<Written, rank::WrittenNames>,
 }
 
-/// Writes what happened.
+/// Writes a record that was held back.
 type DeferredRecord = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
 
-/// Events that a heap dump holds back at the most; about 200 bytes each.
+/// The most events that a heap dump holds back; about 200 bytes each.
 const HELD: usize = 64 * 1024;
 
 #[derive(Default)]
@@ -58,19 +58,20 @@ struct Written {
     unloaded_classes: FixedBitSet,
     frames: FixedBitSet,
     traces: FixedBitSet,
-    /// The ids that classes had in the last heap dump. A class that is not in here was written with its number.
+    /// The ids that classes had in the last heap dump. A class that is missing here was written with its serial number
+    /// as id.
     class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
-    /// Names of threads are not in the string table: each is written for its thread alone.
+    /// The number of thread names so far. They are not in the string table: each is written for its thread alone.
     thread_names: u64,
-    /// Whether the output says that a heap dump follows, and none has ended since.
+    /// `true` if the output says that a heap dump follows and none has ended since.
     dump_is_announced: bool,
-    /// How many notes there are: each has an id of its own.
+    /// The number of notes so far: each has an id of its own.
     notes: u32,
 }
 
 impl Journal {
-    /// Opens the output with what every file starts with: the settings, and the trace that other records name before
-    /// any real trace is known.
+    /// Opens the output with the records that every file starts with: the settings, and the empty trace that other
+    /// records name before any real trace is known.
     pub fn start(tables: Arc<Tables>, writer: Writer, settings: ControlSettings) -> Self {
         let journal = Self {
             tables,
@@ -86,8 +87,8 @@ impl Journal {
         journal
     }
 
-    /// Goes on in another output. The one before gets `note` as its last line and is returned: it is to be closed. Each record
-    /// stands in one of the two. Not within a heap dump.
+    /// Continues in another output. The previous one gets `note` as its last line and is returned, for the caller to
+    /// close. Every record is in exactly one of the two. Must not be called within a heap dump.
     pub fn start_period(&self, writer: Writer, note: &str) -> Arc<Writer> {
         let mut written = self.written.lock();
         self.entry_of(&mut written, |entry| entry.note(note));
@@ -101,13 +102,13 @@ impl Journal {
         before
     }
 
-    /// A thread has started.
+    /// Records that a thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
         self.threads.lock().started(serial, names);
         self.happened(move |entry| entry.thread(serial));
     }
 
-    /// A thread has ended.
+    /// Records that a thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
         self.happened(move |entry| {
             entry.tables.threads.ended(serial);
@@ -116,7 +117,7 @@ impl Journal {
         });
     }
 
-    /// A class has been unloaded.
+    /// Records that a class has been unloaded.
     pub fn class_unloaded(&self, class: ClassId) {
         self.happened(move |entry| {
             if entry.written.classes.contains(class.index() as usize) {
@@ -125,11 +126,11 @@ impl Journal {
         });
     }
 
-    /// Writes what has happened, after the heap dump if there is one: then it does not stand before what happened earlier.
+    /// Writes records about an event; during a heap dump, after the dump, so that the order of events is kept.
     ///
-    /// May wait for the end of the heap dump, with Java monitors and `ThreadRegistry::registering` held. So the thread that
-    /// dumps registers no thread, runs no Java code (the VM tells of a monitor that is contended, and the thread is registered
-    /// then), and does not get here itself.
+    /// May wait for the end of the heap dump while the caller holds Java monitors and `ThreadRegistry::registering`. So the
+    /// thread that dumps must not register a thread, must not run Java code (a contended monitor there would be an event,
+    /// which registers the thread), and must not call this function.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
         lock_order::check::<rank::HeapDump>();
         let mut held = self.held.lock();
@@ -151,19 +152,19 @@ impl Journal {
         self.segments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many segments of heap dumps have been written, by which a dump that gets on is told from one that does not.
+    /// Returns the number of heap dump segments written so far, which tells whether a dump makes progress.
     pub fn segments(&self) -> u64 {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Waits until everything so far is written; `false` if not all could be.
+    /// Waits until everything so far is written; returns `false` if not everything could be.
     pub fn drain(&self) -> bool {
         let writer = self.writer();
         writer.drain();
         writer.is_sound()
     }
 
-    /// Holds back what happens until the answer is dropped.
+    /// Holds back events' records until the returned guard is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         lock_order::check::<rank::HeapDump>();
         *self.held.lock() = Some(Vec::new());
@@ -173,7 +174,7 @@ impl Journal {
         }
     }
 
-    /// Writes records that stand together.
+    /// Runs `write` with exclusive access to the output, so its records are not mixed with others.
     pub fn entry<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
         self.entry_of(&mut self.written.lock(), write)
     }
@@ -194,34 +195,34 @@ impl Journal {
         self.writer.read().clone()
     }
 
-    /// Writes the last line of the file. A heap dump that never came to its end has the file to itself.
+    /// Writes the last line of the file. After a heap dump that was never finished it writes nothing.
     pub fn ended(&self, note: &str) {
         if self.held.lock().is_none() {
             self.entry(|entry| entry.note(note));
         }
     }
 
-    /// The program is ending: a slow reader of the profile is waited for less long than before.
+    /// Prepares for the end of the program: a slow reader of the profile is now waited for less long.
     pub fn hurry(&self) {
         self.writer().hurry();
     }
 
-    /// Sends what is in the buffer on its way to the file.
+    /// Sends the buffered records on their way to the file.
     pub fn flush(&self) {
         self.writer().records().flush();
     }
 
-    /// Whether everything so far could be written.
+    /// Returns `true` if everything so far could be written.
     pub fn is_sound(&self) -> bool {
         self.writer().is_sound()
     }
 
-    /// Bytes that the output has, before they are compressed.
+    /// Returns the number of bytes in the output, before compression.
     pub fn bytes(&self) -> u64 {
         self.writer().bytes()
     }
 
-    /// Writes everything out and closes the file; `false` if some of it could not be written.
+    /// Writes everything out and closes the file; returns `false` if something could not be written.
     pub fn close(&self) -> bool {
         let writer = self.writer();
         writer.close();
@@ -229,7 +230,7 @@ impl Journal {
     }
 }
 
-/// Writes what was held back when it is dropped.
+/// Writes the records that were held back, when dropped.
 pub struct Holding<'a> {
     journal: &'a Journal,
     /// Others wait for the heap dump as for a lock.
@@ -246,38 +247,39 @@ impl Drop for Holding<'_> {
     }
 }
 
-/// The output while one caller has it to itself.
+/// Exclusive access to the output.
 pub struct Entry<'a> {
     settings: ControlSettings,
-    /// What the records name.
+    /// The tables of the names that records refer to.
     pub tables: &'a Tables,
-    /// The encoder's side of the output.
+    /// The encoder and its buffer.
     pub records: &'a mut Records,
     threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: &'a mut Written,
 }
 
 impl Entry<'_> {
-    /// What every output starts with.
+    /// Writes the records that every output starts with.
     fn head(&mut self) {
         self.settings(self.settings.heap_dump);
         self.trace(TraceId::EMPTY);
     }
 
-    /// Says that a heap dump follows, if the output does not say so yet: where the dump is lost, to a full disk or because the
-    /// program is killed, nothing can be written in its place.
+    /// Announces in the output that a heap dump follows, unless it says so already: if the dump is lost, because the
+    /// disk is full or the program is killed, nothing can be written in its place.
     pub fn announce_dump(&mut self) {
         if !self.written.dump_is_announced {
             self.settings(true);
         }
     }
 
-    /// What was announced has come to its end, whole or not.
+    /// Notes that the announced dump has ended, whole or not.
     pub fn dump_ended(&mut self) {
         self.written.dump_is_announced = false;
     }
 
-    /// The heap dump that was announced will not come: the output ends as it should without one, and says why.
+    /// Withdraws the announcement of a heap dump that will not come, with the reason: the output then ends like one
+    /// without a dump.
     pub fn withdraw_dump(&mut self) {
         if self.written.dump_is_announced {
             self.settings(false);
@@ -289,7 +291,7 @@ impl Entry<'_> {
         self.written.dump_is_announced = dump_follows;
     }
 
-    /// A trace, preceded by its thread and its frames.
+    /// Writes a trace, preceded by its thread and its frames.
     pub fn trace(&mut self, id: TraceId) {
         if !is_new(&mut self.written.traces, id.index()) {
             return;
@@ -311,14 +313,14 @@ impl Entry<'_> {
         });
     }
 
-    /// A frame, preceded by its names.
+    /// Writes a frame, preceded by its names.
     pub fn frame(&mut self, id: FrameId) -> FormatFrameId {
         let number = serials::frame(id);
         if !is_new(&mut self.written.frames, id.index()) {
             return number;
         }
         let frame = *self.tables.frames.get(id);
-        // Some readers look up the file of every frame, and take some other string for one under 0.
+        // Some readers look up the file of every frame, and would resolve id 0 to an unrelated string.
         let source_file = frame.method.source_file;
         let source_file = source_file.unwrap_or_else(|| self.tables.strings.intern(""));
         let record = Record::Frame {
@@ -337,7 +339,7 @@ impl Entry<'_> {
         number
     }
 
-    /// A line for people, about the record behind it or the file.
+    /// Writes a comment for people, about the next record or the file.
     pub fn note(&mut self, text: &str) {
         let id = FormatStringId::note(self.written.notes);
         self.written.notes = self.written.notes.saturating_add(1);
@@ -345,7 +347,7 @@ impl Entry<'_> {
         self.records.write(&Record::String { id, text });
     }
 
-    /// A class, preceded by its name.
+    /// Writes a class, preceded by its name.
     pub fn class(&mut self, id: ClassId) -> hprof_format::ClassSerial {
         let serial = serials::class(id);
         if !is_new(&mut self.written.classes, id.index()) {
@@ -366,11 +368,11 @@ impl Entry<'_> {
         serial
     }
 
-    /// A class under the id that its `java.lang.Class` object has in a heap dump, preceded by its name.
+    /// Writes a class with the id of its `java.lang.Class` object in a heap dump, preceded by its name.
     pub fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
         let is_new = is_new(&mut self.written.classes, id.index());
         let before = self.written.class_objects.insert(id, object);
-        // A class that was written by itself has its number.
+        // A class that was written outside a dump has its serial number as id.
         let number = (!is_new).then(|| serials::object(self.tables.classes.get(id).object));
         if before.or(number) == Some(object) {
             return;
@@ -384,8 +386,8 @@ impl Entry<'_> {
         });
     }
 
-    /// A thread that has started, unless it is written already. Within a heap dump, which holds back its beginning, it stands
-    /// before the first trace that names it.
+    /// Writes a thread that has started, unless it has been written. Within a heap dump, which holds back START THREAD
+    /// records, it is written before the first trace that names it.
     fn thread(&mut self, serial: ThreadSerial) {
         let Some(thread) = self.threads.lock().take(serial) else {
             return;
@@ -399,7 +401,7 @@ impl Entry<'_> {
         self.threads.lock().wrote(serial, thread, object);
     }
 
-    /// A thread, preceded by its names. Answers the id of its object.
+    /// Writes a thread, preceded by its names. Returns the id of its object.
     pub fn thread_started(&mut self, serial: ThreadSerial, names: &ThreadNames) -> ObjectId {
         let object = self.tables.objects.add();
         self.start_thread(serial, object, names);
@@ -434,7 +436,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The id of a name, preceded by the name; that of no name for an empty one.
+    /// Writes a name unless the file has it, and returns its id; an empty name has id 0.
     pub fn interned(&mut self, text: &str) -> FormatStringId {
         if text.is_empty() {
             return FormatStringId::default();
@@ -443,8 +445,8 @@ impl Entry<'_> {
         self.string(id)
     }
 
-    /// The id of a class's name as class files write it, preceded by the name: readers of binary files look for classes
-    /// under such names, and the text format has those of Java source for them.
+    /// Writes a class's name in the form of class files, and returns its id. Readers of binary files look for classes
+    /// under such names; the text format has them as in Java source.
     fn class_name(&mut self, source: StringId) -> FormatStringId {
         let name = internal_name(self.tables.strings.get(source));
         self.interned(&name)
@@ -470,7 +472,7 @@ impl Entry<'_> {
     }
 }
 
-/// Whether the number was not in the set; it is from now on.
+/// Adds the number to the set; returns `true` if it was not in it.
 fn is_new(set: &mut FixedBitSet, index: u32) -> bool {
     let index = index as usize;
     set.grow(set.len().max(index + 1));
@@ -478,109 +480,4 @@ fn is_new(set: &mut FixedBitSet, index: u32) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::io;
-    use std::sync::atomic::AtomicBool;
-
-    use hprof_format::{Millis, TextEncoder};
-
-    use super::*;
-    use crate::names::trace::TraceKey;
-    use crate::output::{KeptThreads, Sink};
-
-    struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
-
-    impl Sink for Memory {
-        fn name(&self) -> String {
-            "memory".to_owned()
-        }
-
-        fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-            let mut bytes = self.0.lock().expect("no panic");
-            bytes.extend_from_slice(piece);
-            Ok(())
-        }
-
-        fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// The lines of a text profile to which `write` wrote.
-    pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
-        let bytes = Arc::new(std::sync::Mutex::default());
-        let sink = Box::new(Memory(bytes.clone()));
-        let writer =
-            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
-        let settings = ControlSettings {
-            allocations: false,
-            cpu_samples: false,
-            heap_dump: false,
-            depth: 4,
-            kept_threads: KeptThreads::Alive,
-        };
-        let journal = Journal::start(Arc::default(), writer, settings);
-        write(&journal);
-        assert!(journal.close());
-        let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// Where the only line is that begins so.
-    pub(crate) fn place(lines: &[String], start: &str) -> usize {
-        let mut places = lines
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| line.starts_with(start));
-        let (place, _) = places
-            .next()
-            .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
-        assert_eq!(places.next(), None, "{start} in {lines:#?}");
-        place
-    }
-
-    #[test]
-    fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
-        let lines = lines(|journal| {
-            let thread = journal.tables.threads.add();
-            let dump = journal.hold_events();
-            std::thread::scope(|scope| {
-                scope.spawn(|| journal.thread_started(thread, ThreadNames::default()));
-            });
-            let trace = journal.tables.traces.intern(TraceKey {
-                thread: Some(thread),
-                frames: &[],
-            });
-            journal.entry(|entry| entry.trace(trace));
-            drop(dump);
-        });
-        let start = place(&lines, "THREAD START");
-        let trace = place(&lines, "TRACE 300001: (thread=200001)");
-        assert!(start < trace, "{lines:#?}");
-    }
-
-    /// A thread may be in `ThreadRegistry::registering` while it waits for the end of a heap dump.
-    #[test]
-    #[cfg(debug_assertions)]
-    fn whoever_dumps_neither_registers_a_thread_nor_waits_for_its_own_dump() {
-        use std::panic::{AssertUnwindSafe, catch_unwind};
-
-        let refused = |journal: &Journal, broken: &dyn Fn()| {
-            let _dump = journal.hold_events();
-            catch_unwind(AssertUnwindSafe(broken)).is_err()
-        };
-        lines(|journal| {
-            let registering = Mutex::<(), rank::Registering>::new(());
-            assert!(refused(journal, &|| drop(registering.lock())));
-            assert!(refused(journal, &|| journal.happened(|_| {})));
-            assert!(!refused(journal, &|| journal.entry(|_| {})));
-            // Others may come with that lock, and without those that a dump takes.
-            let _registering = registering.lock();
-            journal.happened(|_| {});
-            let names = Mutex::<(), rank::StackNames>::new(());
-            let _names = names.lock();
-            let broken = AssertUnwindSafe(|| journal.happened(|_| {}));
-            assert!(catch_unwind(broken).is_err());
-        });
-    }
-}
+pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! The output: records in the order in which they must stand, encoded, and written by a thread of their own.
+//! The output: records in their required order, encoded, and written by a thread of their own.
 
 mod announced;
 mod file;

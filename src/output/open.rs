@@ -1,4 +1,5 @@
-//! Opens what `file=` names: never so that another user gets the profile, and never waiting for one.
+//! Opens the file of `file=`, never so that another user gets the profile, and never blocking until another process
+//! opens its end.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -9,73 +10,74 @@ use std::time::{Duration, Instant};
 
 /// Only the user may read a profile: names in it may be secret.
 const PRIVATE: u32 = 0o600;
-/// Names that are tried for a file that takes the place of another.
+/// The number of names tried for a file that replaces another.
 pub(super) const NAMES: u32 = 100;
-/// So often a file is opened again that another has just taken the place of.
+/// The number of times a file is reopened when another has just replaced it.
 const ATTEMPTS: u32 = 10;
-/// Links that lead to one another, at the most.
+/// The longest chain of links that is followed.
 const LINKS: usize = 40;
-/// How long a pipe may be without a reader: a script starts the reader and the program side by side.
+/// The longest that a pipe may be without a reader: a script starts the reader and the program side by side.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How often it is looked whether the reader has come.
+/// The interval at which a pipe is checked for a reader.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Bits of a mode: others may write; only owners may replace what is in a folder.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Why a file does not get the profile.
+/// The reason a file does not get the profile.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system refuses.
+    /// The system refused.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// Its owner would read the profile.
+    /// Another user owns the file, and could read the profile.
     #[error("it belongs to another user (uid {0})")]
     Foreign(u32),
-    /// Another user can change where the link leads.
+    /// Another user can change the target of the link.
     #[error("it is a link that other users control")]
     ForeignLink,
-    /// A write would wait for a reader that may never come.
+    /// The file is a pipe without a reader, and a write would wait for one that may never come.
     #[error("nobody reads from this pipe")]
     NoReader,
-    /// A disk, say.
+    /// Not a file that can hold a profile, such as a disk.
     #[error("it is neither a file nor a pipe nor a terminal")]
     Kind,
-    /// A pipe, say, where one file is to follow the other.
+    /// Not a regular file (a pipe, for example), where several files are to follow one another.
     #[error("it is no plain file, which rotate= needs")]
     NotPlain,
-    /// Its records would be lost.
+    /// Another profile is being written there, whose records would be lost.
     #[error("another profile is being written into it")]
     InUse,
 }
 
 impl FileError {
-    /// Whether another profile is being written there.
+    /// Returns `true` if another profile is being written to the file.
     pub fn is_in_use(&self) -> bool {
         matches!(self, Self::InUse)
     }
 
-    /// Whether the file was to be new, and is there.
+    /// Returns `true` if the file should have been new but exists.
     pub fn exists_already(&self) -> bool {
         matches!(self, Self::System(error) if error.kind() == ErrorKind::AlreadyExists)
     }
 }
 
-/// What has been opened.
+/// An opened file.
 pub(super) struct Opened {
     pub(super) file: File,
-    /// Whether it is a plain file that nobody else writes to, and so may be replaced and cut.
+    /// `true` for a regular file that nobody else writes to, which may be replaced and truncated.
     pub(super) is_plain: bool,
-    /// Where it is, behind all links; `None` where it was not there before.
+    /// The path behind all links; `None` if the file did not exist before.
     pub(super) found_at: Option<PathBuf>,
 }
 
-/// Creates the file, or opens the one that is there; that is left as it is for now.
+/// Creates the file, or opens an existing one, which is left unchanged for now.
 pub(super) fn open(path: &Path) -> Result<Opened, FileError> {
     let mut opened = open_once(path)?;
     for _ in 0..ATTEMPTS {
-        // Who was writing to it may have let go of it when another had taken its place: that one counts.
+        // The process that was writing to it may have released it only after another had replaced the file: the new one
+        // counts.
         let found_at = opened.found_at.as_deref().filter(|_| opened.is_plain);
         if found_at.is_none_or(|found_at| is_at(&opened.file, found_at).unwrap_or(true)) {
             break;
@@ -114,8 +116,8 @@ fn open_once(path: &Path) -> Result<Opened, FileError> {
     })
 }
 
-/// Puts a new file, which is empty and private, in the place of `old`, where that still stands at `path`: who has the old
-/// one open goes on reading it. A folder may take no new file: then the old one is emptied.
+/// Puts a new file, empty and private, in the place of `old`, if that is still at `path`. A process that has the old
+/// one open goes on reading it. If the folder accepts no new file, the old one is truncated instead.
 pub(super) fn replace(old: File, path: &Path) -> io::Result<File> {
     if let Ok(new) = replace_by_another(&old, path) {
         return Ok(new);
@@ -126,7 +128,7 @@ pub(super) fn replace(old: File, path: &Path) -> io::Result<File> {
 }
 
 fn replace_by_another(old: &File, path: &Path) -> io::Result<File> {
-    // Whatever else stands there now is not to be lost.
+    // Any other file that is there by now must not be lost.
     if !is_at(old, path)? {
         return Err(ErrorKind::NotFound.into());
     }
@@ -143,7 +145,7 @@ fn replace_by_another(old: &File, path: &Path) -> io::Result<File> {
         return match fs::rename(&temporary, path) {
             Ok(()) => Ok(new),
             Err(error) => {
-                // It is empty, and ours.
+                // The file is empty, and ours.
                 let _ = fs::remove_file(&temporary);
                 Err(error)
             }
@@ -152,13 +154,13 @@ fn replace_by_another(old: &File, path: &Path) -> io::Result<File> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Whether this file is the one at the path.
+/// Returns `true` if the open file is the one at the path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let (own, found) = (file.metadata()?, fs::symlink_metadata(path)?);
     Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
 }
 
-/// Creates the file; one that is there is an error, and so is a link.
+/// Creates the file; fails if there is a file or a link.
 pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
     let mut options = OpenOptions::new();
     let file = options
@@ -174,20 +176,21 @@ pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
     })
 }
 
-/// Where a path leads.
+/// The target of a path, behind its links.
 struct Target {
     path: PathBuf,
-    /// It names a descriptor of this process (`/dev/stdout`): the user who started the program chose the file and its mode.
+    /// `true` if it is a descriptor of this process (`/dev/stdout`): the user who started the program chose the file
+    /// and its mode.
     is_handed_over: bool,
 }
 
-/// Follows links in the last part of a path, as far as nobody else controls where they lead.
+/// Follows the links in the last part of a path, as long as nobody else controls their targets.
 fn follow(path: &Path) -> Result<Target, FileError> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         let link = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => found,
-            // What is missing is created, and what cannot be looked at cannot be opened.
+            // A missing file is created, and one that cannot be examined cannot be opened either.
             _ => {
                 return Ok(Target {
                     path,
@@ -242,7 +245,7 @@ fn is_unread_pipe(error: &io::Error, path: &Path) -> bool {
         && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// Takes hold of a file that was there before.
+/// Locks a file that existed before; one that belongs to another user is refused.
 fn take(file: &File, metadata: &Metadata) -> Result<(), FileError> {
     if metadata.uid() != own_id() {
         return Err(FileError::Foreign(metadata.uid()));
@@ -250,7 +253,7 @@ fn take(file: &File, metadata: &Metadata) -> Result<(), FileError> {
     lock(file)
 }
 
-/// Held until the file is closed.
+/// Locks the file until it is closed.
 fn lock(file: &File) -> Result<(), FileError> {
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Err(FileError::InUse),
@@ -259,12 +262,12 @@ fn lock(file: &File) -> Result<(), FileError> {
     }
 }
 
-/// Whether it belongs to the user, or to root, who may do anything.
+/// Returns `true` if the file belongs to the user, or to root, who may do anything.
 fn is_trusted(metadata: &Metadata) -> bool {
     metadata.uid() == own_id() || metadata.uid() == 0
 }
 
-/// Whether other users cannot replace the user's links in a folder.
+/// Returns `true` if other users cannot replace the user's links in this folder.
 fn is_guarded(folder: &Metadata) -> bool {
     is_trusted(folder) && folder.mode() & (WRITABLE_BY_OTHERS | STICKY) != WRITABLE_BY_OTHERS
 }
@@ -306,7 +309,7 @@ mod tests {
     fn is_root() -> bool {
         let is_root = own_id() == 0;
         if !is_root {
-            // Past libtest, which keeps what a test prints.
+            // Written directly: libtest captures what a test prints.
             let _ = writeln!(
                 std::io::stderr(),
                 "skipped: output files of strangers: only root can give a file to somebody else"
@@ -373,7 +376,7 @@ mod tests {
         let folder = folder();
         let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
         symlink("file", &link).expect("a link");
-        // Created at its other end.
+        // The link creates the file at its target.
         open(&link).expect("both are ours");
         assert_eq!(mode(&file), 0o600);
         set_mode(folder.path(), 0o777);

@@ -1,17 +1,17 @@
-//! What the output says of the run in CONTROL SETTINGS.
+//! The settings of the run that go into CONTROL SETTINGS.
 
 use hprof_format::{CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CONTROL_HEAP_DUMP_FOLLOWS, Record};
 
 use super::announced::KeptThreads;
 
-/// What CONTROL SETTINGS says of the run.
+/// The settings of the run that go into CONTROL SETTINGS.
 #[derive(Clone, Copy)]
 pub struct ControlSettings {
-    /// Whether allocations are tracked.
+    /// `true` if allocations are tracked.
     pub allocations: bool,
-    /// Whether CPU samples are taken.
+    /// `true` if CPU samples are taken.
     pub cpu_samples: bool,
-    /// Whether each output gets a heap dump before its end.
+    /// `true` if each output gets a heap dump before its end.
     pub heap_dump: bool,
     /// `depth=`.
     pub depth: u16,
@@ -20,7 +20,7 @@ pub struct ControlSettings {
 }
 
 impl ControlSettings {
-    /// The record, which also says whether a heap dump follows.
+    /// The CONTROL SETTINGS record, which also says whether a heap dump follows.
     pub(super) fn record(self, dump_follows: bool) -> Record<'static> {
         let flags = [
             (self.allocations, CONTROL_ALLOC_TRACES),

@@ -1,17 +1,17 @@
-//! Where the bytes go.
+//! The destinations of the encoded bytes.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-/// A place for the profile, which takes it in pieces that end at the end of a record.
+/// A destination for the profile, which is written in pieces of whole records.
 pub trait Sink: Send {
-    /// The place, for a message.
+    /// The destination's name, for messages.
     fn name(&self) -> String;
 
-    /// Takes a piece, whole or not at all where the place allows that: after an error what came before stays readable.
-    /// A place that may wait for somebody else waits less once the program `is_ending`.
+    /// Writes a piece, whole or not at all if the destination allows that: after an error everything before it stays
+    /// readable. A sink that may wait for a reader waits less long once the program `is_ending`.
     fn write(&mut self, piece: &[u8], is_ending: &AtomicBool) -> io::Result<()>;
 
-    /// Everything has come.
+    /// Called after the last piece.
     fn finish(&mut self, is_ending: &AtomicBool) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! The receiver that the profile goes to.
+//! The connection to the receiver of the profile.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::Sink;
 
-/// How long each of the receiver's addresses is tried.
+/// The longest that each of the receiver's addresses is tried.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How often a write that waits looks whether the program is ending.
+/// The interval at which a waiting write checks whether the program is ending.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long a receiver may take nothing. A shorter break is one of the network; for a longer one the program, whose
-/// threads wait once the queue is full, must not stand still.
+/// The longest that a receiver may accept nothing. Shorter breaks are the network's; the program must not stand still
+/// any longer, because its threads wait once the queue is full.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The same once the program is ending.
+/// The same limit once the program is ending.
 const LAST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection to a receiver. Writing never raises SIGPIPE: the standard library sends with `MSG_NOSIGNAL`.
@@ -31,7 +31,7 @@ struct Timeouts {
 }
 
 impl SocketSink {
-    /// Connects to the first address of `host` that answers.
+    /// Connects to the first address of `host` that accepts.
     pub fn connect(host: &str, port: u16) -> io::Result<Self> {
         let mut answer = Err(io::Error::new(
             ErrorKind::NotFound,
@@ -52,7 +52,7 @@ impl SocketSink {
 
     fn new(stream: TcpStream, timeout: Timeouts) -> io::Result<Self> {
         stream.set_write_timeout(Some(POLL_INTERVAL))?;
-        // A command's answer does not wait for more to send.
+        // The answer to a command must not be delayed until more data follows.
         stream.set_nodelay(true)?;
         let name = stream.peer_addr()?.to_string();
         Ok(Self {
@@ -62,7 +62,7 @@ impl SocketSink {
         })
     }
 
-    /// The same connection, for what comes from the receiver.
+    /// Returns the same connection, for reading the receiver's commands.
     pub fn commands(&self) -> io::Result<TcpStream> {
         self.stream.try_clone()
     }
@@ -73,7 +73,7 @@ impl Sink for SocketSink {
         self.name.clone()
     }
 
-    /// A part of the piece may have gone out when this fails: then the receiver sees the connection end.
+    /// Writes a piece. On failure a part of it may have been sent: the receiver then sees the connection end.
     fn write(&mut self, mut piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
         let mut waiting = SendWait::default();
         while !piece.is_empty() {
@@ -98,7 +98,7 @@ impl Sink for SocketSink {
     }
 }
 
-/// How long a write has been waiting, and how long of that while the program was ending.
+/// The time that a write has waited, and the part of it since the program began to end.
 #[derive(Default)]
 struct SendWait {
     since: Option<Instant>,
@@ -108,7 +108,7 @@ struct SendWait {
 impl SendWait {
     fn go_on(&mut self, timeout: Timeouts, is_ending: bool) -> io::Result<()> {
         let now = Instant::now();
-        // The first look comes after one wait.
+        // The first check comes after one wait.
         let waited = now - *self.since.get_or_insert(now - POLL_INTERVAL);
         if is_ending && now - *self.ending_since.get_or_insert(now) >= timeout.ending {
             return Err(idle(timeout.ending));
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// More than the system's buffers on both ends take.
+    /// More than the system's buffers at both ends hold.
     const MUCH: usize = 32 << 20;
 
     fn pair(timeout: Timeouts) -> (SocketSink, TcpStream) {

@@ -1,4 +1,4 @@
-//! Traces for their own sake.
+//! Traces that are written although no other record names them.
 
 use super::journal::Journal;
 

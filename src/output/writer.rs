@@ -1,9 +1,9 @@
-//! Records to bytes to the file or the receiver, on a thread of its own.
+//! Encodes records and writes the bytes to the file or the receiver, on a thread of its own.
 //!
 //! A thread that has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
 //! queue that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
-//! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It never takes the lock of `Records`
-//! while it could be held by somebody who waits for the thread: it only tries.
+//! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It only tries the lock of `Records`
+//! and never waits for it, because the holder may be waiting for the thread.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,13 +18,14 @@ use crate::console;
 use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::memory::SystemThread;
 
-/// Bytes after which a buffer goes to the thread.
+/// The size at which a buffer is handed to the thread, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// Bytes that wait for the thread before more have to wait: as much as stays in a CPU's cache, for the sake of heap dumps.
+/// The most bytes in the queue before further ones have to wait: about what a CPU's cache holds, which speeds up heap
+/// dumps.
 const QUEUED: usize = 512 * 1024;
-/// Written buffers that are kept for the next records, so that a heap dump does not ask for new memory all the time.
+/// The number of written buffers that are kept for reuse, so that a heap dump does not keep asking for new memory.
 const SPARE: usize = 4;
-/// How old an unwritten record gets at the most, while the disk keeps up.
+/// The longest that a record stays unwritten, as long as the disk keeps up.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The output of one run.
@@ -35,11 +36,11 @@ pub struct Writer {
     bytes: Arc<AtomicU64>,
 }
 
-/// Takes records, in the order in which they are to stand in the file.
+/// Takes records, in the order in which they appear in the file.
 pub struct Records {
     encoder: Box<dyn Encoder>,
     buffer: Vec<u8>,
-    /// Nothing comes any more.
+    /// Set when no further records are taken.
     is_closed: bool,
     queue: Arc<Queue>,
     failed: Arc<AtomicBool>,
@@ -47,7 +48,7 @@ pub struct Records {
 }
 
 impl Writer {
-    /// Starts the thread, and the file with the encoder's head and the time stamp.
+    /// Starts the thread, and begins the file with the encoder's header and the time stamp.
     pub fn start(
         mut encoder: Box<dyn Encoder>,
         sink: Box<dyn Sink>,
@@ -89,17 +90,17 @@ impl Writer {
         })
     }
 
-    /// Access to the encoder. Records written under one lock stand together.
+    /// Locks the encoder. Records written under one lock are not mixed with others.
     pub fn records(&self) -> MutexGuard<'_, Records, rank::Records> {
         self.records.lock()
     }
 
-    /// The program is ending: from now on a slow reader is waited for less long.
+    /// Prepares for the end of the program: from now on a slow reader is waited for less long.
     pub fn hurry(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Writes out what there is, and waits for it. Records that come later are dropped.
+    /// Writes out everything so far, and waits for that. Later records are dropped.
     pub fn close(&self) {
         self.hurry();
         {
@@ -113,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// Waits until what there is has been written, or could not be.
+    /// Waits until everything so far has been written, or has failed to be.
     pub fn drain(&self) {
         let queue = {
             let mut records = self.records.lock();
@@ -123,12 +124,12 @@ impl Writer {
         queue.wait_until_empty();
     }
 
-    /// How much has been written.
+    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether everything so far could be written.
+    /// Returns `true` if everything so far could be written.
     pub fn is_sound(&self) -> bool {
         !self.records.lock().failed.load(Ordering::Relaxed)
     }
@@ -140,7 +141,7 @@ impl Records {
         self.append(|encoder, time, buffer| encoder.record(time, record, buffer));
     }
 
-    /// Appends a record about monitors, where the format has such.
+    /// Appends a record about monitors, if the format has any.
     pub fn write_monitor(&mut self, record: &MonitorRecord<'_>) {
         self.append(|encoder, time, buffer| encoder.monitor(time, record, buffer));
     }
@@ -161,12 +162,12 @@ impl Records {
         }
     }
 
-    /// Whether what is written still gets to the file.
+    /// Returns `true` if further records still reach the file.
     pub fn is_sound(&self) -> bool {
         !self.is_closed && !self.failed.load(Ordering::Relaxed)
     }
 
-    /// Hands the buffer to the thread; waits while the thread is behind.
+    /// Hands the buffer to the thread; waits if the thread is behind.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
@@ -180,8 +181,8 @@ impl Records {
     }
 }
 
-/// Pieces on their way to the thread, and buffers on their way back. Channels of libraries take memory for each thread that sends,
-/// and end the process where there is none.
+/// Buffers on their way to the thread, and empty ones on their way back. Library channels allocate memory for each
+/// thread that sends, and end the process if there is none.
 #[derive(Default)]
 struct Queue {
     state: Mutex<QueueState, rank::QueuedBytes>,
@@ -191,31 +192,31 @@ struct Queue {
 #[derive(Default)]
 struct QueueState {
     pieces: VecDeque<Vec<u8>>,
-    /// That have entered and not left.
+    /// The bytes that have entered and not left.
     bytes: usize,
     spare: Vec<Vec<u8>>,
-    /// Nothing comes any more.
+    /// Set when nothing further enters.
     is_closed: bool,
-    /// The thread has ended: nothing leaves any more.
+    /// Set when the thread has ended: nothing leaves any more.
     is_dead: bool,
 }
 
-/// What the thread gets.
+/// An item that the thread takes from the queue.
 enum Next {
     Piece(Vec<u8>),
-    /// Nothing has come for a while.
+    /// Nothing has arrived for a while.
     Nothing,
-    /// Nothing comes any more.
+    /// The queue is closed and empty.
     End,
 }
 
 impl Queue {
-    /// A buffer that has been written.
+    /// Returns an empty buffer for reuse, if there is one.
     fn spare(&self) -> Option<Vec<u8>> {
         self.state.lock().spare.pop()
     }
 
-    /// Waits until there is room, which there always is for one piece.
+    /// Adds a buffer. Waits until there is room; a single buffer always fits.
     fn put(&self, piece: Vec<u8>) {
         let mut state = self.state.lock();
         self.changed
@@ -232,14 +233,14 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until all that has entered has left; what enters meanwhile is waited for too.
+    /// Waits until the queue is empty; buffers that enter in the meantime are waited for too.
     fn wait_until_empty(&self) {
         let mut state = self.state.lock();
         self.changed
             .wait_while(&mut state, |state| state.bytes > 0 && !state.is_dead);
     }
 
-    /// The next piece. It has not left before [`Queue::left`].
+    /// Returns the next buffer. It counts as in the queue until [`Queue::left`].
     fn next(&self, timeout: Duration) -> Next {
         let mut state = self.state.lock();
         let nothing = |state: &mut QueueState| state.pieces.is_empty() && !state.is_closed;
@@ -251,7 +252,7 @@ impl Queue {
         }
     }
 
-    /// Bytes enter by another way, if there is nothing before them.
+    /// Counts bytes that bypass the queue, if it is empty; otherwise returns `false`.
     fn enter_if_empty(&self, bytes: usize) -> bool {
         let mut state = self.state.lock();
         let is_empty = state.pieces.is_empty();
@@ -266,7 +267,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// As [`Queue::left`], and the buffer is for the next records. More than are wanted are given back to the system.
+    /// As [`Queue::left`], and keeps the buffer for reuse. Surplus buffers are freed.
     fn left_behind(&self, mut piece: Vec<u8>) {
         self.left(piece.len());
         piece.clear();
@@ -276,14 +277,14 @@ impl Queue {
         }
     }
 
-    /// Wakes all who wait, and lets nobody wait any more.
+    /// Marks the thread as ended and wakes everyone who waits.
     fn die(&self) {
         self.state.lock().is_dead = true;
         self.changed.notify_all();
     }
 }
 
-/// What the thread owns.
+/// The state of the writer thread.
 struct Drain {
     queue: Arc<Queue>,
     sink: Box<dyn Sink>,
@@ -313,13 +314,13 @@ impl Drain {
         }
     }
 
-    /// Writes what is in the buffer, if nobody holds it; the queue is empty, so order is kept.
+    /// Writes the buffered records, if nobody holds the lock; the queue is empty, so the order is kept.
     fn fetch(&mut self) {
         let Some(mut records) = self.to_flush.try_lock() else {
             return;
         };
         let length = records.buffer.len();
-        // There is room: the queue is empty.
+        // The queue is empty, so there is room.
         if !self.queue.enter_if_empty(length) {
             return;
         }
@@ -329,7 +330,7 @@ impl Drain {
         self.queue.left(length);
     }
 
-    /// After a failure pieces are still taken, and dropped, so that nobody waits for room in the queue.
+    /// Writes a piece. After a failure pieces are still taken, and dropped, so that nobody waits for room in the queue.
     fn write(&mut self, piece: &[u8]) {
         if piece.is_empty() || self.failed.load(Ordering::Relaxed) {
             return;

@@ -1,19 +1,20 @@
-//! The VM's events, let in to the session that runs.
+//! Delivers the VM's events to the session that runs.
 
+use super::last_resort;
 use super::lifecycle::{self, GATE, NotBegun};
-use super::{Parts, Session, last_resort};
+use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
 use crate::memory;
 use crate::names::thread::ThreadSerial;
 
-/// More than what the agent and the C library keep of a thread.
+/// More than the agent and the C library keep for a thread.
 const FOR_A_THREAD: usize = 64 * 1024;
 
 /// Begins a session: from here on it receives the VM's events. Only one at a time.
-pub fn begin(env: OwnEnv, parts: Parts) -> Result<(), NotBegun> {
-    lifecycle::begin(env, parts, &EventHandler)?;
+pub fn begin(env: OwnEnv, session: Session) -> Result<(), NotBegun> {
+    lifecycle::begin(env, session, &EventHandler)?;
     last_resort::prepare();
     Ok(())
 }
@@ -32,7 +33,7 @@ impl Events for EventHandler {
 
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
         GATE.run(|session| {
-            // The C library ends the process where it finds no room for what a thread keeps.
+            // The C library ends the process if it finds no room for the data it keeps for a thread.
             memory::need(FOR_A_THREAD);
             session.threads.current_started(jni, thread);
         });
@@ -43,8 +44,8 @@ impl Events for EventHandler {
     }
 
     fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
-        // A thread that has made an object before holds on to its session until that takes itself away: the gate would cost
-        // more than all else that is done here.
+        // A thread that has allocated before keeps its session until the session removes itself: entering the gate
+        // would cost more than everything else done here.
         let here = GATE.run_outside(|| AllocationTracker::track_on_known_thread(jni, allocation));
         if here != Some(false) {
             return;
@@ -119,7 +120,7 @@ impl Events for EventHandler {
     }
 }
 
-/// Runs `body` where monitors are watched, unless the current thread is the agent's.
+/// Runs `body` if monitors are watched and the current thread is not the agent's.
 fn with_monitors(jni: Jni<'_>, thread: Object<'_>, body: impl FnOnce(&MonitorWatch, ThreadSerial)) {
     GATE.run(|session| {
         if let Some(monitors) = &session.engines.monitors

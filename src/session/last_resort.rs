@@ -1,40 +1,40 @@
-//! Ends for which there is no other way: that of a process whose VM does not tell of it, and that of a session which gets no
-//! memory any more.
+//! Ends a session when the usual ways fail: when the process exits and the VM sends no VMDeath, and when the
+//! session gets no more memory.
 //!
-//! There is no VMDeath after an OutOfMemoryError that nothing caught, where the thread that is to end the VM finds no room for
-//! itself in the heap, nor when native code calls `exit`.
+//! There is no VMDeath after an uncaught OutOfMemoryError if the thread that is to end the VM finds no room for itself
+//! in the heap, nor when native code calls `exit`.
 //!
-//! In both the agent writes what it knows. The VM is asked nothing: the thread that exits may be none of the VM's, or hold the
-//! VM's own locks.
+//! In both cases the agent writes what it knows without asking the VM: the thread that exits may not belong to the VM,
+//! or may hold the VM's own locks.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Session;
 use super::lifecycle::{self, GATE};
+use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
 use crate::jvmti::{Jni, at_process_exit, caught};
 use crate::lock_order::{Condvar, Mutex, rank};
 use crate::memory::{self, OutOfMemory, SystemThread};
 
-/// How long the process waits for its profile, all in all.
+/// The longest the process waits for its profile, in total.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long events that are running are waited for: one may itself wait for a VM that has stopped.
+/// The longest that running events are waited for: one of them may itself be waiting for a VM that has stopped.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a dump that is being written is waited for while it gets no further.
+/// The longest that a dump in progress is waited for while it makes no progress.
 const DUMP_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a receiver may take to read the end of the profile.
+/// The longest that a receiver may take to read the end of the profile.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// Has what the agent knows written if the process ends without VMDeath.
+/// Arranges for the profile to be written if the process ends without VMDeath.
 pub(super) fn prepare() {
     at_process_exit(process_exits);
 }
 
-/// The work is done on a thread of its own, because any lock may be held by a thread that waits for the VM, and the output may
-/// take nothing: the process waits so long and no longer.
+/// Writes the profile on a thread of its own, because any lock may be held by a thread that waits for the VM, and the
+/// output may accept nothing. The process waits for a limited time only.
 fn process_exits() {
     let end = Instant::now() + TIMEOUT;
     if lifecycle::vm_is_dead() {
@@ -73,7 +73,7 @@ fn write() {
     if let Some(closed) = GATE.close(EVENT_TIMEOUT) {
         memory::ends_session();
         closed.get().last_resort();
-        // The process ends: the memory need not be freed.
+        // The process is ending: there is no need to free the memory.
         std::mem::forget(closed);
     }
 }
@@ -81,7 +81,7 @@ fn write() {
 impl Session {
     /// Writes what is known, without the VM, and closes the output.
     fn last_resort(&self) {
-        self.journal.hurry();
+        self.context.journal.hurry();
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         let words = format!(
@@ -89,7 +89,7 @@ impl Session {
             self.unknown_without_vm()
         );
         console::line(format_args!("{words}"));
-        if self.dump_on_exit && !GATE.has_panicked() {
+        if self.context.options.dump_on_exit && !GATE.has_panicked() {
             self.dump_without_vm(&words);
         }
         self.close();
@@ -100,7 +100,7 @@ impl Session {
 
     /// Writes what is known, as far as the reserve lasts: the VM would need memory, too.
     pub(super) fn dump_without_memory(&self) {
-        // Whether the program goes on is the VM's matter, which may have no memory either.
+        // Whether the program goes on is up to the VM, which may have no memory either.
         console::line(format_args!("{OutOfMemory}; the profile ends here"));
         let unknown = self.unknown_without_vm();
         self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));
@@ -110,7 +110,7 @@ impl Session {
         let Some(_dumping) = self.wait_for_dumps(DUMP_TIMEOUT) else {
             return self.leave_dump_out();
         };
-        self.journal.entry(|entry| {
+        self.context.journal.entry(|entry| {
             entry.note(words);
             entry.withdraw_dump();
         });
@@ -129,8 +129,9 @@ impl Session {
         unknown.map(|words| format!("; {words}")).collect()
     }
 
-    /// The agent gets no memory any more: writes what it knows, as far as the reserve lasts, closes the output, and gives back
-    /// what it had of the VM. Each step may fail and the next does not depend on it. Called on the thread for dumps.
+    /// Ends the session when the agent gets no more memory: writes what it knows, as far as the reserve lasts, closes
+    /// the output, and releases what it held of the VM. Each step may fail; the next does not depend on it. Called on
+    /// the thread for dumps.
     pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
         self.dump_thread.ask_to_stop();
         self.end_by_steps(jni, || {
@@ -140,7 +141,7 @@ impl Session {
         });
     }
 
-    /// It could not start: there is nothing to be written.
+    /// Ends a session that could not start: there is nothing to write.
     pub(super) fn abandon(&self, jni: Jni<'_>) {
         self.dump_thread.stop();
         self.end_by_steps(jni, || {});

@@ -1,10 +1,10 @@
-//! A session from its begin to its end.
+//! The life of a session, from beginning to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Parts, Session};
+use super::state::{Beginning, Session};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
@@ -13,27 +13,29 @@ use crate::jvmti::{
 use crate::lock_order::{Mutex, MutexGuard, rank};
 use crate::memory::{self, OutOfMemory};
 
-/// How long VMDeath waits for events that are running, and a `stop` for the agent's threads to be gone.
+/// The longest that VMDeath waits for running events, and that a `stop` waits for the agent's threads to end.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long HotSpot waits at its end for threads that are in native code (`VM_Exit`), as the agent's are while they wait.
+/// The time HotSpot itself waits at its end for threads in native code (`VM_Exit`), such as the agent's waiting
+/// threads.
 const NATIVE_TIMEOUT: Duration = Duration::from_millis(300);
-/// How long a `stop` waits for events that are running: one of them may be writing a large dump.
+/// The longest that a `stop` waits for running events: one of them may be writing a large dump.
 const DUMP_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes, because the VM is
-/// going down, must not keep the program from ending.
+/// The longest that VMDeath waits for a `stop` that is writing. One that waits for a collection which never comes,
+/// because the VM is going down, must not keep the program from ending.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the thread for dumps looks whether memory is out. From then on no event is let in, so a moment does not matter.
+/// The interval at which the thread for dumps checks whether memory has run out. From then on no event is admitted, so
+/// a short delay does not matter.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The session that runs. Every event and every request goes through it.
+/// The running session. Every event and every request goes through this gate.
 pub(super) static GATE: Gate<Session> = Gate::new();
 
-/// What the running session holds of the VM. The lock is held while a session ends, so that VMDeath does not overtake a
+/// The running session's hold on the VM. The lock is held while a session ends, so that VMDeath does not overtake a
 /// `stop`.
 static VM_HOLD: Mutex<Option<VmHold>, rank::VmHold> = Mutex::new(None);
 
-/// VMDeath has come, and what was to be written then is.
+/// Set once VMDeath has come and everything to be written at that point has been.
 static VM_IS_DEAD: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct VmHold {
@@ -41,44 +43,32 @@ pub(super) struct VmHold {
     agent_threads: Arc<AgentThreads>,
 }
 
-/// Why there is no new session.
+/// The reason no session has begun.
 #[derive(Debug, thiserror::Error)]
 pub enum NotBegun {
-    /// One runs already.
+    /// Another session is running.
     #[error("a session is running")]
     Running,
-    /// The VM refuses its events.
+    /// The VM refused to send its events.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
 }
 
-/// Whether the agent has begun. The VM may ask for a dump before: its signal thread runs beside VMInit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Beginning {
-    /// No dump can be made yet.
-    #[default]
-    Ahead,
-    /// As above, and one has been asked for.
-    DumpAsked(Totals),
-    /// Dumps are made at once.
-    Done,
-}
-
-/// Whether a session runs.
+/// Returns `true` while a session runs.
 pub fn is_running() -> bool {
     GATE.is_open()
 }
 
-/// Begins a session: from here on `receiver` lets the VM's events in to it. Only one at a time.
+/// Begins a session: from here on `receiver` delivers the VM's events to it. Only one can run at a time.
 pub(super) fn begin(
     env: OwnEnv,
-    parts: Parts,
+    session: Session,
     receiver: &'static dyn Events,
 ) -> Result<(), NotBegun> {
     let mut held = VM_HOLD.lock();
-    let agent_threads = parts.agent_threads.clone();
-    if held.is_some() || GATE.open(Session::new(parts)).is_err() {
-        // It belongs to the session that runs.
+    let agent_threads = session.context.agent_threads.clone();
+    if held.is_some() || GATE.open(session).is_err() {
+        // The environment belongs to the running session.
         std::mem::forget(env);
         return Err(NotBegun::Running);
     }
@@ -93,8 +83,8 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// The agent came to a VM that is up: VMInit never comes, so the session begins to measure now. `None` where none runs or a
-/// panic ended it.
+/// Starts measuring in a VM that is already up, where VMInit never comes. Returns `None` if no session runs or a panic
+/// ended it.
 pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
     GATE.run(|session| {
         session.start(jni)?;
@@ -103,8 +93,8 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
     })
 }
 
-/// The VM is up. Where the session cannot start, it ends at once: a VM that has no room for the agent's threads is to have the room
-/// that is left for its own.
+/// Starts the session at VMInit. If it cannot start it ends at once, so that a VM without room for the agent's threads
+/// keeps what is left for its own.
 pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
     let started = GATE.run(|session| session.vm_init(jni, main));
     let why = match started {
@@ -113,13 +103,13 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
         _ => return,
     };
     let mut held = VM_HOLD.lock();
-    // Otherwise the thread for dumps has met the end of memory, too: it has ended the session, and said so.
+    // Otherwise the thread for dumps has run out of memory, too: it has ended the session, and said so.
     let Some(closed) = GATE.close(TIMEOUT) else {
         return;
     };
     let is_out_of_memory =
         memory::is_out() || matches!(started, Some(Err(error)) if error.is_out_of_memory());
-    // Of a VM without memory nobody knows that.
+    // A VM without memory may or may not go on.
     let goes_on = if is_out_of_memory {
         ""
     } else {
@@ -132,7 +122,7 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
     }
 }
 
-/// Makes a dump, and says what is going on then; `None` where no session runs, or a panic ended it.
+/// Makes a dump and returns the status line; `None` if no session runs or a panic ended it.
 pub fn request_dump() -> Option<String> {
     GATE.run(|session| {
         session.dump_request();
@@ -140,14 +130,14 @@ pub fn request_dump() -> Option<String> {
     })
 }
 
-/// What is going on, in one line; `None` where no session runs.
+/// Returns the status in one line; `None` if no session runs.
 pub fn status() -> Option<String> {
     let status = GATE.run_always(|session| session.status_line(GATE.has_panicked()))?;
     status.ok()
 }
 
-/// Ends the session while the VM goes on, once no event is running, and gives back everything it had of the VM. Answers
-/// where the profile is, or that it is not whole; `None` where none runs.
+/// Ends the session while the VM goes on: waits until no event is running and releases everything the session held of
+/// the VM. Returns where the profile is, or that it is incomplete; `None` if no session runs.
 pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
     let mut held = VM_HOLD.lock();
     let closed = GATE.close(DUMP_TIMEOUT)?;
@@ -164,9 +154,9 @@ pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
     Some(answer)
 }
 
-/// As [`stop`], where the agent gets no memory any more.
+/// As [`stop`], when the agent gets no more memory.
 fn end_without_memory(jni: Jni<'_>) {
-    // Whoever has it ends the session already.
+    // Whoever holds it is already ending the session.
     let Some(mut held) = VM_HOLD.try_lock() else {
         return;
     };
@@ -183,40 +173,41 @@ fn end_without_memory(jni: Jni<'_>) {
 
 /// A session that has ended while the VM goes on.
 pub struct Stopped {
-    /// Whether all of the profile could be written.
+    /// `true` if all of the profile could be written.
     pub is_whole: bool,
-    /// Where it is.
+    /// The file or the receiver.
     pub output: String,
 }
 
-/// The VM ends, and with it the session.
+/// Ends the session because the VM ends.
 pub(super) fn vm_death(jni: Jni<'_>) {
-    // A `stop` closes the gate at once, and writes for a while.
+    // A `stop` closes the gate at once, but goes on writing for a while.
     let _held = VM_HOLD.try_lock_for(STOP_TIMEOUT);
     if let Some(closed) = GATE.close(TIMEOUT) {
         memory::ends_session();
         // The panic hook has reported it.
         let _ = caught(|| closed.get().vm_death(jni));
-        // The process ends: the memory need not be freed.
+        // The process is ending: there is no need to free the memory.
         std::mem::forget(closed);
     }
     VM_IS_DEAD.store(true, Ordering::Relaxed);
 }
 
-/// Whether VMDeath has come and gone.
+/// Returns `true` once VMDeath has been handled.
 pub(super) fn vm_is_dead() -> bool {
     VM_IS_DEAD.load(Ordering::Relaxed)
 }
 
-/// Waits for whoever ends a session, but no longer than until then; while the answer is held nobody else does.
+/// Waits until `end` at the latest for any thread that is ending a session. While the returned guard is held, no other
+/// thread can end one.
 pub(super) fn hold_until(
     end: Instant,
 ) -> Option<MutexGuard<'static, Option<VmHold>, rank::VmHold>> {
     VM_HOLD.try_lock_until(end)
 }
 
-/// The thread for dumps. Each dump passes the gate, so the end of the session waits for it and lets no other in. Where memory
-/// is out, the thread ends the session: no other may be had then.
+/// Runs the thread for dumps. Each dump passes the gate, so the end of the session waits for a running dump and admits
+/// no further one. If memory runs out, this thread ends the session, because no other can be started then.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
     while thread.sleep_until(Instant::now() + POLL_INTERVAL) {
         if memory::is_out() {
@@ -227,8 +218,9 @@ fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
 }
 
 impl VmHold {
-    /// `jni` is that of the current thread, which may be one of the agent. What may still be in use is never freed: where a
-    /// thread was suspended within an event, or a thread of the agent did not end in time.
+    /// Releases the hold on the VM. `jni` belongs to the current thread, which may be one of the agent's. Anything that
+    /// may still be in use is never freed: if a thread was suspended within an event, or a thread of the agent did not
+    /// end in time.
     fn give_back(self, jni: Option<Jni<'_>>, closed: Closed<Session>) {
         let Self { env, agent_threads } = self;
         let have_ended = agent_threads.have_ended_within(env.env(), jni, TIMEOUT);
@@ -241,7 +233,7 @@ impl VmHold {
 }
 
 impl Session {
-    /// The main thread comes first, so that it has the first serial number.
+    /// Handles VMInit. The main thread comes first, so that it gets the first serial number.
     pub(super) fn vm_init(&self, jni: Jni<'_>, main: Object<'_>) -> Result<(), JvmtiError> {
         self.threads.register(jni, main);
         self.start(jni)?;
@@ -249,7 +241,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether it measures, or has tried to.
+    /// Returns `true` once the session measures or has tried to.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -259,7 +251,7 @@ impl Session {
         self.status.line(&output, panicked)
     }
 
-    /// From here on dumps are made when they are asked for.
+    /// Marks the session as begun: from here on dumps are made when they are requested.
     fn begun(&self, jni: Jni<'_>) {
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
         if let Beginning::DumpAsked(totals) = before {
@@ -267,22 +259,22 @@ impl Session {
         }
     }
 
-    /// What VMInit and attaching to a VM that is up have in common. The events come first, then the threads that were there
-    /// before.
+    /// Starts measuring; common to VMInit and attaching to a running VM. Events are enabled first, then the existing
+    /// threads are registered.
     ///
     /// An agent that attaches right at the start gets VMInit as well: the VM answers requests a moment before.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        self.env.enable(Event::ThreadStart)?;
-        self.env.enable(Event::ThreadEnd)?;
-        for thread in self.env.all_threads(jni)? {
+        self.context.env.enable(Event::ThreadStart)?;
+        self.context.env.enable(Event::ThreadEnd)?;
+        for thread in self.context.env.all_threads(jni)? {
             self.threads.register(jni, thread.object());
         }
         self.dump_thread.start(
-            &self.agent_threads,
-            self.env,
+            &self.context.agent_threads,
+            self.context.env,
             jni,
             "HPROF dumps",
             answer_sigquits,
@@ -292,27 +284,29 @@ impl Session {
         }
         let listener = self.destination.lock().listener.clone();
         if let Some(listener) = listener {
-            listener.start(&self.agent_threads, self.env, jni)?;
+            self.listen(jni, &listener)?;
         }
         self.start_clocks(jni)?;
-        // The file shows the new profile's head at once, and no longer what it held before.
-        self.journal.flush();
+        // The file shows the new profile's head at once, and no longer its previous contents.
+        self.context.journal.flush();
         Ok(())
     }
 
     /// `hprof dump`: counting goes on.
     fn dump_request(&self) {
         if self.may_dump(Totals::Keep) {
-            self.env
+            self.context
+                .env
                 .with_current_jni(|jni| self.dump_on_request(jni, Totals::Keep));
         }
     }
 
-    /// SIGQUIT: counting starts anew from there, as with the original.
+    /// Handles SIGQUIT: counting starts anew from there, as with the original.
     ///
-    /// The dump is made on a thread of the agent. HotSpot's signal thread protects the VM's list of threads while it is in
-    /// this event (`VM_FindDeadlocks` holds it), so no thread could end before it is over; and where the collector has
-    /// stopped because the program ends, a collection that is asked for on it never returns, and neither does the VM.
+    /// The dump is made on a thread of the agent. HotSpot's signal thread protects the VM's list of threads while it is
+    /// in this event (`VM_FindDeadlocks` holds it), so no thread could end before it is over; and where the collector
+    /// has stopped because the program ends, a collection that is asked for on it never returns, and neither does the
+    /// VM.
     pub(super) fn sigquit(&self) {
         if self.may_dump(Totals::Reset) {
             self.dumps_asked.fetch_add(1, Ordering::Relaxed);
@@ -320,7 +314,7 @@ impl Session {
         }
     }
 
-    /// Whether a dump can be made now; one that comes too early is made when the session has begun.
+    /// Returns `true` if a dump can be made now; one that comes too early is made when the session has begun.
     fn may_dump(&self, totals: Totals) -> bool {
         let mut beginning = self.beginning.lock();
         let may = *beginning == Beginning::Done;
@@ -330,7 +324,7 @@ impl Session {
         may
     }
 
-    /// Answers one SIGQUIT; `false` where none waits for that.
+    /// Handles one pending SIGQUIT; returns `false` if there is none.
     fn answer_sigquit(&self, jni: Jni<'_>) -> bool {
         let one_less = |asked: u32| asked.checked_sub(1);
         let relaxed = Ordering::Relaxed;
@@ -345,19 +339,20 @@ impl Session {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
-        match self.dump_on_exit && !GATE.has_panicked() {
+        match self.context.options.dump_on_exit && !GATE.has_panicked() {
             true if memory::is_out() => self.dump_without_memory(),
             true => self.dump_at_death(jni),
             false => {}
         }
         self.close();
-        // One that does not end in time is HotSpot's to wait for.
-        self.agent_threads
-            .have_ended_within(self.env, Some(jni), NATIVE_TIMEOUT);
+        // HotSpot waits for any thread that does not end in time.
+        self.context
+            .agent_threads
+            .have_ended_within(self.context.env, Some(jni), NATIVE_TIMEOUT);
     }
 
-    /// The profile ends, the program goes on. `doe=n` speaks of the program's end: who stops a profile wants it. `false` if
-    /// not all could be written.
+    /// Ends the profile while the program goes on. Writes a dump despite `doe=n`, which is about the end of the
+    /// program: a user who stops a profile wants to see it. Returns `false` if not everything could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {
         self.dump_thread.stop();
         self.stop_clocks();
@@ -374,26 +369,26 @@ impl Session {
         is_whole && is_sound
     }
 
-    /// The VM goes on, and gets back what it gave.
+    /// Releases what the session holds of the VM, which goes on.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
         self.engines.iter().for_each(|engine| engine.give_back(jni));
         self.threads.give_back();
     }
 
-    /// What VMDeath and a stop have in common: nothing is measured any more, and the threads of the engines have ended.
+    /// Stops measuring and ends the engines' threads; common to VMDeath and a stop.
     pub(super) fn end(&self, jni: Jni<'_>) {
-        self.journal.hurry();
+        self.context.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
     }
 
-    /// Closes the output; `false` if not all could be written.
+    /// Closes the output; returns `false` if not everything could be written.
     pub(super) fn close(&self) -> bool {
-        self.journal.ended(&self.last_note());
-        let is_whole = self.journal.close();
-        self.destination.lock().finish(is_whole);
-        // That of the period before may still be on its way.
+        self.context.journal.ended(&self.last_note());
+        let is_whole = self.context.journal.close();
+        self.closed(&self.destination.lock(), is_whole);
+        // The previous period's output may still be being closed.
         drop(self.closing.lock());
-        (self.ended)();
+        self.owner.ended();
         is_whole
     }
 }

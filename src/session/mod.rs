@@ -1,139 +1,28 @@
-//! One profile in the life of the VM: it begins, registers threads, makes dumps, ends.
+//! One profile in the life of the VM: its beginning, its threads, its dumps and its end.
 //!
-//! A VM sees several, one after the other, when profiles are started and stopped by attaching. `lifecycle` begins and ends
-//! them; `events` lets the VM's events in to the one that runs; `threads` gives out serial numbers; `reports` makes dumps;
-//! `last_resort` is the end where the VM does not tell of it; `destination` is where they go, and `periods` has them go elsewhere after a while; `receiver` obeys who takes the profile over
-//! the network; `status` says what is going on.
+//! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
+//! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
+//! serial numbers; `reports` makes dumps; `last_resort` handles an end without an event from the VM; `destination` is an
+//! output, and `periods` moves on to the next one (`rotate=`); `listener` is the connection of a receiver, and `commands`
+//! carries out what it sends; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
 
+mod commands;
 mod destination;
 mod events;
 mod last_resort;
 mod lifecycle;
+mod listener;
+mod owner;
 mod periods;
-mod receiver;
 mod reports;
+mod state;
 mod status;
 mod threads;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
-
-use crate::engines::{Engines, Worker};
-use crate::jvmti::{AgentThreads, Env, RegisteredThreads, VirtualThreads};
-use crate::lock_order::{Mutex, rank};
-use crate::names::Tables;
-use crate::output::Journal;
-use crate::stacks::Stacks;
-
-use destination::OpenDestination;
-use lifecycle::Beginning;
-use threads::ThreadRegistry;
-
-pub use destination::{Destination, PeriodLength, Rotation, Timeout};
+pub use destination::Destination;
 pub use events::begin;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
-pub use receiver::Receiver;
+pub use listener::Receiver;
+pub use owner::Owner;
+pub use state::Session;
 pub use status::Status;
-
-/// What a session is made of.
-pub struct Parts {
-    /// The VM.
-    pub env: Env,
-    /// Its virtual threads, where it has them.
-    pub virtual_threads: Option<VirtualThreads>,
-    /// The agent's own threads.
-    pub agent_threads: Arc<AgentThreads>,
-    /// The threads that have a serial number.
-    pub registered: Arc<RegisteredThreads>,
-    /// What the agent has learned of the program.
-    pub tables: Arc<Tables>,
-    /// What names stacks.
-    pub stacks: Arc<Stacks>,
-    /// The output.
-    pub journal: Arc<Journal>,
-    /// What is measured.
-    pub engines: Arc<Engines>,
-    /// `doe=`: whether a dump is made when the program ends.
-    pub dump_on_exit: bool,
-    /// `verbose=`.
-    pub verbose: bool,
-    /// What the user is told of the session.
-    pub status: Status,
-    /// Where the journal's records go.
-    pub destination: Destination,
-    /// `rotate=`.
-    pub rotation: Option<Rotation>,
-    /// `timeout=`.
-    pub timeout: Option<Timeout>,
-    /// Called once all is written.
-    pub ended: Box<dyn Fn() + Send + Sync>,
-}
-
-/// One profile.
-///
-/// `destination` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
-/// journal and to the engines.
-pub struct Session {
-    env: Env,
-    agent_threads: Arc<AgentThreads>,
-    tables: Arc<Tables>,
-    stacks: Arc<Stacks>,
-    journal: Arc<Journal>,
-    engines: Arc<Engines>,
-    threads: ThreadRegistry,
-    dump_on_exit: bool,
-    verbose: bool,
-    status: Status,
-    destination: Mutex<OpenDestination, rank::Destination>,
-    rotation: Option<Rotation>,
-    timeout: Option<Timeout>,
-    ended: Box<dyn Fn() + Send + Sync>,
-    /// Periods that have ended.
-    period: AtomicU32,
-    /// Held while the output of a period is closed.
-    closing: Mutex<(), rank::Closing>,
-    dumping: Mutex<(), rank::Dumping>,
-    beginning: Mutex<Beginning, rank::Beginning>,
-    begun: AtomicBool,
-    /// SIGQUITs that have not been answered.
-    dumps_asked: AtomicU32,
-    /// Answers them.
-    dump_thread: Worker,
-    /// Ends periods.
-    period_thread: Worker,
-    /// Ends the session when its time is up.
-    timeout_thread: Worker,
-    timed_out: AtomicBool,
-}
-
-impl Session {
-    /// A session that has not begun.
-    fn new(parts: Parts) -> Self {
-        Self {
-            threads: ThreadRegistry::new(&parts),
-            env: parts.env,
-            agent_threads: parts.agent_threads,
-            tables: parts.tables,
-            stacks: parts.stacks,
-            journal: parts.journal,
-            engines: parts.engines,
-            dump_on_exit: parts.dump_on_exit,
-            verbose: parts.verbose,
-            status: parts.status,
-            destination: Mutex::new(OpenDestination::new(parts.destination)),
-            rotation: parts.rotation,
-            timeout: parts.timeout,
-            ended: parts.ended,
-            period: AtomicU32::new(0),
-            closing: Mutex::new(()),
-            dumping: Mutex::new(()),
-            beginning: Mutex::default(),
-            begun: AtomicBool::new(false),
-            dumps_asked: AtomicU32::new(0),
-            dump_thread: Worker::default(),
-            period_thread: Worker::default(),
-            timeout_thread: Worker::default(),
-            timed_out: AtomicBool::new(false),
-        }
-    }
-}

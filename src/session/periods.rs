@@ -1,27 +1,28 @@
-//! Periods of a profile: each has an output of its own, and what they have adds up to the whole.
+//! Periods of a profile: each has an output of its own, and their values add up to the whole.
 //!
-//! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next output.
-//! Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens is in one of
-//! the two outputs.
+//! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next
+//! output. Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens
+//! is in one of the two outputs.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::Session;
-use super::destination::{OpenDestination, PeriodLength, Rotation};
+use super::destination::OpenDestination;
 use super::lifecycle::GATE;
+use super::state::Session;
 use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{Jni, JvmtiError};
+use crate::options::Rotate;
 
-/// How often the size of the output is looked at.
+/// The interval at which the size of the output is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
-fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
+/// Runs the thread for periods. Each end of a period passes the gate, so the end of the session waits for it.
+fn end_periods(jni: Jni<'_>, thread: &Worker, rotate: Rotate) {
     loop {
-        let pause = match length {
-            PeriodLength::Time(time) => time,
-            PeriodLength::Bytes(_) => POLL_INTERVAL,
+        let pause = match rotate {
+            Rotate::Every(time) => time,
+            Rotate::Bytes(_) => POLL_INTERVAL,
         };
         if !thread.sleep_until(Instant::now() + pause) {
             return;
@@ -33,29 +34,29 @@ fn end_periods(jni: Jni<'_>, thread: &Worker, length: PeriodLength) {
 impl Session {
     /// Starts the threads for `rotate=` and `timeout=`.
     pub(super) fn start_clocks(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        if let Some(Rotation { length, .. }) = self.rotation {
+        if let Some(rotate) = self.context.options.rotate {
             self.period_thread.start(
-                &self.agent_threads,
-                self.env,
+                &self.context.agent_threads,
+                self.context.env,
                 jni,
                 "HPROF periods",
-                move |jni, thread| end_periods(jni, thread, length),
+                move |jni, thread| end_periods(jni, thread, rotate),
             )?;
         }
-        let Some(timeout) = &self.timeout else {
+        let Some(timeout) = self.context.options.timeout else {
             return Ok(());
         };
-        let stop = timeout.stop.clone();
-        let end = self.status.since + timeout.after;
+        let owner = self.owner.clone();
+        let end = self.status.since + timeout;
         self.timeout_thread.start(
-            &self.agent_threads,
-            self.env,
+            &self.context.agent_threads,
+            self.context.env,
             jni,
             "HPROF timeout",
             move |jni, thread| {
-                // The session may have ended meanwhile, by a stop or by its timeout.
+                // The session may have ended in the meantime, by a stop or by its timeout.
                 if thread.sleep_until(end) {
-                    stop(jni, &|| {
+                    owner.time_is_up(jni, &|| {
                         let is_running = thread.sleep_until(Instant::now());
                         if is_running {
                             GATE.run(|session| session.timed_out.store(true, Ordering::Relaxed));
@@ -70,42 +71,44 @@ impl Session {
     /// Ends the threads that [`Session::start_clocks`] has started.
     pub(super) fn stop_clocks(&self) {
         self.period_thread.stop();
-        // The thread that ends the session is one of them and cannot wait for itself.
+        // The thread that ends the session may be one of them and cannot wait for itself.
         if !self.timed_out.load(Ordering::Relaxed) {
             self.timeout_thread.stop();
         }
     }
 
-    /// Ends them, and does not wait for them.
+    /// Tells them to stop without waiting for them.
     pub(super) fn ask_clocks_to_stop(&self) {
         self.period_thread.ask_to_stop();
         self.timeout_thread.ask_to_stop();
     }
 
     fn end_period_if_due(&self, jni: Jni<'_>) {
-        let Some(rotation) = &self.rotation else {
+        let Some(rotate) = self.context.options.rotate else {
             return;
         };
-        let is_due = match rotation.length {
-            PeriodLength::Time(_) => true,
-            PeriodLength::Bytes(bytes) => self.journal.bytes() >= bytes || !self.journal.is_sound(),
+        let is_due = match rotate {
+            Rotate::Every(_) => true,
+            Rotate::Bytes(bytes) => {
+                self.context.journal.bytes() >= bytes || !self.context.journal.is_sound()
+            }
         };
         if is_due {
-            self.end_period(jni, rotation);
+            self.end_period(jni);
         }
     }
 
-    /// A period goes on where the next output cannot be opened. Where its own output has failed, nothing is written: what was
-    /// counted goes to the next period.
-    fn end_period(&self, jni: Jni<'_>, rotation: &Rotation) {
-        let Some((destination, writer)) = (rotation.next)() else {
+    /// Ends a period. It goes on if the next output cannot be opened. If the period's own output has failed, nothing is
+    /// written: the values count in the next period.
+    fn end_period(&self, jni: Jni<'_>) {
+        let Some((destination, writer)) = self.owner.open_next() else {
             return;
         };
         let new = OpenDestination::new(destination);
         let listener = new.listener.clone();
         let (old, writer, _closing) = {
             let _dumping = self.dumping.lock();
-            if self.journal.is_sound() {
+            if self.context.journal.is_sound() {
                 self.dump(jni, Moment::Running, Totals::EndPeriod);
             }
             let number = self.period.fetch_add(1, Ordering::Relaxed) + 1;
@@ -113,21 +116,29 @@ impl Session {
             let note = end_note(number, self.status.since.elapsed());
             (
                 old,
-                self.journal.start_period(writer, &note),
+                self.context.journal.start_period(writer, &note),
                 self.closing.lock(),
             )
         };
         // `hprof status` shows the new output.
-        self.journal.flush();
+        self.context.journal.flush();
         writer.close();
-        old.finish(writer.is_sound());
+        self.closed(&old, writer.is_sound());
         if let Some(listener) = listener {
-            // Without the thread no command is carried out, and the profile goes on.
-            let _ = listener.start(&self.agent_threads, self.env, jni);
+            // Without the thread no command is carried out, but the profile goes on.
+            let _ = self.listen(jni, &listener);
         }
     }
 
-    /// What the last line of the output says.
+    /// Tells whoever is concerned that an output has been closed.
+    pub(super) fn closed(&self, destination: &OpenDestination, is_whole: bool) {
+        if let Some(listener) = &destination.listener {
+            listener.finish();
+        }
+        self.owner.closed(destination.file.as_deref(), is_whole);
+    }
+
+    /// Returns the text of the output's last line.
     pub(super) fn last_note(&self) -> String {
         let length = self.status.since.elapsed();
         match self.period.load(Ordering::Relaxed) {

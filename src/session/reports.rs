@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use super::Session;
+use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{Jni, Panicked, caught};
 use crate::lock_order::{MutexGuard, rank};
 use crate::memory::{self, OutOfMemory};
 
-/// How long the dump at the end of the program waits for another.
+/// The longest that the dump at the end of the program waits for another.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
@@ -22,11 +22,11 @@ impl Session {
             self.dump(jni, Moment::Running, totals);
         }
         // The user who asked for the dump looks at the file next.
-        self.journal.drain();
+        self.context.journal.drain();
     }
 
-    /// One on request may be waiting for a collection that never comes: some collectors stop before VMDeath is told. The
-    /// end of the program does not wait for that.
+    /// Writes the dump at the end of the program. A dump on request may be waiting for a collection that never comes,
+    /// because some garbage collectors stop before VMDeath is sent. The end of the program does not wait for that one.
     pub(super) fn dump_at_death(&self, jni: Jni<'_>) {
         let Some(_dumping) = self.wait_for_dumps(TIMEOUT) else {
             return self.leave_dump_out();
@@ -41,10 +41,10 @@ impl Session {
         self.engines.iter().for_each(Engine::abandon_report);
     }
 
-    /// Called with `dumping` held: dumps stand one after the other.
+    /// Writes a dump. Called with `dumping` held: dumps never mix.
     ///
-    /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would mix
-    /// with what the program says meanwhile.
+    /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would
+    /// mix with the program's own output.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
         let report = self.report(moment, totals);
         self.write_sections(
@@ -56,7 +56,7 @@ impl Session {
         );
     }
 
-    /// Writes what `section` says that engines have, by `write`.
+    /// Writes the engines' sections that `section` selects, using `write`.
     pub(super) fn write_sections(
         &self,
         report: &Report<'_>,
@@ -74,7 +74,7 @@ impl Session {
             if caught(|| write(engine)).is_err() {
                 report.failed.set(true);
                 if !memory::is_out() {
-                    // As it was, without being told again.
+                    // The panic goes on, without being reported again.
                     resume_unwind(Box::new(Panicked));
                 }
                 let section = section(engine).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Session {
             }
         }
         if report.verbose {
-            let is_sound = self.journal.drain() && !report.failed.get();
+            let is_sound = self.context.journal.drain() && !report.failed.get();
             let outcome = if is_sound { "done" } else { "failed" };
             report.say(&format!("{dumping} {outcome}."));
         }
@@ -90,24 +90,24 @@ impl Session {
 
     pub(super) fn report(&self, moment: Moment, totals: Totals) -> Report<'_> {
         Report {
-            journal: &self.journal,
+            journal: &self.context.journal,
             moment,
             totals,
             threads: &self.threads,
-            verbose: self.verbose,
+            verbose: self.context.options.verbose,
             failed: Cell::new(false),
         }
     }
 
-    /// The end of the program waits for another dump only while that one makes progress.
+    /// Waits for another dump before the end of the program, as long as that one makes progress.
     pub(super) fn wait_for_dumps(
         &self,
         timeout: Duration,
     ) -> Option<MutexGuard<'_, (), rank::Dumping>> {
-        let mut segments = self.journal.segments();
+        let mut segments = self.context.journal.segments();
         loop {
             let dumping = self.dumping.try_lock_for(timeout);
-            let before = std::mem::replace(&mut segments, self.journal.segments());
+            let before = std::mem::replace(&mut segments, self.context.journal.segments());
             if dumping.is_some() || segments == before {
                 return dumping;
             }

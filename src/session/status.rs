@@ -1,17 +1,18 @@
-//! What the user is told about a session that runs.
+//! The status of a running session, for the user.
 
 use std::time::Instant;
 
-/// What a profile is.
+/// The facts about a profile.
 pub struct Status {
     /// The options as they were given.
     pub options: String,
-    /// When the profile began.
+    /// The time at which the profile began.
     pub since: Instant,
 }
 
 impl Status {
-    /// One line. `output` is where the profile goes, `panicked` says that a fault of the agent put an end to the profile.
+    /// Formats the status as one line. `output` is the profile's destination; `panicked` is `true` if a fault of the
+    /// agent ended the profile.
     pub(super) fn line(&self, output: &str, panicked: bool) -> String {
         let options = &self.options;
         if panicked {

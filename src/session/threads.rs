@@ -1,9 +1,8 @@
-//! The program's threads: they get serial numbers when they begin, and are announced.
+//! The program's threads: each gets a serial number when it begins, and is announced.
 
 use std::sync::Arc;
 
-use super::Parts;
-use crate::engines::{Engines, ThreadSerials};
+use crate::engines::{Context, Engines, ThreadSerials};
 use crate::jvmti::{
     AgentThreads, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads, VirtualThreads,
 };
@@ -25,20 +24,20 @@ pub(super) struct ThreadRegistry {
 }
 
 impl ThreadRegistry {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(context: &Context, engines: Arc<Engines>) -> Self {
         Self {
-            env: parts.env,
-            virtual_threads: parts.virtual_threads,
-            agent_threads: parts.agent_threads.clone(),
-            registered: parts.registered.clone(),
-            tables: parts.tables.clone(),
-            journal: parts.journal.clone(),
-            engines: parts.engines.clone(),
+            env: context.env,
+            virtual_threads: context.virtual_threads,
+            agent_threads: context.agent_threads.clone(),
+            registered: context.registered.clone(),
+            tables: context.tables.clone(),
+            journal: context.journal.clone(),
+            engines,
             registering: Mutex::new(()),
         }
     }
 
-    /// The current thread begins.
+    /// Registers the current thread, which is beginning.
     pub(super) fn current_started(&self, jni: Jni<'_>, thread: Object<'_>) {
         if let Some(serial) = self.register(jni, thread) {
             self.registered.remember(thread, serial.0);
@@ -47,9 +46,9 @@ impl ThreadRegistry {
         }
     }
 
-    /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that were there before VMInit
-    /// are found by asking, and some of them send their ThreadStart event all the same. Answers the serial number of a thread
-    /// that is new.
+    /// Registers a platform thread, unless it is registered or is one of the agent's. Threads that existed before
+    /// VMInit are found by asking the VM, and some of them send their ThreadStart event anyway. Returns the
+    /// serial number of a thread that is new.
     pub(super) fn register(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         if self.agent_threads.contains(jni, thread) {
             return None;
@@ -61,7 +60,7 @@ impl ThreadRegistry {
         Some(serial)
     }
 
-    /// Registers a virtual thread, unless it is registered. No engine samples it: engines sample its carrier.
+    /// Registers a virtual thread, unless it is registered. Engines never sample it, but its carrier.
     fn register_virtual(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
         let serial = self.announce(jni, thread)?;
@@ -70,7 +69,7 @@ impl ThreadRegistry {
         Some(serial)
     }
 
-    /// The current thread is about to end.
+    /// Removes the current thread, which is about to end.
     pub(super) fn current_ended(&self, jni: Jni<'_>, thread: Object<'_>) {
         let serial = self.final_serial(jni, thread);
         let engines = self.engines.iter();
@@ -80,7 +79,7 @@ impl ThreadRegistry {
         }
     }
 
-    /// The serial number of the current thread, platform or virtual; `None` for a thread of the agent.
+    /// Returns the serial number of the current thread, platform or virtual; `None` for a thread of the agent.
     pub(super) fn current_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         if let Some(serial) = self.registered.remembered() {
             return Some(ThreadSerial(serial));
@@ -92,11 +91,11 @@ impl ThreadRegistry {
         Some(serial)
     }
 
-    /// The serial number of the current thread, which is ending. One that was there before the agent may not have been
-    /// registered yet, and must not be any more; one that is being registered has to be waited for.
+    /// Returns the serial number of the current thread, which is ending. A thread older than the agent may not have
+    /// been registered yet, and must not be any more; one that is being registered is waited for.
     fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let _registering = self.registering.lock();
-        // Threads of the agent end here too: they have no serial number.
+        // The agent's own threads end here too: they have no serial number.
         self.registered.end(jni, thread).map(ThreadSerial)
     }
 
@@ -105,10 +104,11 @@ impl ThreadRegistry {
         self.registered.clear();
     }
 
-    /// Gives a thread its serial number and writes its START THREAD record; called with `registering` held. `None` where it
-    /// has one, or has ended.
+    /// Gives a thread its serial number and writes its START THREAD record; called with `registering` held. Returns
+    /// `None` if it already has one, or has ended.
     ///
-    /// It can be asked for its serial number only when the record is written: whatever names a thread stands behind that.
+    /// The serial number becomes visible only when the record is written, so every record that names a thread comes
+    /// after it.
     fn announce(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let unregistered = self.registered.unregistered(jni, thread)?;
         let serial = self.tables.threads.add();
@@ -127,7 +127,7 @@ impl ThreadRegistry {
         Some(serial)
     }
 
-    /// The names of a group and of the group above it, empty where there is none.
+    /// Returns the names of a group and of its parent group, empty if there is none.
     fn group_names(
         &self,
         jni: Jni<'_>,
@@ -146,8 +146,8 @@ impl ThreadRegistry {
 }
 
 impl ThreadSerials for ThreadRegistry {
-    /// A virtual thread is registered here: most never have to do with a monitor that another thread wants, and need no
-    /// serial number.
+    /// Returns the thread's serial number. A virtual thread is registered only here: most never compete for a monitor,
+    /// and need no serial number.
     fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
         let registered = || self.registered.serial(jni, thread).map(ThreadSerial);
         if let Some(serial) = registered() {

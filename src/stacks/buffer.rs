@@ -1,14 +1,14 @@
-//! Room for the frames of a stack, as much as the stacks need that were seen.
+//! A buffer for the frames of a stack, as large as the stacks seen so far require.
 
 use crate::jvmti::FrameInfo;
 use crate::memory;
 
-/// Room at first. A stack that fills it is looked at again with more.
+/// The initial number of frames. A stack that fills it is read again with more room.
 const FIRST: usize = 64;
-/// How much more.
+/// The factor by which the buffer grows.
 const GROWTH: usize = 4;
 
-/// Frames of one stack at a time. `depth=65535` asks for a megabyte a thread, which few stacks ever fill.
+/// The frames of one stack at a time. `depth=65535` would need a megabyte per thread, which few stacks ever fill.
 #[derive(Default)]
 pub struct StackBuffer {
     room: Vec<FrameInfo>,
@@ -16,8 +16,8 @@ pub struct StackBuffer {
 }
 
 impl StackBuffer {
-    /// Has `look` fill in the frames of a stack, innermost first and `depth` at the most, and say how many there are.
-    /// It is called again with more room where they may not have fitted.
+    /// Calls `look` to fill in the frames of a stack, innermost first and at most `depth`, and to return their number.
+    /// It is called again with more room if they may not have fitted.
     #[inline]
     pub fn take(&mut self, depth: usize, mut look: impl FnMut(&mut [FrameInfo]) -> usize) {
         loop {
@@ -35,7 +35,7 @@ impl StackBuffer {
         }
     }
 
-    /// What has been seen last.
+    /// Returns the frames of the last [`StackBuffer::take`].
     #[inline]
     pub fn frames(&self) -> &[FrameInfo] {
         &self.room[..self.count]
@@ -46,7 +46,7 @@ impl StackBuffer {
 mod tests {
     use super::*;
 
-    /// Looks at a stack of so many frames.
+    /// Returns a `look` that sees a stack of `stack` frames.
     fn look(stack: usize) -> impl FnMut(&mut [FrameInfo]) -> usize {
         move |frames| {
             let count = stack.min(frames.len());

@@ -1,6 +1,6 @@
-//! A stack as the VM gives it, turned into a trace of the tables; `top_frames` is how hot paths look at stacks.
+//! Turns stacks as the VM gives them into traces of the tables; hot paths take stacks by `top_frames`.
 //!
-//! Every frame is resolved when it is first seen: a method's id dies with its class, the tables' entry stays.
+//! Every frame is resolved when it is first seen, because a method's id dies with its class; the tables' entry stays.
 
 mod buffer;
 mod named_frames;
@@ -25,18 +25,18 @@ use crate::names::trace::{OuterPart, TraceId, TraceKey};
 pub use buffer::StackBuffer;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
-/// How much of a stack a trace keeps.
+/// The parts of a stack that a trace keeps.
 #[derive(Clone, Copy)]
 pub struct TraceShape {
-    /// The most frames at first, `depth=`.
+    /// The initial limit on frames, `depth=`.
     pub depth: usize,
-    /// Whether frames have line numbers, `lineno=`.
+    /// `true` if frames have line numbers, `lineno=`.
     pub line_numbers: bool,
-    /// Whether threads keep their traces apart, `thread=`.
+    /// `true` if traces are kept apart by thread, `thread=`.
     pub threads: bool,
 }
 
-/// Names frames, and knows which classes it has named.
+/// Names frames, and knows the classes it has named.
 pub struct Stacks {
     env: Env,
     tables: Arc<Tables>,
@@ -53,39 +53,40 @@ struct Names {
     frames: HashMap<FrameInfo, FrameId, FixedState>,
     methods: HashMap<MethodId, frame::Method, FixedState>,
     loaders: HashMap<i32, Vec<(WeakRef, LoaderId)>, FixedState>,
-    /// Classes that have been named and not been unloaded since.
+    /// Classes that have been named and not unloaded since.
     classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
 }
 
-/// A thread's stack at some moment, whole whatever `depth=` says.
+/// A thread's complete stack at some moment, regardless of `depth=`.
 pub struct WholeStack {
-    /// Its trace.
+    /// The trace of the stack.
     pub trace: TraceId,
-    /// The frames of the trace, the innermost first.
+    /// The frames of the trace, innermost first.
     pub frames: Vec<FrameInfo>,
 }
 
 impl WholeStack {
-    /// That of a thread without frames.
+    /// The stack of a thread without frames.
     pub const EMPTY: Self = Self {
         trace: TraceId::EMPTY,
         frames: Vec::new(),
     };
 
-    /// The most frames; a deeper stack has lost its outermost ones.
+    /// The most frames; a deeper stack loses its outermost ones.
     pub const MOST: usize = 1_024;
 }
 
-/// The frame that stands for CPU time whose stack nobody saw: that of a thread which ended before the next look, or of
-/// one that runs no Java.
+/// The frame that stands for CPU time whose stack was not seen: of a thread that ended before the next sample, or one
+/// that runs no Java.
 const UNSAMPLED: &str = "<unsampled>";
 
-/// The class of frames that stand for something else than Java. They have the form of real ones because readers of the text
-/// format fail on a row of CPU SAMPLES whose trace has no frames.
+/// The class of frames that stand for something other than Java. They look like real frames, because readers of the
+/// text format fail on a row of CPU SAMPLES whose trace has no frames.
 const STAND_IN_CLASS: &str = "java.lang.Thread";
 
 impl Stacks {
-    /// Nothing is named yet. `class_unloaded` is told of each class that was named and is gone.
+    /// Creates an instance that has named nothing yet. `class_unloaded` is called for each named class that is
+    /// unloaded.
     pub fn new(
         env: Env,
         tables: Arc<Tables>,
@@ -113,38 +114,38 @@ impl Stacks {
         }
     }
 
-    /// How much of a stack to take. May change at any time.
+    /// Returns the most frames to take of a stack. May change at any time.
     pub fn depth(&self) -> usize {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// From now on stacks are taken as deep as this.
+    /// Sets the most frames to take from now on.
     pub fn set_depth(&self, depth: usize) {
         self.depth.store(depth, Ordering::Relaxed);
     }
 
-    /// How much of a stack a trace keeps; its depth is the one at first.
+    /// Returns the parts of a stack that a trace keeps; `depth` is the initial one.
     pub fn shape(&self) -> TraceShape {
         self.shape
     }
 
-    /// Whether threads keep their traces apart.
+    /// Returns `true` if traces are kept apart by thread.
     pub fn by_thread(&self) -> bool {
         self.shape.threads
     }
 
-    /// Whether frames have line numbers.
+    /// Returns `true` if frames have line numbers.
     pub fn line_numbers(&self) -> bool {
         self.shape.line_numbers
     }
 
-    /// The trace of a stack that `thread` had a moment ago.
+    /// Returns the trace of a stack that `thread` had a moment ago.
     pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
         let ids = self.frame_ids(jni, frames);
         self.intern(thread, &ids)
     }
 
-    /// As [`Stacks::trace`], without the VM; `None` unless all frames have been seen before.
+    /// As [`Stacks::trace`], but without asking the VM; returns `None` unless all frames have been seen before.
     pub fn known_trace(&self, thread: ThreadSerial, frames: &[FrameInfo]) -> Option<TraceId> {
         let ids: Option<Vec<FrameId>> = {
             let names = self.names.lock();
@@ -154,7 +155,7 @@ impl Stacks {
         Some(self.intern(thread, &ids?))
     }
 
-    /// The frames of the tables for those that the current thread has.
+    /// Returns the tables' frames for frames of the current thread.
     fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
         let mut names = self.names.lock();
         let frames = frames.iter();
@@ -163,7 +164,7 @@ impl Stacks {
             .collect()
     }
 
-    /// The trace of a stack whose frames are named, outermost first.
+    /// Returns the trace of a stack whose frames are named, outermost first.
     fn trace_onto(
         &self,
         outer: &mut OuterPart,
@@ -174,7 +175,7 @@ impl Stacks {
         self.tables.traces.intern_onto(outer, thread, frames)
     }
 
-    /// The methods of frames that the current thread has.
+    /// Returns the methods of frames of the current thread.
     pub fn methods(
         &self,
         jni: Jni<'_>,
@@ -187,8 +188,8 @@ impl Stacks {
             .collect()
     }
 
-    /// The whole stack of a thread, kept apart from those of other threads whatever `thread=` says: readers of heap
-    /// dumps find a thread's stack by the thread that its trace names.
+    /// Takes the complete stack of a thread. Its trace is kept apart from those of other threads regardless of
+    /// `thread=`, because readers of heap dumps find a thread's stack by the thread that its trace names.
     pub fn whole_stack(
         &self,
         jni: Jni<'_>,
@@ -211,12 +212,12 @@ impl Stacks {
         WholeStack { trace, frames }
     }
 
-    /// The trace for CPU time whose stack was not seen.
+    /// Returns the trace for CPU time whose stack was not seen.
     pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
         self.intern(thread, &[self.unsampled])
     }
 
-    /// The trace for CPU time that is not Java's: `name` in angle brackets says whose.
+    /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, tells whose it is.
     pub fn stand_in_trace(&self, name: &str) -> TraceId {
         let frame = stand_in(&self.tables, self.stand_in_class, name);
         self.tables.traces.intern(TraceKey {
@@ -225,12 +226,12 @@ impl Stacks {
         })
     }
 
-    /// The id of a class.
+    /// Returns the id of a class.
     pub fn class(&self, jni: Jni<'_>, class: Object<'_>) -> Result<ClassId, JvmtiError> {
         self.name_class(jni, &mut self.names.lock(), class)
     }
 
-    /// The id of a class, and a reference by which it is known again; `None` when the VM is out of memory.
+    /// Returns the id of a class, and a reference by which it can be recognized; `None` if the VM is out of memory.
     pub fn class_and_reference(
         &self,
         jni: Jni<'_>,
@@ -241,7 +242,7 @@ impl Stacks {
         Ok((id, names.classes.get(&id).cloned()))
     }
 
-    /// The class of what belongs to a class that cannot be named any more.
+    /// Returns the class to use for items whose class can no longer be named.
     pub fn unknown_class(&self) -> ClassId {
         let name = self.tables.strings.intern("<unknown>");
         let object = || self.tables.objects.add();
@@ -251,7 +252,7 @@ impl Stacks {
             .id()
     }
 
-    /// Forgets what was unloaded.
+    /// Forgets classes that were unloaded.
     pub fn sweep(&self, jni: Jni<'_>) {
         for class in self.forget_unloaded(jni) {
             (self.class_unloaded)(class);
@@ -297,7 +298,7 @@ impl Stacks {
         if let Some(&id) = names.frames.get(&frame) {
             return id;
         }
-        // A class that was unloaded since the stack was taken cannot be asked any more.
+        // A class that was unloaded since the stack was taken can no longer be asked about.
         let Ok((method, line)) = self.resolve(jni, names, frame) else {
             return self.unsampled;
         };
@@ -361,7 +362,7 @@ impl Stacks {
     ) -> Result<frame::Method, JvmtiError> {
         let strings = &self.tables.strings;
         let name = self.env.method_name(method)?;
-        // The VM answers a class or an error.
+        // The VM returns a class or an error.
         let class = self
             .env
             .method_class(jni, method)?
@@ -388,7 +389,7 @@ impl Stacks {
             .tables
             .classes
             .intern(loader, name, || self.tables.objects.add());
-        // A class that was named by its file is known, and not watched yet.
+        // A class that was named from its class file is known, but not watched yet.
         let id = interned.id();
         if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
             memory::need_to_hash(
@@ -403,7 +404,7 @@ impl Stacks {
         Ok(id)
     }
 
-    /// The id of the class of that name which the loader (`None` for the boot loader) is about to define.
+    /// Returns the id of the class of that name which the loader (`None` for the boot loader) is about to define.
     pub fn class_named(
         &self,
         jni: Jni<'_>,
@@ -448,7 +449,7 @@ impl Stacks {
     }
 }
 
-/// A frame of that name that stands for something else than Java.
+/// Creates a frame of that name, which stands for something other than Java.
 fn stand_in(tables: &Tables, class: ClassId, name: &str) -> FrameId {
     let strings = &tables.strings;
     let method = frame::Method {

@@ -1,4 +1,4 @@
-//! Frames of the system, as walks know them, and the frames of the tables that they stand for: named once, for all threads.
+//! Maps the native frames that walks see to the frames of the tables; each is named once, for all threads.
 
 use std::hash::BuildHasher;
 
@@ -11,29 +11,30 @@ use crate::memory;
 use crate::names::frame::FrameId;
 use crate::names::trace::OuterPart;
 
-/// Enough that two threads rarely meet in one.
+/// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;
-/// Frames that one shard holds, 60 bytes each; one that is full starts anew, since code that is compiled again and again has new
-/// frames without end.
+/// The most frames in one shard, 60 bytes each. A full shard is emptied, since code that is compiled again and again
+/// produces new frames without end.
 const MOST: usize = 1 << 15;
 
-/// The frames that have been named, by what a walk knows them by: that is never given to others, so an entry is right for good.
+/// The frames that have been named, by their keys from a walk. A key is never reused for another frame, so an entry
+/// stays valid.
 #[derive(Default)]
 pub(super) struct NamedFrames([Shard; SHARDS]);
 
 type Shard = Mutex<HashMap<u64, Methods, FixedState>, rank::NamedFrames>;
 
-/// The methods that a frame stands for, innermost first.
+/// The methods that a native frame stands for, innermost first.
 enum Methods {
     One(NamedMethod),
     Inlined(Box<[NamedMethod]>),
 }
 
-/// A method and a place in it.
+/// A method and a position in it.
 #[derive(Clone, Copy)]
 pub(super) struct NamedMethod {
     pub(super) frame: FrameId,
-    /// Of what the VM says of it.
+    /// The hash of the VM's description of it.
     pub(super) hash: u64,
 }
 
@@ -69,18 +70,18 @@ impl Methods {
     }
 }
 
-/// A stack in the tables' frames, which goes on from the one before it.
+/// A stack as frames of the tables, which shares its outer part with the previous stack.
 #[derive(Default)]
 pub(super) struct NamedStack {
     /// Outermost first.
     frames: Vec<FrameId>,
-    /// Of what the VM says of the frames up to each.
+    /// For each frame, the hash of the VM's description of the frames up to it.
     hashes: Vec<SequenceHash>,
     outer: OuterPart,
 }
 
 impl NamedStack {
-    /// Forgets all but so many of the outermost frames.
+    /// Keeps the outermost `frames` frames and forgets the rest.
     pub(super) fn keep(&mut self, frames: usize) {
         self.frames.truncate(frames);
         self.hashes.truncate(frames);
@@ -91,18 +92,18 @@ impl NamedStack {
         &self.frames
     }
 
-    /// The frames, and their trace as far as it is known.
+    /// Returns the frames, and the part of their trace that is known.
     pub(super) fn parts(&mut self) -> (&mut OuterPart, &[FrameId]) {
         (&mut self.outer, &self.frames)
     }
 
-    /// Of the whole stack; see [`hash_of`].
+    /// Returns the hash of the whole stack; see [`hash_of`].
     pub(super) fn hash(&self) -> SequenceHash {
         self.hashes.last().copied().unwrap_or_default()
     }
 
-    /// Adds the methods of a frame but for some of the outermost; `false` where they are not those that the key was seen to
-    /// stand for, or not known.
+    /// Adds the methods of a frame except for some of the outermost; returns `false` if they are unknown, or not those
+    /// that the key stood for before.
     pub(super) fn add(
         &mut self,
         named: &NamedFrames,
@@ -128,13 +129,13 @@ impl NamedStack {
     }
 }
 
-/// The hash of what the VM says of a stack, innermost frame first.
+/// Returns the hash of the VM's description of a stack, innermost frame first.
 pub(super) fn hash_of(frames: &[FrameInfo]) -> SequenceHash {
     let hashes = frames.iter().rev().map(method_hash);
     hashes.fold(SequenceHash::default(), SequenceHash::with)
 }
 
-/// The hash of what the VM says of one frame.
+/// Returns the hash of the VM's description of one frame.
 pub(super) fn method_hash(frame: &FrameInfo) -> u64 {
     FixedState::default().hash_one(frame)
 }

@@ -1,11 +1,12 @@
-//! The innermost frames of the current thread: recognized by a walk over the stack where the VM's layout is known, otherwise
-//! asked of the VM.
+//! Takes the innermost frames of the current thread: by walking the stack where the VM's layout is known, and otherwise
+//! by asking the VM.
 //!
-//! A new stack is put together from the names of its frames, where each has been seen in other stacks: what a frame stands for
-//! does not depend on those around it. The VM is asked for the innermost frames down to the one that is new.
+//! A new stack is composed from the names of its frames if each has been seen in other stacks: the methods that a frame
+//! stands for do not depend on its neighbors. The VM is asked only for the innermost frames down to the last one that
+//! is new.
 //!
-//! What a walk says, and what is put together, is checked against the VM: the first times, and one time in a thousand after that. A difference that no
-//! redefined class explains ends it for the session.
+//! Walked and composed stacks are checked against the VM: the first few hundred, and one in a thousand after that. A
+//! difference that no redefined class explains ends the walks for the session.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -19,26 +20,26 @@ use crate::jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Wa
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 
-/// So many stacks that were known again are checked at first, all threads together.
+/// The number of recognized stacks that are checked at first, all threads together.
 const TRIAL: u64 = 256;
-/// After that each thread checks one in so many.
+/// After that, each thread checks one recognized stack in this many.
 const CHECKED: u32 = 1_024;
 
-/// Where a method is not known, the VM is asked for so many times as many as would do.
+/// If a method is not known, the VM is asked for this many times the frames that would be needed.
 const MORE: usize = 4;
 
-/// How stacks are taken.
+/// The method of taking stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackMethod {
-    /// By walks where they are right, checked now and then.
+    /// By walks where they work, with occasional checks.
     Walk,
     /// By walks that are all checked.
     CheckedWalk,
-    /// The VM is asked each time.
+    /// By asking the VM each time.
     Vm,
 }
 
-/// Looks at the innermost frames of threads.
+/// Takes the innermost frames of threads.
 pub struct TopFrames {
     env: Env,
     way: StackMethod,
@@ -46,7 +47,7 @@ pub struct TopFrames {
     is_refuted: AtomicBool,
     tally: WalkCounters,
     named: NamedFrames,
-    /// Told of a difference that nothing explains.
+    /// Called on a difference that nothing explains.
     refuted: fn(),
 }
 
@@ -59,47 +60,47 @@ struct WalkCounters {
     differences: AtomicU64,
 }
 
-/// How stacks were taken so far.
+/// Counters of the methods by which stacks were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopFramesTally {
-    /// Stacks that were known again by a walk, but for the last thousand of each thread.
+    /// Stacks that a walk recognized; up to a thousand recent ones per thread are not counted yet.
     pub known: u64,
-    /// New stacks of frames that were all known.
+    /// New stacks whose frames were all known.
     pub composed: u64,
-    /// Stacks that the VM was asked for, because they were new or could not be walked over.
+    /// Stacks that the VM was asked for, because they were new or could not be walked.
     pub asked: u64,
-    /// Stacks that were known again and checked.
+    /// Recognized stacks that were checked.
     pub checked: u64,
-    /// Of these, stacks that the VM says are others.
+    /// Checked stacks that differed from what the VM returned.
     pub differences: u64,
 }
 
-/// The stack that one thread of the system looks at.
+/// The stack that one thread currently looks at.
 #[derive(Default)]
 pub struct StackTop {
     buffer: StackBuffer,
     cache: WalkCache,
     depth: usize,
     walked: Option<Walked>,
-    /// So many of the innermost frames the VM was asked for; `buffer` holds them.
+    /// The number of innermost frames that the VM was asked for and that `buffer` holds.
     asked: Option<usize>,
     named: NamedStack,
-    /// How many methods stand on the stack before the first in `named`.
+    /// The number of methods on the stack inside the first in `named`.
     named_from: usize,
-    /// Stacks known again that the tally does not have yet.
+    /// Recognized stacks that the tally does not include yet.
     known: u32,
 }
 
-/// What tells stacks apart: 64 bits do so among a million with a chance of one in ten million that two meet.
+/// Identifies a stack. With 64 bits, the chance that any two among a million collide is one in ten million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(pub u64);
 
-/// What is remembered of the frames behind a [`StackKey`], to know whether they have changed.
+/// A mark of the frames behind a [`StackKey`], by which a change in them is recognized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramesMark(u32);
 
 impl TopFrames {
-    /// `refuted` is called once where the walks turn out to be wrong.
+    /// Creates an instance. `refuted` is called once if the walks turn out to be wrong.
     pub fn new(env: Env, way: StackMethod, refuted: fn()) -> Self {
         Self {
             env,
@@ -112,7 +113,7 @@ impl TopFrames {
         }
     }
 
-    /// The VM is up: from here on walks are tried. Called on a thread of the VM that is no virtual one.
+    /// Tries walks, now that the VM is up. Called on a platform thread of the VM.
     pub fn start(&self, jni: Jni<'_>) {
         self.walker.get_or_init(|| {
             if self.way == StackMethod::Vm {
@@ -123,7 +124,7 @@ impl TopFrames {
         });
     }
 
-    /// How stacks were taken so far; `None` where the VM was asked for all.
+    /// Returns the counters; `None` if the VM was asked for every stack.
     pub fn tally(&self) -> Option<TopFramesTally> {
         self.walker.get()?.as_ref()?;
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -176,7 +177,7 @@ impl StackTop {
         }
     }
 
-    /// Whether there are no frames: no Java runs on the thread, or the depth is 0.
+    /// Returns `true` if there are no frames: the thread runs no Java, or the depth is 0.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self.walked {
@@ -185,8 +186,8 @@ impl StackTop {
         }
     }
 
-    /// Whether the stack that was looked at last is the one that is remembered under its key. Nearly always the answer is yes
-    /// without a look at the mark.
+    /// Returns `true` if the last stack looked at is the one remembered under its key. Nearly always this is decided
+    /// without calling `mark`.
     #[inline]
     pub fn is(&mut self, top: &TopFrames, mark: impl FnOnce() -> FramesMark) -> bool {
         if self.walked.is_none() {
@@ -213,7 +214,7 @@ impl StackTop {
         false
     }
 
-    /// The stack is not known: it is named. The key may be another one now.
+    /// Names an unknown stack and returns its key, which may have changed.
     pub fn resolve(&mut self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>) -> StackKey {
         if self.walked.is_some() && !self.name(top, stacks, jni) {
             self.walked = None;
@@ -229,7 +230,7 @@ impl StackTop {
         StackKey(self.walked.map_or_else(hash, |walked| walked.key))
     }
 
-    /// Asks the VM for what the walk could not tell, and walks again.
+    /// Asks the VM for the frames that the walk could not identify, and walks again.
     #[cold]
     fn walk_or_ask(&mut self, top: &TopFrames, jni: Jni<'_>) -> StackKey {
         while let (Some(walker), Some(unknown)) = (top.walker(), self.cache.unknown()) {
@@ -257,7 +258,7 @@ impl StackTop {
         self.ask_vm(top, methods);
     }
 
-    /// Has the VM tell the innermost frames, unless it has.
+    /// Asks the VM for the innermost frames, unless it has been asked for that many.
     fn ask_vm(&mut self, top: &TopFrames, methods: usize) {
         if self.asked.is_some_and(|asked| asked >= methods) {
             return;
@@ -271,7 +272,7 @@ impl StackTop {
         });
     }
 
-    /// Names the stack that was walked over; `false` where the VM sees another one.
+    /// Names the stack that was walked; returns `false` if the VM sees a different one.
     fn name(&mut self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>) -> bool {
         if !self.remember(top, jni) {
             return false;
@@ -291,7 +292,7 @@ impl StackTop {
         self.is(top, || mark)
     }
 
-    /// Has the cache hold the frames of the stack that was walked over; `false` where that cannot be done.
+    /// Stores the frames of the walked stack in the cache; returns `false` if that is not possible.
     fn remember(&mut self, top: &TopFrames, jni: Jni<'_>) -> bool {
         let (Some(walker), Some(walked)) = (top.walker(), self.walked) else {
             return false;
@@ -303,8 +304,8 @@ impl StackTop {
         walker.remember(jni, (self.depth, walked), &mut self.cache, given)
     }
 
-    /// Puts the stack together from frames that were named before. An error says how many of the innermost methods have to be told:
-    /// the outermost one of them belongs to a frame that has no names.
+    /// Composes the stack from frames that were named before. An error holds the number of innermost methods that must
+    /// be asked for: the outermost of them belongs to a frame without a name.
     fn compose(&mut self, top: &TopFrames) -> Result<(), usize> {
         let all = self.cache.methods();
         let from = all.saturating_sub(self.depth);
@@ -319,7 +320,7 @@ impl StackTop {
         let mut before = self.cache.methods_before(first);
         for frame in frames.filter(|frame| frame.methods > 0) {
             let methods = usize::from(frame.methods);
-            // Only of the first one some methods may not be wanted.
+            // Only in the first one can some methods be unwanted.
             let skip = done.saturating_sub(before);
             if !self.named.add(&top.named, frame.key, methods, skip) {
                 return Err(all - before);
@@ -330,7 +331,7 @@ impl StackTop {
         Ok(())
     }
 
-    /// Names the frames that stand for so many of the innermost methods, which the VM was asked for; `false` where it has told of
+    /// Names the frames for that many innermost methods, for which the VM was asked; returns `false` if it returned
     /// fewer.
     fn name_given(&self, top: &TopFrames, stacks: &Stacks, jni: Jni<'_>, methods: usize) -> bool {
         let mut given = self.buffer.frames();
@@ -357,13 +358,13 @@ impl StackTop {
         top.tally.walks.fetch_add(known, Ordering::Relaxed);
     }
 
-    /// What the VM has told of the stack that was looked at.
+    /// Returns the VM's frames of the last stack looked at.
     fn given(&self) -> &[FrameInfo] {
         let given = self.buffer.frames();
         &given[..given.len().min(self.depth)]
     }
 
-    /// The trace of the stack that was resolved last, which the thread of this number has.
+    /// Returns the trace of the last resolved stack, for the thread of this number.
     pub fn trace(&mut self, stacks: &Stacks, jni: Jni<'_>, thread: ThreadSerial) -> TraceId {
         match self.walked {
             Some(_) => {
@@ -374,7 +375,7 @@ impl StackTop {
         }
     }
 
-    /// What to remember of the stack that was resolved last.
+    /// Returns the mark to remember for the last resolved stack.
     pub fn mark(&self) -> FramesMark {
         match self.walked {
             Some(_) => FramesMark::of(self.named.hash()),

@@ -1,4 +1,4 @@
-//! `engine=async`: what CPU time is charged to, and how the agent lives with the program's own use of the signal.
+//! `engine=async`: the stacks that are charged, and how the agent coexists with the program's own use of the signal.
 
 use std::fs;
 
@@ -9,10 +9,10 @@ use crate::exits::cpu_time;
 use crate::harness::{Jvm, Program, Running, any_jvm};
 use crate::profile::Profile;
 
-/// The share of the whole by which a method may miss its truth.
+/// The share of the whole by which a method may deviate from the truth.
 const TOLERANCE: f64 = 0.10;
 
-/// The share of the samples whose innermost frame of `class` is in `method`.
+/// Returns the share of the samples whose innermost frame of `class` is in `method`.
 fn share_within(profile: &Profile, class: &str, method: &str) -> f64 {
     let wanted = format!("{class}.{method}(");
     let class = format!("{class}.");
@@ -42,7 +42,7 @@ fn loops_without_safepoints_and_native_code_are_charged_what_they_used(jvm: &Jvm
             .map(|method| share_within(&profile, "Kinds", method));
         shares.sum()
     };
-    // What the VM does at its start is in the profile as well.
+    // The VM's work at its start is in the profile as well.
     let in_all = charged(&["counted", "loop", "polled", "deflate"]);
     for (name, methods) in [
         ("counted", &["counted", "loop"][..]),
@@ -116,7 +116,7 @@ fn compilers_leave_notes_of_inlining_once_samples_are_taken(jvm: &Jvm) {
         run.hprof_well("attach", &["cpu=samples,engine=async,verbose=n"]);
         assert_eq!(leaves_notes(&run), once_sampled, "{said}");
         run.hprof_well("stop", &[]);
-        // Another profiler that has come meanwhile relies on them.
+        // Another profiler that has started in the meantime relies on it.
         assert_eq!(leaves_notes(&run), once_sampled, "{said}");
         fs::write(run.path("go1"), "").expect("a file");
         fs::write(run.path("end"), "").expect("a file");
@@ -181,7 +181,7 @@ fn a_handler_gets_its_signals_and_no_others(jvm: &Jvm, signal: &str) {
     alarm(1);
     run.hprof_well("attach", &["cpu=samples,engine=async,verbose=n,file=x.txt"]);
     alarm(2);
-    // Time to be charged for.
+    // Enough time for samples.
     run.wait_until(|| {
         run.hprof_well("dump", &[]);
         let text = std::fs::read_to_string(run.path("x.txt")).unwrap_or_default();
@@ -311,7 +311,7 @@ fn samples_that_find_no_room_are_counted_charged_and_told() {
     ptrace::seize(sampler, ptrace::Options::empty()).expect("a child may be traced");
     ptrace::interrupt(sampler).expect("it is traced");
     let begin = cpu_time(&run);
-    // The kernel takes a sample in 4 ms at the most often, and there is room for 1,024.
+    // The kernel takes at most one sample in 4 ms, and there is room for 1,024.
     run.wait_until(|| cpu_time(&run) - begin > 600);
     ptrace::detach(sampler, None).expect("it is stopped");
     std::fs::write(run.path("over"), "").expect("a file");
@@ -328,7 +328,7 @@ fn samples_that_find_no_room_are_counted_charged_and_told() {
     assert!(Some(unsampled) >= lost, "{unsampled} of {lost:?}");
 }
 
-/// The thread of that name.
+/// Returns the thread of that name.
 fn task(run: &Running, name: &str) -> i32 {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).expect("it runs");
     tasks

@@ -1,4 +1,4 @@
-//! The binary format on real programs: other people's readers read it.
+//! The binary format on real programs, read by independent readers.
 
 use std::process::Command;
 

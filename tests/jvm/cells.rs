@@ -1,4 +1,4 @@
-//! The JVMs and their collectors, and one test for each.
+//! The JVMs and their garbage collectors, with one test for each.
 
 use std::fmt;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use crate::harness::{Jvm, jvms, skip};
 
-/// The versions that have tests of their own.
+/// The versions with tests of their own.
 const MATRIX: [u32; 4] = [11, 17, 21, 25];
 
-/// A collector of a JVM.
+/// A garbage collector of a JVM.
 pub struct Cell {
     pub jvm: &'static Jvm,
     pub collector: &'static str,
@@ -22,7 +22,7 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
-    /// The options that choose it.
+    /// Returns the options that choose it.
     pub fn vm_options(&self) -> [&'static str; 2] {
         let choose = match self.collector {
             "Serial" => "-XX:+UseSerialGC",
@@ -35,13 +35,14 @@ impl Cell {
         ["-XX:+UnlockExperimentalVMOptions", choose]
     }
 
-    /// Whether a GC can be forced while the VM ends; where not, what the last GC has left counts as alive.
+    /// Returns `true` if a GC can be forced while the VM ends; otherwise everything the last GC has left counts as
+    /// alive.
     pub fn ends_with_a_gc(&self) -> bool {
         !matches!(self.collector, "Z" | "Shenandoah")
     }
 }
 
-/// Every collector that every JVM has.
+/// Returns every garbage collector of every JVM.
 pub fn cells() -> &'static [Cell] {
     static CELLS: OnceLock<Vec<Cell>> = OnceLock::new();
     CELLS.get_or_init(|| {
@@ -57,11 +58,13 @@ pub fn cells() -> &'static [Cell] {
     })
 }
 
-/// Runs `check` on the JVM of a version; says so where there is none.
+/// Runs `check` on the JVM of a version; reports if there is none.
 pub fn on_jvm(feature: u32, check: impl Fn(&'static Jvm)) {
     match jvms().iter().find(|jvm| jvm.feature == feature) {
         Some(jvm) => check(jvm),
-        None => skip(&format!("tests on JVM {feature}: there is none")),
+        None => skip(&format!(
+            "tests on JVM {feature}: it is not among those to test on"
+        )),
     }
 }
 
@@ -71,12 +74,12 @@ pub fn on_others_from(oldest: u32, check: impl Fn(&'static Jvm)) {
     others.filter(|jvm| jvm.feature >= oldest).for_each(check);
 }
 
-/// As `on_jvm`, where there is a compiler too.
+/// As `on_jvm`, only if there is a compiler too.
 pub fn on_jdk(feature: u32, check: impl Fn(&'static Jvm)) {
     on_jvm(feature, |jvm| with_compiler(jvm, &check));
 }
 
-/// As `on_others_from`, where there is a compiler too.
+/// As `on_others_from`, only if there is a compiler too.
 pub fn on_other_jdks_from(oldest: u32, check: impl Fn(&'static Jvm)) {
     on_others_from(oldest, |jvm| with_compiler(jvm, &check));
 }
@@ -92,12 +95,12 @@ fn with_compiler(jvm: &'static Jvm, check: impl Fn(&'static Jvm)) {
     check(jvm);
 }
 
-/// Runs `check` on one collector of the JVM of a version; says so where there is none.
+/// Runs `check` with one garbage collector of the JVM of a version; reports if there is none.
 pub fn on_cell(feature: u32, collector: &str, check: impl Fn(&Cell)) {
     on_jvm(feature, |jvm| with_collector(jvm, collector, &check));
 }
 
-/// As `on_others_from`, on one collector.
+/// As `on_others_from`, with one garbage collector.
 pub fn on_other_cells_from(oldest: u32, collector: &str, check: impl Fn(&Cell)) {
     on_others_from(oldest, |jvm| with_collector(jvm, collector, &check));
 }
@@ -148,7 +151,8 @@ macro_rules! on_every_jdk {
     };
 }
 
-/// Declares one test for each collector of each JVM, in a module with the name of the `fn(&Cell)` that they call.
+/// Declares one test for each garbage collector of each JVM, in a module with the name of the `fn(&Cell)` that they
+/// call.
 macro_rules! on_every_cell {
     ($check:ident) => {
         on_every_cell!($check with [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
@@ -174,8 +178,9 @@ macro_rules! on_every_cell {
     };
 }
 
-/// As `on_every_cell`, where five of the twenty cells are enough: each JVM and each collector once or twice. The four rows
-/// together are the full product, so tests of one feature take rows in turn. `scripts/test --all` runs the other cells too.
+/// As `on_every_cell`, if five of the twenty cells are enough: each JVM and each garbage collector once or twice. The
+/// four rows together are the full product, so tests of one feature take rows in turn. `scripts/test --all` runs the
+/// other cells too.
 macro_rules! on_paired_cells {
     ($check:ident, row 0) => {
         mod $check {

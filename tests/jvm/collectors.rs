@@ -1,4 +1,4 @@
-//! Every collector of every JVM.
+//! Every garbage collector of every JVM.
 
 use crate::cells::Cell;
 use crate::harness::{Jvm, Program, skip};

@@ -1,4 +1,4 @@
-//! The profile is whole however the program ends, and a dump on request changes nothing.
+//! The profile is complete however the program ends, and a dump on request changes nothing.
 
 use crate::harness::{Finished, Jvm, Program, Running, any_jvm, c_library};
 use crate::profile::Profile;
@@ -47,7 +47,8 @@ fn no_thread_of_the_agent_is_left_for_the_vm_to_wait_for(jvm: &Jvm) {
 
 const WITHOUT_VM: &str = "hprof: the process ends without VMDeath, and the VM could not be asked";
 
-/// A program whose main thread dies of a full heap. G1 has no room there for the thread that is to end the VM; other collectors may.
+/// Runs a program whose main thread dies of a full heap. G1 has no room there for the thread that is to end the VM;
+/// other garbage collectors may.
 fn full_heap(jvm: &Jvm, options: &str, vm_options: &[&str]) -> Finished {
     let vm_options = [vm_options, &["-Xmx64m", "-XX:+UseG1GC"]].concat();
     Program::java(jvm, options, &vm_options)
@@ -88,7 +89,7 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
                 let rows = sites.rows.iter().filter(|row| row.class == class);
                 rows.max_by_key(|row| row.live).expect(class)
             });
-            // What died between the last collection and the end is the VM's farewell, not the program's.
+            // Objects that died between the last collection and the end are the VM's, not the program's.
             assert!(
                 blocks.live + 1 >= blocks.allocated && blocks.live > 10_000,
                 "{context}: {blocks:?}"
@@ -129,7 +130,7 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
 
 on_every_jvm!(a_process_that_exits_without_vmdeath_keeps_its_profile);
 
-/// HotSpot 11 and 17 call `exit` here; later ones `_exit`, at which nothing of the process is run.
+/// HotSpot 11 and 17 call `exit` here; later ones call `_exit`, which runs no code of the process.
 fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
     let options = "heap=sites,file=x.txt";
     let run = full_heap(jvm, options, &["-XX:+ExitOnOutOfMemoryError"]);
@@ -146,7 +147,7 @@ fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
     assert_eq!(profile.sites.len(), usize::from(is_told), "{context}");
 }
 
-/// A program that ends in native code, in one of the ways of `NativeExit`.
+/// Runs a program that ends in native code, in one of the ways of `NativeExit`.
 fn native_exit(jvm: &Jvm, way: &str) -> Option<Finished> {
     let library = c_library("java-tests/exits/native_exit.c")?;
     let run = Program::java(jvm, "heap=sites,cutoff=0,file=x.txt", &["-Xmx64m"])
@@ -157,7 +158,7 @@ fn native_exit(jvm: &Jvm, way: &str) -> Option<Finished> {
     Some(run)
 }
 
-/// The profile holds what the program made, once.
+/// Asserts that the profile holds the program's objects, once.
 fn made_once(run: &Finished, context: &str) -> Profile {
     let text = run.read("x.txt");
     assert_eq!(text.matches("SITES BEGIN").count(), 1, "{context}");
@@ -222,7 +223,7 @@ fn sigkill_leaves_what_was_written_so_far(jvm: &Jvm) {
         .arg("wait")
         .start();
     run.wait_for_output("ready");
-    // A dump on request is something that must not be lost.
+    // A dump on request must not be lost.
     run.send("QUIT");
     let file = run.path("x.hprof");
     let names_the_frame = |bytes: Vec<u8>| bytes.windows(10).any(|text| text == b"Exits.java");
@@ -256,7 +257,7 @@ fn what_a_killed_program_wrote_a_second_before_is_there() {
     );
 }
 
-/// The CPU time that a program has used, in hundredths of a second.
+/// Returns the CPU time that a program has used, in hundredths of a second.
 pub fn cpu_time(run: &Running) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", run.id())).expect("it runs");
     let (_, fields) = stat.rsplit_once(") ").expect("its name");

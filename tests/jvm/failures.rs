@@ -1,4 +1,4 @@
-//! What goes wrong costs the profile, never the program.
+//! Failures cost the profile, never the program.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn a_full_disk_ends_the_profile_and_not_the_program(jvm: &Jvm) {
 
 #[test]
 fn what_was_written_before_the_disk_was_full_stays_readable() {
-    // 150 KB of file, and a program that has more to say, in pieces of a bit more than 64 KB at the most.
+    // A limit of 150 KB for the file, and a program with more output, in pieces of at most a bit more than 64 KB.
     let run = Program::new(
         any_jvm(),
         "cpu=samples,format=b,depth=40,interval=1,file=x.hprof",

@@ -1,4 +1,4 @@
-//! The signal handler of `engine=async`: what it refers to.
+//! The symbols referenced by the signal handler of `engine=async`.
 
 use std::process::Command;
 
@@ -7,11 +7,13 @@ use crate::harness::{agent, skip};
 /// Its section in the library.
 const SECTION: &str = "hprof_handler";
 
-/// What may be called in a handler: POSIX and Linux allow it, or it is a function of the C library that only answers where the
-/// thread's `errno` is, or what the thread has put into a slot of its own. AsyncGetCallTrace and the handler before are called by their addresses.
+/// The functions that a handler may call: POSIX and Linux allow them, or they are functions of the C library that only
+/// return the address of the thread's `errno`, or the thread's own value in a slot. AsyncGetCallTrace and the previous
+/// handler are called by address.
 const ALLOWED: [&str; 3] = ["__errno_location", "pthread_getspecific", "syscall"];
 
-/// `objdump` on the section; `None` where it is missing, or the library is not the one that users get.
+/// Returns the output of `objdump` for the section; `None` if it is missing, or the library is not the one that users
+/// get.
 fn disassembled() -> Option<String> {
     if !agent().to_string_lossy().contains("release") {
         skip("what the signal handler refers to: the agent is no release build");
@@ -32,7 +34,7 @@ fn disassembled() -> Option<String> {
     }
 }
 
-/// The symbol in `call 1234 <symbol+0x56>` or `call *0x12(%rip)  # 1234 <symbol@GLIBC_2.2.5>`.
+/// Returns the symbol in `call 1234 <symbol+0x56>` or `call *0x12(%rip)  # 1234 <symbol@GLIBC_2.2.5>`.
 fn target(line: &str) -> Option<&str> {
     let (_, symbol) = line.rsplit_once('<')?;
     let symbol = symbol.split_once('>')?.0;

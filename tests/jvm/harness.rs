@@ -16,14 +16,15 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use at_hand::{
-    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, fetched, javac, jvms, reader, skip,
+    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, javac, jvms, reader,
+    skip,
 };
 pub use finished::Finished;
 
-/// A program that runs longer hangs.
+/// The time after which a program is considered hanging.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The classes of `java-tests/<feature>`, compiled.
+/// Returns the classes of `java-tests/<feature>`, compiled.
 pub fn classes(feature: &str) -> PathBuf {
     static COMPILED: OnceLock<()> = OnceLock::new();
     let folder = |feature: &str| {
@@ -46,9 +47,11 @@ pub fn classes(feature: &str) -> PathBuf {
             compile(&javac, &sources, &classes, "11", |name| {
                 !name.ends_with("21.java")
             });
-            compile(&javac, &sources, &classes, "21", |name| {
-                name.ends_with("21.java")
-            });
+            if compiles(21) {
+                compile(&javac, &sources, &classes, "21", |name| {
+                    name.ends_with("21.java")
+                });
+            }
         }
     });
     folder(feature)
@@ -100,7 +103,7 @@ impl Program {
         Self::java(jvm, options, vm_options).class(name)
     }
 
-    /// A JVM with the agent; what it is to run comes with `arg`.
+    /// A JVM with the agent; `arg` adds the program to run.
     pub fn java(jvm: &Jvm, options: &str, vm_options: &[&str]) -> Self {
         let mut program = Self::tool(jvm, "java");
         program.command.arg(agent_path(options)).args(vm_options);
@@ -131,7 +134,7 @@ impl Program {
         Self { command, folder }
     }
 
-    /// A JVM without the agent; what it is to run comes with `program` or `arg`.
+    /// A JVM without the agent; `program` or `arg` adds the program to run.
     pub fn bare_java(jvm: &Jvm, vm_options: &[&str]) -> Self {
         let mut program = Self::tool(jvm, "java");
         program.command.args(vm_options);
@@ -169,7 +172,7 @@ impl Program {
         self
     }
 
-    /// Puts the command behind a shell that first runs `setup`, in the same process.
+    /// Wraps the command in a shell that first runs `setup`, in the same process.
     pub fn after(self, setup: &str) -> Self {
         let mut command = Command::new("bash");
         command.current_dir(self.folder.path()).stdin(Stdio::null());
@@ -186,7 +189,7 @@ impl Program {
         }
     }
 
-    /// Puts the command behind another, which runs it.
+    /// Wraps the command in another, which runs it.
     pub fn behind(self, runner: &str) -> Self {
         let mut words = runner.split(' ');
         let mut command = Command::new(words.next().expect("a command"));
@@ -208,7 +211,7 @@ impl Program {
         self.start().wait()
     }
 
-    /// Runs it and expects it to end well.
+    /// Runs it and expects it to succeed.
     pub fn run_well(self) -> Finished {
         let finished = self.run();
         assert!(
@@ -247,17 +250,17 @@ impl Drop for Guarded {
         // One that has ended and been waited for is not signalled.
         let _ = self.0.kill();
         let _ = self.0.wait();
-        // A VM that is killed leaves its socket, and a later program with this number may be another user's.
+        // A killed VM leaves its socket, and a later program with this number may be another user's.
         let _ = fs::remove_file(format!("/tmp/.java_pid{}", self.0.id()));
     }
 }
 
-/// A program that runs.
+/// A running program.
 pub struct Running {
     child: Guarded,
     folder: TempDir,
     outputs: TempDir,
-    /// Whether the test has sent it a signal that may end it.
+    /// `true` if the test has sent it a signal that may end it.
     is_signalled: Cell<bool>,
 }
 
@@ -283,7 +286,7 @@ impl Running {
         self.folder.path().join(name)
     }
 
-    /// Waits until what the program printed contains `text`.
+    /// Waits until the program has printed `text`.
     pub fn wait_for_output(&self, text: &str) {
         self.wait_until(|| self.output("stdout").contains(text));
     }
@@ -293,7 +296,7 @@ impl Running {
         self.wait_until(|| self.output("stderr").contains(text));
     }
 
-    /// What it has said on stderr so far.
+    /// Returns its output on stderr so far.
     pub fn stderr(&self) -> String {
         self.output("stderr")
     }
@@ -302,13 +305,13 @@ impl Running {
         self.child.0.id()
     }
 
-    /// Asks the running VM to load the agent, by `jcmd`; returns what that says.
+    /// Makes the running VM load the agent, by `jcmd`; returns the output of that.
     pub fn jcmd_load(&self, options: &str) -> String {
         let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
         self.jcmd(any_jdk(), &command)
     }
 
-    /// What `hprof <verb> <pid> <rest>` says of this program's agent, and whether it is content.
+    /// Runs `hprof <verb> <pid> <rest>` for this program; returns its success and its output.
     pub fn hprof(&self, verb: &str, rest: &[&str]) -> (bool, String) {
         let mut hprof = Command::new(cli());
         hprof
@@ -321,14 +324,14 @@ impl Running {
         (output.status.success(), text.trim_end().to_owned())
     }
 
-    /// As `hprof`; it must be content.
+    /// As `hprof`, which must succeed.
     pub fn hprof_well(&self, verb: &str, rest: &[&str]) -> String {
         let (content, text) = self.hprof(verb, rest);
         assert!(content, "hprof {verb} {rest:?}: {text}");
         text
     }
 
-    /// What `jcmd <pid> <command>` says of the running VM; any JDK can ask.
+    /// Returns the output of `jcmd <pid> <command>` for the running VM; any JDK can be used.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
         let output = Command::new(jvm.home.join("bin/jcmd"))
             .args([&*self.child.0.id().to_string(), command])
@@ -339,7 +342,7 @@ impl Running {
         said
     }
 
-    /// The value of a flag of the running VM; `None` where it has none of that name.
+    /// Returns the value of a flag of the running VM; `None` if there is none of that name.
     pub fn vm_flag(&self, name: &str) -> Option<String> {
         let flags = self.jcmd(any_jdk(), "VM.flags -all");
         let value = |line: &str| {
@@ -362,7 +365,7 @@ impl Running {
         }
     }
 
-    /// What it has printed to `stdout` or `stderr`.
+    /// Returns its output on `stdout` or `stderr`.
     pub fn output(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.outputs.path().join(name)).expect("an output file"))
             .into_owned()
@@ -399,7 +402,7 @@ impl Running {
     }
 }
 
-/// The argument that loads the agent.
+/// Returns the argument that loads the agent.
 pub fn agent_path(options: &str) -> OsString {
     let mut argument = OsString::from("-agentpath:");
     argument.push(agent());

@@ -1,4 +1,4 @@
-//! What a text profile says of the run that it is from.
+//! The facts about the run in a text profile.
 
 use crate::cells::Cell;
 use crate::harness::{Jvm, Program};

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::harness::{Jvm, Program, Running, any_jdk, any_jvm, cli};
 
-/// The ways to leak of `java-tests/heap/Leak.java`, and what holds what is leaked.
+/// The kinds of leaks of `java-tests/heap/Leak.java`, and the holder of each.
 const LEAKS: [(&str, &str); 5] = [
     ("cache", "static field Leak$Cache.entries"),
     (
@@ -18,7 +18,7 @@ const LEAKS: [(&str, &str); 5] = [
     ("local", "local variable in Leak.main(Leak.java:"),
 ];
 
-/// What `hprof heap` answers.
+/// Returns the answer of `hprof heap`.
 fn heap(arguments: &[&str], file: &Path) -> String {
     let mut command = Command::new(cli());
     command
@@ -46,7 +46,7 @@ fn agent(jvm: &Jvm, options: &str, name: &str, argument: &str) -> Running {
     run
 }
 
-/// A program without the agent, and what `jmap` says its heap holds. Any JDK's tool can ask.
+/// Starts a program without the agent, and runs `jmap` on it. Any JDK's tool can be used.
 fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
     let run = Program::bare_java(jvm, &[])
         .program("heap", name)
@@ -64,7 +64,7 @@ fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
     run
 }
 
-/// The first suspect of a dump, from its name to the next one.
+/// Returns the first suspect of a dump, from its name to the next one.
 fn first_suspect(file: &Path) -> String {
     let answer = heap(&["leaks"], file);
     let (_, rest) = answer
@@ -151,7 +151,7 @@ fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained(jvm: &J
     }
 }
 
-/// What each object of a class retains, the most first.
+/// Returns the retained size of each object of a class, the largest first.
 fn retained(file: &Path, class: &str) -> Vec<u64> {
     let answer = heap(
         &[
@@ -180,7 +180,7 @@ fn assert_shapes(file: &Path, context: &str) {
     ] {
         assert_eq!(retained(file, class), expected, "{class}, {context}");
     }
-    // With every reference counted, what others refer to weakly belongs to nobody.
+    // If every reference counts, objects that others refer to weakly belong to no single object.
     let all = [
         "--class",
         "Shapes$Holder",
@@ -346,7 +346,7 @@ fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
 on_every_jvm!(what_a_parked_virtual_thread_holds_is_kept_by_its_stack);
 
 fn what_a_parked_virtual_thread_holds_is_kept_by_its_stack(jvm: &Jvm) {
-    // The VM's own dumper of JDK 21 leaves out the stacks of parked virtual threads.
+    // The VM's own dumper of JDK 21 omits the stacks of parked virtual threads.
     let options = match jvm.feature {
         ..21 => return,
         21 => &[",dumper=jvmti"][..],

@@ -1,4 +1,4 @@
-//! The dumps of the VM's own dumper, which `hprof` must read as it reads the agent's.
+//! The dumps of the VM's own dumper, which `hprof` must read like the agent's.
 
 use std::fs;
 use std::process::Command;
@@ -45,7 +45,7 @@ fn a_damaged_dump_costs_one_line() {
     let run = dumps(any_jvm(), &SERIAL);
     let sound = fs::read(run.path("live.hprof")).expect("the dump");
     let damaged = run.path("damaged.hprof");
-    // The same damage in every run: a fault that is found can be found again.
+    // The same damage in every run, so that a fault can be reproduced.
     let mut state = 1_u64;
     let mut random = move |below: usize| {
         state = state
@@ -69,7 +69,7 @@ fn a_damaged_dump_costs_one_line() {
         }
         fs::write(&damaged, bytes).expect("a file");
         for command in ["check", "text"] {
-            // Room for the program and for tables many times as large as those of the sound file.
+            // Memory for the program and for tables many times as large as those of the valid file.
             let output = Command::new("bash")
                 .args(["-c", "ulimit -v 500000; exec \"$0\" \"$@\" >/dev/null"])
                 .args([cli().as_os_str(), command.as_ref(), damaged.as_os_str()])
@@ -85,7 +85,7 @@ fn a_damaged_dump_costs_one_line() {
     }
 }
 
-/// Compares a dump's text with what `SelfDump` says.
+/// Compares a dump's text with the output of `SelfDump`.
 fn verify(text: &str) {
     let start = text.find("\nHEAP DUMP BEGIN (").expect("a dump") + 1;
     let mut lines = text[start..].lines();

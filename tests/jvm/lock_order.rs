@@ -1,4 +1,4 @@
-//! The order of the agent's locks, checked by a debug build of it while programs run (`src/lock_order.rs`).
+//! The order of the agent's locks, checked by its debug build while programs run (`src/lock_order.rs`).
 
 use std::ffi::OsString;
 use std::io::{copy, sink};
@@ -8,7 +8,7 @@ use std::{fs, thread};
 
 use crate::harness::{Jvm, Program, Running, any_jdk, skip};
 
-/// The library that Cargo has built for this test; `None` where it does not check.
+/// Returns the library that Cargo has built for this test; `None` if it does not check.
 fn checking_agent() -> Option<PathBuf> {
     let test = std::env::current_exe().expect("this test");
     let library = test.with_file_name("libhprof.so");
@@ -23,7 +23,7 @@ fn checking_agent() -> Option<PathBuf> {
     checks.then_some(library)
 }
 
-/// `Steady` with that agent, once it is under way.
+/// Starts `Steady` with that agent, and waits until it is under way.
 fn steady(jvm: &Jvm, agent: Option<(&Path, &str)>) -> Running {
     let mut program = Program::bare_java(jvm, &[]);
     if let Some((library, options)) = agent {
@@ -38,7 +38,7 @@ fn steady(jvm: &Jvm, agent: Option<(&Path, &str)>) -> Running {
     run
 }
 
-/// Ends `Steady`; nothing has been found.
+/// Ends `Steady`, and asserts that nothing has been found.
 fn end(run: Running, options: &str) {
     fs::write(run.path("stop"), "").expect("the folder can be written");
     let run = run.wait();

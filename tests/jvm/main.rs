@@ -1,7 +1,7 @@
-//! The agent in real JVMs, one JVM a process: each test runs a Java program whose right answer is known (it stands in
-//! the program's first comment, in `java-tests/`) and compares the profile with it.
+//! The agent in real JVMs, with one process for each: each test runs a Java program whose expected result is known (it
+//! is in the program's first comment, in `java-tests/`) and compares the profile with it.
 //!
-//! `scripts/test` says where the JVMs, the agent and the readers are; without it the tests look for themselves.
+//! `scripts/test` passes the paths of the JVMs, the agent and the readers; without it the tests find them.
 
 #[macro_use]
 mod cells;
@@ -9,6 +9,7 @@ mod cells;
 mod async_samples;
 mod attach;
 mod binary;
+mod book;
 mod collectors;
 mod dump;
 mod exits;

@@ -1,7 +1,7 @@
 //! The agent gets no memory: the program does not notice, and the profile ends with one line.
 //!
-//! A malloc that fails for the agent alone is preloaded (`scripts/lib/failing_malloc.c`). `scripts/stress --memory` is the long
-//! form of this, with `ulimit -v` beside it.
+//! A malloc that fails for the agent alone is preloaded (`scripts/lib/failing_malloc.c`). `scripts/stress --memory` is
+//! the long form of this, which also uses `ulimit -v`.
 
 use crate::harness::{Finished, Jvm, Program, c_library};
 use crate::profile::Profile;
@@ -10,7 +10,7 @@ const NO_MEMORY: &str = "hprof: the system gives the agent no memory";
 const ENDS: &str = "hprof: the system gives the agent no memory; the profile ends here\n";
 const NEVER_BEGAN: &str = "hprof: the system gives the agent no memory; there will be no profile\n";
 
-/// A program whose agent gets no memory any more from its call of that number on.
+/// Runs a program whose agent gets no memory from its allocation of that number on.
 fn run_without_memory(jvm: &Jvm, options: &str, from: u32) -> Option<Finished> {
     let library = c_library("scripts/lib/failing_malloc.c")?;
     let run = Program::java(jvm, options, &["-Xmx128m"])
@@ -42,7 +42,7 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
             run.status.success() && run.stdout.ends_with("done\n"),
             "{context}"
         );
-        // That of `cpu=times` may meet it while the loaded classes are defined anew, at the start.
+        // With `cpu=times` it may happen while the loaded classes are redefined, at the start.
         let has_ended = run.stderr.contains(ENDS);
         let never_began = options.starts_with("cpu=times") && run.stderr.contains(NEVER_BEGAN);
         assert!(has_ended || never_began, "{context}");

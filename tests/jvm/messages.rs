@@ -1,4 +1,4 @@
-//! What the agent says on stderr, where the program says things, too.
+//! The agent's messages on stderr, where the program prints, too.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::harness::{agent_path, any_jvm, classes};
 
-/// Everything that a run writes to stderr, one entry for each write. A socket of datagrams keeps them apart.
+/// Returns everything that a run writes to stderr, with one entry for each write. A datagram socket keeps them apart.
 fn writes(options: &str) -> Vec<String> {
     let (own, theirs) = UnixDatagram::pair().expect("sockets");
     own.set_read_timeout(Some(Duration::from_millis(200)))
@@ -22,7 +22,7 @@ fn writes(options: &str) -> Vec<String> {
         .stdout(Stdio::null())
         .stderr(Stdio::from(OwnedFd::from(theirs)));
     let mut child = java.spawn().expect("java");
-    // The command keeps an end of the socket.
+    // The command holds an end of the socket.
     drop(java);
     let (mut writes, mut piece) = (Vec::new(), [0; 65_536]);
     loop {

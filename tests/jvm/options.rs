@@ -1,4 +1,4 @@
-//! Options on a real command line: what is refused, what it says, and that it leaves nothing behind.
+//! Options on a real command line: refusals, their messages, and that they leave no files behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,8 @@
-//! VMs that the agent does not know inside. JDK 11 can be told to give itself another version than it has.
+//! VMs whose internals the agent does not know. JDK 11 can be told to report another version than its own.
 
 use crate::harness::{Finished, Jvm, Program};
 
-/// Of a version that nobody has tested.
+/// Makes the VM report a version that was never tested.
 const OTHER: [&str; 1] = ["-Djava.vm.specification.version=24"];
 
 fn run(jvm: &Jvm, options: &str) -> Finished {

@@ -1,4 +1,4 @@
-//! What `file=` names: other users do not get the profile, and nobody is waited for.
+//! The file named by `file=`: other users do not get the profile, and opening it never blocks.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::harness::{Jvm, Program, agent, any_jvm, skip};
 use crate::profile::Profile;
 
-/// A user who is nobody here.
+/// A user who does not exist here.
 const STRANGER: u32 = 54_321;
 
 fn mode(path: &Path) -> u32 {
@@ -120,7 +120,7 @@ fn a_pipe_may_get_its_reader_a_moment_later() {
 fn descriptors_take_a_profile() {
     for name in ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"] {
         let options = format!("cpu=samples,verbose=n,file={name}");
-        // The harness gives a file for stderr, which has the mode that it has.
+        // The harness passes a file for stderr, whose mode is unchanged.
         let run = Program::new(any_jvm(), &options, "Hello").run_well();
         Profile::parse(&run.stderr);
     }
@@ -170,7 +170,7 @@ fn a_vm_that_does_not_start_leaves_the_file_as_it_was() {
 on_every_jvm!(a_program_that_needs_its_descriptors_starts_without_a_profile);
 
 fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
-    // The VM alone starts with five, if it inherits none but the first three.
+    // The VM alone starts with five descriptors, if it inherits only the first three.
     let run = Program::new(jvm, "heap=all,cpu=samples,format=b,file=x.hprof", "Hello")
         .after("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 5")
         .run_well();

@@ -1,4 +1,4 @@
-//! Reads the text format, and insists on its layout: column for column, because scripts parse it.
+//! Parses the text format, and insists on its layout: column for column, because scripts parse it.
 
 mod sites;
 
@@ -9,7 +9,7 @@ use crate::monitor::text::Monitors;
 use sites::SitesNotes;
 pub use sites::{Site, Sites};
 
-/// What a text file says.
+/// The content of a text file.
 #[derive(Default, Debug)]
 pub struct Profile {
     pub threads: Vec<Thread>,
@@ -19,13 +19,13 @@ pub struct Profile {
     pub sites: Vec<Sites>,
     pub monitors: Monitors,
     pub times: Vec<CpuTimes>,
-    /// What the head says of the run: `JDK: 17.0.15`.
+    /// The facts in the header: `JDK: 17.0.15`.
     pub head: BTreeMap<String, String>,
-    /// How long the profile took, in seconds; `None` where it has no end.
+    /// The length of the profile, in seconds; `None` if it has no end.
     pub length: Option<f64>,
-    /// What is missing where the VM could not be asked at the end; `None` where it was asked.
+    /// The facts that are missing because the VM could not be asked at the end; `None` if it was asked.
     pub without_vm: Option<String>,
-    /// It ends because the agent got no memory any more.
+    /// `true` if it ends because the agent got no more memory.
     pub no_memory: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Row {
 pub struct CpuTimes {
     /// Milliseconds.
     pub total: u64,
-    /// What the notes before it say is not timed.
+    /// The notes before it about methods that are not timed.
     pub not_timed: Vec<String>,
     pub rows: Vec<Time>,
 }
@@ -177,7 +177,7 @@ impl Profile {
                     .collect();
                 let sites = Sites::parse(rest, &rows, std::mem::take(&mut notes));
                 for row in &sites.rows {
-                    // In a later period, what lives may have been allocated before.
+                    // In a later period, live objects may have been allocated earlier.
                     let is_possible =
                         row.live <= row.allocated && row.live_bytes <= row.allocated_bytes;
                     assert!(
@@ -201,19 +201,19 @@ impl Profile {
         profile
     }
 
-    /// The one dump of a run.
+    /// Returns the only dump of a run.
     pub fn samples(&self) -> &CpuSamples {
         assert_eq!(self.dumps.len(), 1, "one dump");
         &self.dumps[0]
     }
 
-    /// The one SITES section of a run.
+    /// Returns the only SITES section of a run.
     pub fn one_sites(&self) -> &Sites {
         assert_eq!(self.sites.len(), 1, "one section");
         &self.sites[0]
     }
 
-    /// How often a method was on top, over all its traces.
+    /// Returns the number of samples with a method on top, over all its traces.
     pub fn count(&self, method: &str) -> u32 {
         self.samples()
             .rows
@@ -223,12 +223,12 @@ impl Profile {
             .sum()
     }
 
-    /// The share of a method in all samples.
+    /// Returns the share of a method in all samples.
     pub fn share(&self, method: &str) -> f64 {
         f64::from(self.count(method)) / f64::from(self.samples().total)
     }
 
-    /// The methods by their samples, the costliest first.
+    /// Returns the methods by their samples, the costliest first.
     pub fn methods(&self) -> Vec<(String, u32)> {
         let mut counts = BTreeMap::<&str, u32>::new();
         for row in &self.samples().rows {
@@ -242,7 +242,7 @@ impl Profile {
         methods
     }
 
-    /// How many samples the thread of that name has (`thread=y`).
+    /// Returns the number of samples of the thread of that name (`thread=y`).
     pub fn count_of_thread(&self, name: &str) -> u32 {
         let ids: Vec<u32> = self
             .threads
@@ -260,7 +260,7 @@ impl Profile {
         .sum()
     }
 
-    /// The threads and traces that the last record about monitors names stand before it.
+    /// Asserts that the threads and traces in the last record about monitors are defined before it.
     fn assert_known(&self) {
         for thread in self.monitors.last_threads() {
             assert!(
@@ -273,7 +273,7 @@ impl Profile {
         }
     }
 
-    /// The number of the thread of that name.
+    /// Returns the number of the thread of that name.
     pub fn thread(&self, name: &str) -> u32 {
         let mut named = self.threads.iter().filter(|thread| thread.name == name);
         let id = named.next().unwrap_or_else(|| panic!("no {name}")).id;
@@ -435,8 +435,8 @@ impl CpuTimes {
     }
 }
 
-/// Checks the percentages of a section. Their whole, all bytes of a kind, is not in the text, because rows may be cut off: so
-/// there must be one number that all of them are right for.
+/// Checks the percentages of a section. The total of all bytes is not in the text, because rows may be omitted: so
+/// there must be a number for which all of them are right.
 struct Shares {
     accumulated: u64,
     least: f64,

@@ -1,5 +1,5 @@
-//! Other people's readers on the agent's heap dumps: each opens the dump, finds a known object with its values, and
-//! counts as many objects of each class as the others.
+//! Independent readers of the agent's heap dumps: each opens the dump, finds a known object with its values, and counts
+//! the same number of objects of each class.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use jvm_hprof::{Id, RecordTag};
 
 use crate::harness::{Finished, Jvm, Program, compiler, reader};
 
-/// What `Known.java` keeps in its static field.
+/// The object in the static field of `Known.java`.
 const KNOWN: &str = "known number=4711 wide=1099511627776 half=0.5 yes=true text=the known text values=[1, 2, 3] items=1000";
-/// It prints the frames of all threads.
+/// Prints the frames of all threads.
 const HEAP_LIBRARY: &str = "ReadHeapLibrary.java";
 const DUMPERS: [&str; 2] = ["vm", "jvmti"];
 
@@ -138,7 +138,7 @@ fn read_in_a_jvm(jvm: &Jvm, program: &str, wanted: fn(&str) -> bool) {
     });
 }
 
-/// Dumps `Known.java` with each dumper and calls `read` with each dump and what `jvm-hprof` counts in it.
+/// Dumps `Known.java` with each dumper and calls `read` with each dump and the counts of `jvm-hprof`.
 fn each_dump(jvm: &Jvm, read: impl Fn(&str, &Path, &Counts)) {
     for dumper in DUMPERS {
         let run = dump(jvm, dumper);
@@ -154,7 +154,7 @@ fn dump(jvm: &Jvm, dumper: &str) -> Finished {
         .run_well()
 }
 
-/// The jars of the readers that are wanted, as a class path.
+/// Returns the jars of the wanted readers, as a class path.
 fn jars(wanted: fn(&str) -> bool) -> Option<String> {
     let folder = reader("HPROF_READERS")?;
     let jars: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -195,7 +195,7 @@ fn printed_counts(said: &str) -> Counts {
     counts
 }
 
-/// Of the first table `| Total size | Instances | Largest | Class name |`; the second is in another order.
+/// Parses the first table `| Total size | Instances | Largest | Class name |`; the second is in another order.
 fn slurp_counts(said: &str) -> Counts {
     let mut counts = Counts::new();
     let table = said.split("| Class name").nth(1).expect("a table");
@@ -221,7 +221,7 @@ fn assert_same(name: &str, found: &Counts, counts: &Counts) {
     assert_eq!(counts["Known$Item"], 1000, "{name}");
 }
 
-/// The names of LOAD CLASS records.
+/// Returns the names of LOAD CLASS records.
 fn class_names(bytes: &[u8]) -> HashSet<String> {
     let file = jvm_hprof::parse_hprof(bytes).expect("a header");
     let mut strings = HashMap::<Id, String>::new();
@@ -244,7 +244,7 @@ fn class_names(bytes: &[u8]) -> HashSet<String> {
     names
 }
 
-/// The objects of each class, as `jvm-hprof` sees them.
+/// Counts the objects of each class, by `jvm-hprof`.
 fn counted(dump: &Path) -> Counts {
     let bytes = std::fs::read(dump).expect("the dump");
     let file = jvm_hprof::parse_hprof(&bytes).expect("a header");

@@ -1,4 +1,4 @@
-//! Programs that nobody wrote for this test: `javac` on hundreds of files, and the Closure compiler.
+//! Programs that were not written for this test: `javac` on hundreds of files, and the Closure compiler.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -44,7 +44,7 @@ fn closure(jvm: &Jvm, options: &str) -> Option<Finished> {
     Some(run)
 }
 
-/// Both formats tell of the same program: the methods on top in one are near the top of the other.
+/// Asserts that both formats describe the same program: the methods on top in one are near the top of the other.
 fn compare(jvm: &Jvm, of: &str, text: &Finished, binary: &Finished) {
     let text = Profile::parse(&text.read("x.txt"));
     let binary = Profile::parse(&binary.checked_text("x.hprof"));
@@ -91,7 +91,7 @@ on_every_jvm!(the_closure_compiler_with_every_allocation_tracked);
 
 /// Tracking every allocation of a real program changes nothing of what it does.
 fn the_closure_compiler_with_every_allocation_tracked(jvm: &Jvm) {
-    /// What it makes of `lodash.js`, on any JVM.
+    /// The output for `lodash.js`, on any JVM.
     static REFERENCE: LazyLock<Option<String>> =
         LazyLock::new(|| Some(closure(any_jvm(), "cpu=samples,file=x.txt")?.read("out.js")));
     let Some(reference) = &*REFERENCE else {

@@ -1,4 +1,4 @@
-//! `cpu=samples`: who is charged, where, and how the options shape it.
+//! `cpu=samples`: the threads and methods that are charged, and the effects of the options.
 
 use std::fs::File;
 
@@ -12,7 +12,7 @@ fn profile(jvm: &crate::harness::Jvm, options: &str, name: &str) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-/// The share of the whole by which a method may miss its truth.
+/// The share of the whole by which a method may deviate from the truth.
 const TOLERANCE: f64 = 0.10;
 
 on_every_jvm!(methods_share_as_they_use_and_a_blocked_thread_gets_nothing);
@@ -87,7 +87,7 @@ fn the_interval_is_cpu_time_a_sample() {
         let profile = Profile::parse(&run.read("x.txt"));
         let charged = f64::from(profile.count_of_thread("left") * interval);
         let used = run.printed("left");
-        // A sample at either end, and what the thread did around the work it measured.
+        // A sample at either end, and the thread's work around the measured part.
         assert!(
             (charged - used).abs() <= f64::from(2 * interval) + TOLERANCE * used,
             "{charged} ms for {used} ms"

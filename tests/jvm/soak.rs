@@ -1,11 +1,11 @@
-//! Two minutes of `scripts/soak`: a server under load is attached to, dumped and stopped again in every mode, and grows no
-//! more. The program stands in `java-tests/soak`.
+//! Two minutes of `scripts/soak`: a server under load is attached to, dumped and stopped again in every mode, and does
+//! not grow. The program is in `java-tests/soak`.
 
 use std::process::Command;
 
 use crate::harness::{agent, any_jvm, classes, cli};
 
-/// As many requests a second leave the machine to the other tests.
+/// The requests per second, few enough to leave the machine to the other tests.
 const LOAD: &str = "100";
 
 #[test]
@@ -26,7 +26,7 @@ fn a_server_that_is_profiled_again_and_again_does_not_grow() {
     let complaint = String::from_utf8_lossy(&output.stderr);
     println!("{said}");
     assert!(output.status.success(), "{said}{complaint}");
-    // One that looked at nothing would find that nothing grew.
+    // A check without figures would find that nothing grew.
     for figure in ["resident MB", "agent KB", "threads", "descriptors"] {
         let verdict = said.lines().filter(|line| line.starts_with(figure));
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Stacks that the agent walks over itself are those that the VM gives.
+//! Stacks that the agent walks itself are the same as the VM's.
 //!
-//! The programs of `java-tests/stacks` make objects under every kind of frame; with `stacks=verify` the agent compares each
-//! stack that it knows again with the VM's answer and tells what it found.
+//! The programs of `java-tests/stacks` allocate objects under every kind of frame; with `stacks=verify` the agent
+//! compares each stack that it recognizes with the VM's, and reports the result.
 
 use std::collections::BTreeMap;
 
 use crate::harness::{Finished, Jvm, Program};
 use crate::profile::Profile;
 
-/// How long a program makes objects, in milliseconds: a short form of `scripts/stress --stacks`.
+/// The time for which a program allocates objects, in milliseconds: a short form of `scripts/stress --stacks`.
 const LIFE: &str = "1500";
 
-/// What the agent tells at the end: stacks that were known again, and of them the ones that were checked and differed.
+/// The agent's report at the end: stacks that were recognized, and those of them that were checked and differed.
 struct Told {
     known: u64,
     asked: u64,
@@ -63,7 +63,7 @@ fn assert_all_agree_at(
     assert!(told.known > 500, "{vm_options:?}: {}", run.stderr);
 }
 
-/// How the VM makes code.
+/// Options for how the VM generates code.
 const WAYS: [&[&str]; 5] = [
     &[],
     &["-Xint"],
@@ -72,7 +72,7 @@ const WAYS: [&[&str]; 5] = [
     &["-XX:ReservedCodeCacheSize=5m"],
 ];
 
-// Of others the agent asks the VM each time.
+// In other VMs the agent asks the VM each time.
 on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
 fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
@@ -89,7 +89,7 @@ fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
     }
 }
 
-/// What was made by methods of the program, by class and trace.
+/// Returns the objects allocated by the program's methods, by class and trace.
 fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
     let rows = profile.sites[0].rows.iter().filter_map(|row| {
         let frames = &profile.traces[&row.trace].frames;
@@ -107,7 +107,7 @@ fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
 
 on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
-/// The sites of a program that makes the same objects each time, whatever takes the stacks.
+/// Asserts that the sites of a deterministic program are independent of the way stacks are taken.
 fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     let sites = |stacks: &str| {
         let options = format!("heap=sites,cutoff=0,depth=8,verbose=y,stacks={stacks},file=x.txt");
@@ -129,10 +129,10 @@ fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
 
 on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
 
-/// The program has 8,191 stacks below its first call and few frames: the VM is asked for frames, and not for stacks.
+/// The program has 8,191 stacks below its first call but few frames: the VM is asked for frames, and not for stacks.
 fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
     let options = "heap=sites,cutoff=0,depth=128,verbose=y,file=x.txt";
-    // Code that is compiled has other frames each time.
+    // Compiled code has different frames each time.
     let run = Program::java(jvm, options, &["-Xint"]).program("stacks", "Paths");
     let run = run.run_well();
     let profile = Profile::parse(&run.read("x.txt"));
@@ -140,12 +140,12 @@ fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
     assert_eq!(paths.len(), 8_191);
     assert!(paths.values().all(|&made| made == 2), "each twice");
     let told = told(&run).expect("stacks are walked over");
-    // The last thousand are not told.
+    // The last thousand are not reported.
     assert!(told.known > 2 * 8_191 - 1_024, "{}", run.stderr);
     assert!(told.asked < 8_191, "{}", run.stderr);
 }
 
-/// How many objects of `Paths$Leaf` each stack has made.
+/// Returns the number of `Paths$Leaf` objects that each stack has allocated.
 fn own_paths(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
     let rows = profile.sites[0].rows.iter();
     let own = rows.filter(|row| row.class == "Paths$Leaf");

@@ -1,5 +1,5 @@
-//! Tables of real profiles and dumps, read by DuckDB and pyarrow. What the programs do stands in
-//! `java-tests/tables/Shop.java` and `java-tests/heap/Leak.java`.
+//! Tables of real profiles and dumps, read by DuckDB and pyarrow. The programs are in `java-tests/tables/Shop.java` and
+//! `java-tests/heap/Leak.java`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Jvm, Program, any_jvm, cli, reader};
 
-/// A profile of `Shop`, in a folder of its own, as docs/tables.md makes it.
+/// Creates a profile of `Shop`, in a folder of its own, as in docs/reference/tables.md.
 fn shop(folder: &Path, options: &str, build: &str, name: &str) -> PathBuf {
     let options = format!("{options},cutoff=0,file={name}");
     let run = Program::java(any_jvm(), &options, &[])
@@ -34,7 +34,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// What `tests/readers/tables.py` answers; `None` where there is no Python with DuckDB and pyarrow.
+/// Returns the answer of `tests/readers/tables.py`; `None` if there is no Python with DuckDB and pyarrow.
 fn read(what: &str, folder: &Path, rest: &[&str]) -> Option<Value> {
     let python = reader("HPROF_DUCKDB")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/tables.py");
@@ -145,7 +145,7 @@ fn stacks_of_ten_runs_add_up_as_hprof_merge_adds_them() {
     assert_eq!(found, expected);
 }
 
-/// What is asked in docs/tables.md, in that order, and what the first row must hold.
+/// The queries in docs/reference/tables.md, in that order, and the expected content of the first row.
 const ANSWERS: [&[&str]; 11] = [
     // 200 reports of 1,000 longs in each of two runs, and no more than a few other arrays.
     &["long[]"],
@@ -185,7 +185,7 @@ fn every_query_of_the_page_has_its_answer() {
     let others = others.map(|(options, name)| shop(folder, options, "1", name));
     let others = others.each_ref().map(PathBuf::as_path);
     hprof(&["export", "--to", "parquet", "-o", &tables], &others);
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tables.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/tables.md");
     let page = page.to_str().expect("UTF-8");
     let Some(answers) = read("query", Path::new(&tables), &[page]) else {
         return;

@@ -1,4 +1,4 @@
-//! Threads: named right, begun and ended once, ours not among them, and many of them.
+//! Threads: named correctly, begun and ended once, without the agent's, and many of them.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn two_thousand_short_threads(jvm: &Jvm) {
     );
     assert!(short.is_subset(&ended), "{}", jvm.feature);
 
-    // None of them lives for an interval, and together they are charged for what they used all the same.
+    // None of them lives for an interval, yet together they are charged for what they used.
     let rows = profile.samples().rows.iter();
     let of_short = rows.filter(|row| {
         profile.traces[&row.trace]

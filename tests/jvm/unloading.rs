@@ -1,4 +1,4 @@
-//! Classes that come and go while samples are taken.
+//! Classes that are loaded and unloaded while samples are taken.
 
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;

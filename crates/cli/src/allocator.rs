@@ -1,19 +1,19 @@
-//! The end of a command that gets no more memory: a line and the exit status of every other failure. What Rust does without
-//! this is to abort, which looks like a fault of the program and may leave a core file.
+//! The end of a command that gets no more memory: a line and the exit status of every other failure. Without this, Rust
+//! would abort, which looks like a fault of the program and may leave a core file.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator, but that it never fails; it ends the process instead. Requests that their caller can do without
-/// ([`hprof_heap::is_asking`]) do fail.
+/// The system's allocator, except that it never fails: it ends the process instead. Requests that their caller can do
+/// without ([`hprof_heap::is_asking`]) do fail.
 struct Infallible;
 
 #[global_allocator]
 static ALLOCATOR: Infallible = Infallible;
 
-// SAFETY: all four hand on what they were given to the system's allocator, and hand back what that answers. The contract is
-// the same, and what keeps theirs keeps this one's. Nothing here unwinds or allocates.
+// SAFETY: all four pass their arguments to the system's allocator and return its result. The contract is the same, so a
+// caller that keeps this one keeps the system's. Nothing here unwinds or allocates.
 unsafe impl GlobalAlloc for Infallible {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`, which is this function's.
@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Infallible {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as in `alloc`; the memory comes from `System`, as all that this allocator gives does.
+        // SAFETY: as in `alloc`; the memory comes from `System`, like everything that this allocator returns.
         let memory = unsafe { System.realloc(memory, layout, size) };
         checked(memory, size)
     }
@@ -47,7 +47,8 @@ fn checked(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Says what is missing, and ends the process. Nothing else runs: this may be at any place, with any lock held.
+/// Reports the failed request, and ends the process. Nothing else may run: this can be called anywhere, with any lock
+/// held.
 #[cold]
 fn end(size: usize) -> ! {
     let mut line = MessageLine::default();
@@ -62,7 +63,7 @@ fn end(size: usize) -> ! {
     }
 }
 
-/// A short line without an allocation.
+/// A short line, built without an allocation.
 struct MessageLine {
     bytes: [u8; 80],
     length: usize,
@@ -78,7 +79,7 @@ impl Default for MessageLine {
 }
 
 impl MessageLine {
-    /// Adds a text, as far as there is room.
+    /// Appends a text, as far as there is room.
     fn push(&mut self, text: &[u8]) {
         for &byte in text {
             if let Some(place) = self.bytes.get_mut(self.length) {

@@ -1,4 +1,4 @@
-//! `hprof check`: is the file sound?
+//! `hprof check`: verifies a file.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,34 +10,35 @@ use crate::input;
 
 /// Verify a file's structure and references, and count its records
 ///
-/// Every record must be whole, as long as its content, and may name only
-/// strings, classes, threads, frames and stacks that stand before it in the
-/// file. In heap dumps, every reference must lead to an object of the same
+/// Every record must be complete, as long as its content, and may name only
+/// strings, classes, threads, frames and stacks that are defined before it in
+/// the file. In heap dumps, every reference must lead to an object of the same
 /// dump, and every instance must have the fields of its class. The first fault
-/// is reported with its byte offset. A sound file gives one line for each kind
-/// of record, with the number of them; what is in heap dumps is indented.
+/// is reported with its byte offset. A valid file yields one line for each kind
+/// of record, with their number; records in heap dumps are indented.
 ///
-/// What the JDK's own agent and old versions of jmap always did is counted as
+/// Habits of the JDK's own agent and of old versions of jmap are counted as
 /// warnings: a record names a thread that was not started; an array or a global
-/// reference refers to what is not in the dump; a class states another size of
-/// its instances than its fields take; a class is unloaded that was not loaded;
-/// a string, frame or trace stands there twice. With --strict they are faults.
+/// reference refers to an object that is not in the dump; a class states a size
+/// of its instances that differs from that of its fields; a class is unloaded
+/// that was not loaded; a string, frame or trace is defined twice. With
+/// --strict they are faults.
 ///
 /// Memory: two bits for every 8 bytes of the heap that was dumped, and some
 /// bytes for each string, class and stack. Dumps of the VM's own dumper are
-/// verified too, but for what HotSpot leaves out of them.
+/// verified too, except for the parts that HotSpot omits.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The file; `-` is the standard input
     file: PathBuf,
 
-    /// Take what old tools always did for a fault too
+    /// Treat the habits of old tools as faults, too
     #[arg(long)]
     strict: bool,
 }
 
-/// Runs the command.
+/// Verifies the file and prints its summary.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let source = input::open_watched(&arguments.file)?;
     let checked = if arguments.strict {
@@ -48,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = checked.map_err(|fault| Failure::about(&arguments.file, fault))?;
     for (warning, Occurrences { count, first }) in &summary.warnings {
         let file = arguments.file.display().to_string();
-        // A warning that nobody can read costs nothing else.
+        // If nobody can read a warning, nothing else is lost.
         let _ = writeln!(
             io::stderr(),
             "hprof: {}: warning: {warning} ({count} times, first at byte {first})",

@@ -1,4 +1,4 @@
-//! `hprof diff`: what has changed from one run to another.
+//! `hprof diff`: compares two runs.
 
 mod gate;
 
@@ -14,12 +14,12 @@ use crate::profile::{Opened, open};
 use crate::table::{Style, Table, number, signed, unit};
 use gate::Condition;
 
-/// Compare two profiles: what grew, what shrank, what appeared, what vanished
+/// Compare two profiles: rows that grew, shrank, appeared or disappeared
 ///
-/// Changes are those of what was spent in a row itself, or with --total in it
-/// and in all that it called. With --normalise the base is scaled to the total
-/// of the new profile, for runs of different length. With --fail-if, the exit
-/// status is 3 where a total has changed as told:
+/// Changes are those of the cost of a row itself, or with --total of its cost
+/// including everything it called. With --normalise the base is scaled to the
+/// total of the new profile, for runs of different length. With --fail-if, the
+/// exit status is 3 if a total has changed as specified:
 ///   --fail-if 'alloc-bytes > 5%'     more than 5 % above the base
 ///   --fail-if 'cpu < -100'           more than 100 below the base
 #[derive(clap::Args)]
@@ -28,18 +28,18 @@ pub struct Arguments {
     /// The profile to compare with; `-` is the standard input
     base: PathBuf,
 
-    /// The profile that is compared; `-` is the standard input
+    /// The profile to compare; `-` is the standard input
     new: PathBuf,
 
-    /// Which value, as in `hprof top`
+    /// The value, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 
-    /// What makes a row, as in `hprof top`
+    /// The grouping of rows, as in `hprof top`
     #[arg(long, default_value_t)]
     by: By,
 
-    /// Compare what was spent in a row and all that it called
+    /// Compare the costs of rows including everything they called
     #[arg(long)]
     total: bool,
 
@@ -47,11 +47,11 @@ pub struct Arguments {
     #[arg(long)]
     normalise: bool,
 
-    /// Fail where this holds: VALUE > N, VALUE > N%, or with <
+    /// Fail if this holds: VALUE > N, VALUE > N%, or with <
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
 
-    /// So many rows; 0 for all
+    /// The most rows; 0 for all
     #[arg(short, value_name = "N", default_value_t = 20)]
     number: usize,
 
@@ -92,7 +92,7 @@ struct DiffSums {
     total: u64,
 }
 
-/// Two profiles and what is compared of them.
+/// Two profiles and the value to compare.
 struct Compared {
     metric: Metric,
     base: u64,
@@ -100,7 +100,7 @@ struct Compared {
     changes: Vec<Change>,
 }
 
-/// Runs the command.
+/// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let base = open(&arguments.base, None)?.comparable();
     let new = open(&arguments.new, None)?.comparable();
@@ -153,7 +153,7 @@ impl Arguments {
         })
     }
 
-    /// The gates that fail, in words.
+    /// Returns the messages of the conditions that hold.
     fn failed(&self, base: &Profile, new: &Profile) -> Result<Vec<String>, Failure> {
         let mut failed = Vec::new();
         for gate in &self.fail_if {
@@ -273,7 +273,7 @@ fn relative(base: u64, new: u64) -> String {
     }
 }
 
-/// A name in a Markdown table: as code, so that nothing in it is markup.
+/// Formats a name for a Markdown table: as code, so that nothing in it is markup.
 fn markdown_text(name: &str) -> String {
     let name = name.replace('\n', " ← ");
     let name = hprof_format::printable(&name)

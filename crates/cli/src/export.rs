@@ -17,25 +17,25 @@ use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
 ///
-///   collapsed   one stack a line with one value: flamegraph.pl, inferno
+///   collapsed   one stack per line with one value: flamegraph.pl, inferno
 ///   pprof       all values: go tool pprof, Pyroscope, Grafana
 ///   otlp        all values: one request of OpenTelemetry's profiles, as hprof
 ///               push sends it
 ///   speedscope  all values: https://www.speedscope.app, which reads locally
 ///   firefox     all values, one process each: https://profiler.firefox.com,
-///               which reads locally; samples have no times, they follow one
-///               another
-///   json        everything that hprof knows of the profile
+///               which reads locally; samples have no times, and are placed
+///               one after another
+///   json        everything that hprof knows about the profile
 ///   parquet     tables of any number of profiles and heap dumps, for DuckDB,
 ///               Spark, pandas: FOLDER/TABLE/RUN.parquet
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// The file, binary or text, compressed or not; `-` is the standard input. Tables take any number
+    /// The file, binary or text, compressed or not; `-` is the standard input. Tables accept any number
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Which dump of the run, from 1 on [default: the last]
+    /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 
@@ -43,11 +43,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FORMAT")]
     to: Format,
 
-    /// Which value, where the format holds one, as in `hprof top`
+    /// The value, if the format holds only one, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 
-    /// Write to this file, created for its owner's eyes alone, instead of the standard output; tables need a folder
+    /// Write to this file, readable only by its owner, instead of the standard output; tables need a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -66,7 +66,7 @@ enum Format {
     Parquet,
 }
 
-/// Runs the command.
+/// Writes the profiles in the chosen format.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.value.is_some() && arguments.to != Format::Collapsed {
         return Err(Failure::Message(
@@ -108,7 +108,7 @@ fn say_what_was_divided(file: &Path, profile: &Profile) {
         if divisor > 1 {
             let file = file.display().to_string();
             let file = printable(&file);
-            // The page says it too.
+            // The page contains the message too.
             let _ = writeln!(
                 io::stderr(),
                 "hprof: {file}: the viewer has no such large numbers; those of {metric} are divided by {divisor}"

@@ -1,25 +1,25 @@
-//! How a command ends when it does not end well.
+//! The ways in which a command fails.
 
 use std::io;
 use std::path::Path;
 
-/// Why a command stopped.
+/// The reason a command stopped.
 pub enum Failure {
-    /// Whoever reads the standard output has had enough (`| head`): nothing to complain about.
+    /// The reader of the standard output has closed it (`| head`): not an error.
     ReaderGone,
-    /// One line that says what is wrong.
+    /// One line with the error.
     Message(String),
-    /// A condition of `hprof diff --fail-if` holds: one line that says which.
+    /// A condition of `hprof diff --fail-if` holds: one line with the condition.
     Condition(String),
 }
 
 impl Failure {
-    /// `subject` is a file's name, or where the standard streams are meant, theirs.
+    /// Creates a message about a file, or about a standard stream for `-`.
     pub fn about(subject: &Path, what: impl std::fmt::Display) -> Failure {
         Failure::Message(format!("{}: {what}", subject.display()))
     }
 
-    /// What is said of it.
+    /// Returns the message to print.
     pub fn message(&self) -> Option<&str> {
         match self {
             Failure::ReaderGone => None,
@@ -27,7 +27,7 @@ impl Failure {
         }
     }
 
-    /// A write to `output` failed.
+    /// Creates the failure of a write to `output`.
     pub fn writing(output: &Path, error: &io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,

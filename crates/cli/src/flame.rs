@@ -16,23 +16,23 @@ use crate::report::{Start, write_flame};
 
 /// Draw a flame graph, as a page or as SVG
 ///
-/// Every box is a method, as wide as its share of the value; what it calls
-/// stands on it. The file needs nothing else: a browser opens it, zooms on a
-/// click and searches (Ctrl-F in SVG). With --diff, red or orange boxes have
-/// grown against BASE, blue ones have shrunk. In the page boxes are as wide as
-/// both profiles together, so that what has vanished is there too; in SVG they
-/// are as wide as in FILE, and a stack that FILE no longer has is not drawn.
+/// Every box is a method, as wide as its share of the value; the methods it
+/// calls are above it. The file is self-contained: a browser opens it, zooms on
+/// a click and searches (Ctrl-F in SVG). With --diff, red or orange boxes have
+/// grown since BASE, blue ones have shrunk. In the page boxes are as wide as in
+/// both profiles together, so that stacks which have disappeared are shown too;
+/// in SVG they are as wide as in FILE, and such stacks are not drawn.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// The file to write, created for its owner's eyes alone: NAME.html or NAME.svg
+    /// The file to write, readable only by its owner: NAME.html or NAME.svg
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Which value, as in `hprof top`
+    /// The value, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 
@@ -49,7 +49,7 @@ pub struct Arguments {
     diff: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Writes the flame graph.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.output.extension().and_then(OsStr::to_str) {
         Some("svg") => svg(arguments),
@@ -130,7 +130,8 @@ fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io:
     from_lines(options, lines, out).map_err(io::Error::other)
 }
 
-/// Stacks with their value in the base and in the new profile; both lists are sorted by stack.
+/// Merges two lists of stacks and values, both sorted by stack, into lines with the value in the base and in the new
+/// profile.
 fn both(base: Vec<(String, u64)>, new: Vec<(String, u64)>) -> Vec<String> {
     let mut base = base.into_iter().peekable();
     let mut lines = Vec::new();

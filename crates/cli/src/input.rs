@@ -14,16 +14,16 @@ use crate::failure::Failure;
 use crate::terminal::Watched;
 use spool::Spool;
 
-/// Opens `path`, or the standard input where it is `-`; what is compressed comes out as it was before.
+/// Opens `path`, or the standard input for `-`; decompresses it if necessary.
 ///
-/// Heap dumps may have to be read twice. A compressed file is then decompressed once more; what comes through a pipe is
-/// kept in a temporary file without a name as it is read.
+/// Heap dumps may have to be read twice. A compressed file is then decompressed again; input from a pipe is kept in a
+/// temporary file without a name while it is read.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
     let source = open_file(path).and_then(seekable);
     source.map_err(|error| Failure::about(path, error))
 }
 
-/// The same; a terminal shows how far it has been read, so nothing else may be written there meanwhile.
+/// As [`open`], and shows the progress on a terminal, so nothing else may be written there meanwhile.
 pub fn open_watched(path: &Path) -> Result<Box<dyn Source>, Failure> {
     let watched = |file: File| {
         let found = file.metadata()?;
@@ -34,9 +34,9 @@ pub fn open_watched(path: &Path) -> Result<Box<dyn Source>, Failure> {
     source.map_err(|error| Failure::about(path, error))
 }
 
-/// Opens `path`, or the standard input, as a file that can be mapped. What is compressed or comes through a pipe is first
-/// written to a temporary file without a name, which its owner alone can read and which goes with the process. That does not
-/// fill the disk, whatever is decompressed.
+/// Opens `path`, or the standard input, as a file that can be mapped. Compressed input and pipes are first written to a
+/// temporary file without a name, which only its owner can read and which disappears with the process. The copy's size
+/// is limited, so decompression cannot fill the disk.
 pub fn open_mappable(path: &Path) -> Result<File, Failure> {
     let file = open_file(path).and_then(mappable);
     file.map_err(|error| Failure::about(path, error))
@@ -68,7 +68,7 @@ fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {
     }
 }
 
-/// Whether `path` means a standard stream.
+/// Returns `true` if `path` means a standard stream.
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }

@@ -1,5 +1,4 @@
-//! `hprof`: reads and shows what the HPROF agent writes, receives what it sends, and brings the agent to programs
-//! that run already.
+//! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
 mod allocator;
 mod attach;
@@ -102,16 +101,16 @@ enum Command {
     Doctor(attach::Doctor),
     List(attach::List),
     Attach(attach::Attach),
-    /// Say whether a program is being profiled, since when, and into which file
+    /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write what a profile has so far; it goes on, and so do its totals
+    /// Write the profile so far; it continues, and so do its totals
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
     Dump(attach::Running),
-    /// Write a profile and end it; nothing of it stays in the program
+    /// Write a profile and end it, leaving nothing behind in the program
     Stop(attach::Running),
     Recv(recv::Arguments),
     Completions(packaging::Completions),
@@ -152,7 +151,7 @@ fn main() -> ExitCode {
         Err(Failure::Message(message)) => (message, 1),
         Err(Failure::Condition(message)) => (message, GATE_FAILED),
     };
-    // Nobody is left to tell where even this fails.
+    // If even this fails, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
     ExitCode::from(status)
 }

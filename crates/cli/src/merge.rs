@@ -12,10 +12,10 @@ use crate::terminal::{Terminal, Watched};
 
 /// Add profiles up, by stack, class and thread name
 ///
-/// The last dump of each file counts. The sum is exact, whatever the order of
-/// the files. It is written in the binary form; call times and monitors exist in
-/// text alone, so a sum with these is written in the text form, where times are
-/// rounded. Heap dumps are left out.
+/// The last dump of each file counts. The sum is exact, and independent of the
+/// order of the files. It is written in the binary form; call times and monitors
+/// exist only in text, so a sum with these is written in the text form, where
+/// times are rounded. Heap dumps are omitted.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -23,23 +23,23 @@ pub struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The file to write, created for its owner's eyes alone
+    /// The file to write, readable only by its owner
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Mark what comes from these files: host=NAME, or file for their names
+    /// Label the samples of these files: host=NAME, or file for their names
     #[arg(long, value_name = "LABEL")]
     label: Vec<MergeLabel>,
 }
 
-/// What is marked.
+/// A label to add.
 #[derive(Clone, Debug)]
 enum MergeLabel {
     Host(String),
     File,
 }
 
-/// What is no label.
+/// Not a valid label.
 #[derive(Debug, thiserror::Error)]
 #[error("a label is `host=NAME` or `file`")]
 struct NoLabel;
@@ -56,7 +56,7 @@ impl std::str::FromStr for MergeLabel {
     }
 }
 
-/// Runs the command.
+/// Adds up the profiles and writes the sum.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut merger = Merger::default();
     let terminal = Terminal::new();
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
         merger.add(&opened.profile, &arguments.added(path));
-        // Half a file would make a wrong sum.
+        // An incomplete file would make a wrong sum.
         opened.finish()?;
     }
     terminal.clear();

@@ -1,4 +1,4 @@
-//! Where a command writes to.
+//! The output of a command.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use crate::input;
 use crate::private_file;
 use crate::terminal::Watched;
 
-/// Creates a file for its owner's eyes alone; none of `inputs` may be lost by it.
+/// Creates a private file, which must not overwrite any of `inputs`.
 pub fn create<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a Path>,
@@ -31,15 +31,15 @@ fn is_same(path: &Path, input: &Path) -> bool {
     !input::is_standard(input) && (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// A file, or the standard output where there is none, buffered.
+/// A file, or the standard output if none is given, buffered.
 pub struct Output {
-    /// How failures name it.
+    /// The name for error messages.
     pub name: PathBuf,
     writer: BufWriter<Box<dyn Write>>,
 }
 
 impl Output {
-    /// Creates the file.
+    /// Creates the file, or uses the standard output.
     pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
         let (name, writer): (_, Box<dyn Write>) = match path {
             Some(path) if !input::is_standard(path) => {
@@ -54,7 +54,7 @@ impl Output {
         })
     }
 
-    /// Writes with `write`, and all that is buffered after it.
+    /// Calls `write`, then flushes the output.
     pub fn write(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

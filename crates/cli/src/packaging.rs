@@ -1,4 +1,4 @@
-//! What packagers and shells want of the command line: completions and manual pages.
+//! Completions and manual pages, for shells and packagers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Manual {
 }
 
 impl Completions {
-    /// Runs the command.
+    /// Prints the completions.
     pub fn run(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         let mut command = crate::Arguments::command();
@@ -34,7 +34,7 @@ impl Completions {
 }
 
 impl Manual {
-    /// Runs the command.
+    /// Writes the manual pages.
     pub fn run(&self) -> Result<(), Failure> {
         let command = crate::Arguments::command();
         self.write(&command.clone().name("hprof"))?;

@@ -1,4 +1,4 @@
-//! Files for the eyes of this user alone.
+//! Files that only this user can read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,8 +9,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Creates the file, or empties it. What another user has put there, the file or a link to it, is an error, and is left as
-/// it is; devices, and what is no file behind a link of this user's or the system's, are opened as they are.
+/// Creates the file, or truncates it. A file or link that belongs to another user is an error, and is left unchanged;
+/// devices, and anything other than a file behind a link of this user or the system, are opened as they are.
 pub fn create(path: &Path) -> io::Result<File> {
     let user = geteuid().as_raw();
     let mut options = OpenOptions::new();
@@ -59,7 +59,7 @@ mod tests {
 
     const OLD: &str = "what was there";
 
-    /// A file that everybody may read.
+    /// A folder with a file that everybody may read.
     fn folder() -> TempDir {
         let folder = TempDir::new().expect("a folder");
         let file = folder.path().join("file");

@@ -1,4 +1,4 @@
-//! What the commands that show profiles have in common: the file, the dump of the run, the value.
+//! The arguments common to the commands that show profiles: the file, the dump of the run, the value.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use hprof_profile::{Metric, Profile, Wanted, load};
 use crate::failure::Failure;
 use crate::input;
 
-/// Which profile.
+/// The choice of a profile.
 #[derive(clap::Args)]
 pub struct Choice {
     /// The file, binary or text, compressed or not; `-` is the standard input
     pub file: PathBuf,
 
-    /// Which dump of the run, from 1 on [default: the last]
+    /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 }
 
-/// A profile, and what kept its file from being read to the end.
+/// A profile, and the reason its file could not be read to the end.
 pub struct Opened {
     pub profile: Profile,
     fault: Option<Failure>,
@@ -31,7 +31,7 @@ impl Choice {
     }
 }
 
-/// Reads a file.
+/// Reads the given section of a file.
 pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
     let wanted = section.map_or(Wanted::Last, Wanted::Number);
     let about = |error| Failure::about(path, error);
@@ -43,11 +43,11 @@ pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
 }
 
 impl Opened {
-    /// The wanted value, or the first that the file has.
+    /// Returns the wanted metric, or the first that the file has.
     pub fn metric(&self, path: &Path, wanted: Option<Metric>) -> Result<Metric, Failure> {
         let metrics = self.profile.metrics();
         let Some(&first) = metrics.first() else {
-            // A file that breaks off before its first cost is told as such.
+            // If the file breaks off before its first cost, that is reported.
             let fault = self.fault.as_ref().and_then(Failure::message);
             let what = "holds no samples, call times, allocation sites or contended monitors";
             return Err(fault.map_or_else(
@@ -69,7 +69,7 @@ impl Opened {
         }
     }
 
-    /// The same, to be compared with another run.
+    /// Returns the same in a form that can be compared with other runs.
     pub fn comparable(self) -> Opened {
         Opened {
             profile: self.profile.comparable(),
@@ -77,12 +77,12 @@ impl Opened {
         }
     }
 
-    /// The profile, and what kept its file from being read to the end.
+    /// Returns the profile, and the reason its file could not be read to the end.
     pub fn into_parts(self) -> (Profile, Option<Failure>) {
         (self.profile, self.fault)
     }
 
-    /// What is said after everything that could be read has been shown.
+    /// Reports, after everything readable has been shown, why there is no more.
     pub fn finish(self) -> Result<(), Failure> {
         self.fault.map_or(Ok(()), Err)
     }

@@ -18,12 +18,12 @@ pub use endpoint::Endpoint;
 
 /// Send a profile to an OpenTelemetry collector (OTLP over HTTP)
 ///
-/// All values of the profile are sent, each as a profile of OpenTelemetry's
-/// (v1development, protobuf), in as many requests as the limit asks for. No
-/// other connection is made than to the URL. Where the collector is not there or
-/// has no time (429, 502, 503, 504), it is asked again after a while.
+/// All values of the profile are sent, each as an OpenTelemetry profile
+/// (v1development, protobuf), in as many requests as the limit requires. No
+/// connection is made other than to the URL. If the collector is unavailable or
+/// busy (429, 502, 503, 504), the request is repeated after a while.
 ///
-/// Exit status 1 says that not all of it was taken.
+/// Exit status 1 means that not all of it was accepted.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -38,20 +38,20 @@ pub struct Arguments {
     options: Options,
 }
 
-/// What OpenTelemetry calls a Java program that has no name.
+/// OpenTelemetry's name for a Java program without a name.
 const UNKNOWN_SERVICE: &str = "unknown_service:java";
 
-/// Where a profile comes from of which nobody has said anything.
+/// Returns the origin of a profile about which nothing is known.
 pub fn unknown_origin() -> Origin {
     let mut origin = Origin::default();
     origin.set(SERVICE, UNKNOWN_SERVICE);
     origin
 }
 
-/// How profiles are sent.
+/// The options of sending profiles.
 #[derive(Clone, clap::Args)]
 pub struct Options {
-    /// What the program is called where the profile goes (`service.name`)
+    /// The name of the program at the collector (`service.name`)
     #[arg(
         long,
         value_name = "NAME",
@@ -60,27 +60,27 @@ pub struct Options {
     )]
     service: String,
 
-    /// What else is known of the program, as in host.name=db7; may be given several times
+    /// A further attribute of the program, as in host.name=db7; may be given several times
     #[arg(long = "attribute", value_name = "KEY=VALUE", requires = "otlp")]
     attributes: Vec<Attribute>,
 
-    /// So many bytes a request; k, m or g may stand behind the number
+    /// The most bytes per request; the number may end in k, m or g
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, default_value = "4m", requires = "otlp")]
     max_request: u64,
 
-    /// How long a collector that is not there or has no time is asked again, for each request; 0 asks once
+    /// The time for which a request to an unavailable or busy collector is repeated; 0 tries once
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "otlp")]
     retry: u32,
 }
 
-/// Something that is known of the program.
+/// An attribute of the program.
 #[derive(Clone, Debug, PartialEq)]
 struct Attribute {
     key: String,
     value: String,
 }
 
-/// What is no attribute.
+/// The reason an attribute is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum NoAttribute {
     #[error("an attribute is KEY=VALUE")]
@@ -89,9 +89,9 @@ enum NoAttribute {
     Process,
 }
 
-/// The attribute that says which program it is.
+/// The attribute with the name of the program.
 const SERVICE: &str = "service.name";
-/// The one attribute that is a number.
+/// The only attribute that is a number.
 const PROCESS: &str = "process.pid";
 
 impl std::str::FromStr for Attribute {
@@ -110,7 +110,7 @@ impl std::str::FromStr for Attribute {
     }
 }
 
-/// What a collector has taken.
+/// The amount that a collector has accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     pub requests: u64,
@@ -118,7 +118,7 @@ pub struct Pushed {
     pub bytes: u64,
 }
 
-/// Why it has not taken all.
+/// The reason it has not accepted everything.
 #[derive(Debug, thiserror::Error)]
 enum NotPushed {
     #[error("--max-request: {0}")]
@@ -131,11 +131,11 @@ enum NotPushed {
     },
 }
 
-/// Runs the command.
+/// Sends the profile.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
-    // A file without costs is told as such.
+    // A file without costs is reported as such.
     opened.metric(file, None)?;
     let target = Target::new(arguments.otlp.clone(), arguments.options.clone());
     let pushed = target.push(&opened.profile, &[])?;
@@ -156,7 +156,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     opened.finish()
 }
 
-/// Where profiles go, and how.
+/// The collector that profiles are sent to, and the options.
 pub struct Target {
     collector: Collector,
     options: Options,
@@ -171,7 +171,7 @@ impl Target {
         }
     }
 
-    /// Sends a profile; `known` is what the caller knows of it, which options overrule.
+    /// Sends a profile; `known` are attributes from the caller, which options override.
     pub fn push(&self, profile: &Profile, known: &[(&str, String)]) -> Result<Pushed, Failure> {
         let pushed = self.try_to_push(profile, known);
         pushed.map_err(|error| Failure::Message(error.to_string()))
@@ -184,7 +184,7 @@ impl Target {
     ) -> Result<Pushed, NotPushed> {
         let limit = usize::try_from(self.options.max_request).unwrap_or(usize::MAX);
         let requests = || Requests::new(profile, self.options.origin(known), limit);
-        // Nothing is sent where a part would not fit.
+        // Nothing is sent if a part would not fit.
         let mut all = 0;
         for request in requests() {
             request?;

@@ -31,35 +31,35 @@ use many::{Limits, Wanted};
 use names::Pattern;
 use watch::Watch;
 
-/// How often the progress is shown.
+/// The interval at which the progress is shown.
 const SHOW: Duration = Duration::from_millis(500);
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 64 * 1024;
-/// What a shell says of a program that was interrupted before it had anything to do.
+/// The exit status that a shell reports for a program that was interrupted before it had anything to do.
 const INTERRUPTED: i32 = 130;
 
 /// Receive the profiles of agents (net=HOST:PORT), and send them commands
 ///
-/// With -o, waits for an agent, writes what it sends to a file, and ends when the
-/// agent does. Who connects and sends something else, or nothing, is no agent. The
-/// file appears under its name when it is finished, for its owner's eyes alone; a
-/// profile that was cut off is kept too, and exit status 1 says so. Ctrl-C
-/// finishes the file; the program that is profiled goes on without it.
+/// With -o, waits for an agent, writes its profile to a file, and ends when the
+/// agent does. A connection that sends something else, or nothing, is not an agent.
+/// The file appears under its name when it is finished, readable only by its owner;
+/// a truncated profile is kept too, with exit status 1. Ctrl-C finishes the file;
+/// the profiled program goes on without it.
 ///
-/// With --dir, any number of agents at once, one file each, until Ctrl-C or
-/// SIGTERM. A file has `.part` behind its name until it is finished, and can be
-/// read meanwhile. Each event is a line of JSON on the standard output.
+/// With --dir, receives from any number of agents at once, one file each, until
+/// Ctrl-C or SIGTERM. A file's name ends in `.part` until it is finished, and it can
+/// be read in the meantime. Each event is a line of JSON on the standard output.
 ///
-/// With --otlp, each file goes on to an OpenTelemetry collector when it is finished, as
-/// by hprof push. It stays where it is, whatever comes of that.
+/// With --otlp, each finished file is forwarded to an OpenTelemetry collector, as by
+/// hprof push. The file is kept, whether that succeeds or not.
 ///
-/// Commands for the agent come from the standard input, one a line, and from
+/// Commands for the agent are read from the standard input, one per line, and from
 /// --send, as soon as an agent has begun to send its profile. With --dir they go to
-/// all agents, or behind `@N` to the one that has this number in the events:
+/// all agents, or after `@N` to the one that has this number in the events:
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, after_help = command::NAMES)]
 pub struct Arguments {
-    /// Where to listen; port 0 takes a free one, which is printed
+    /// The address to listen on; port 0 takes a free port, which is printed
     #[arg(
         short,
         long,
@@ -82,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 
-    /// What the files in it are called: {peer}, {host}, {port}, {time} and {number} are filled in
+    /// The names of the files in it: {peer}, {host}, {port}, {time} and {number} are replaced
     #[arg(
         long,
         value_name = "PATTERN",
@@ -92,7 +92,7 @@ pub struct Arguments {
     )]
     name: Pattern,
 
-    /// So many agents at a time
+    /// The most agents at a time
     #[arg(
         long,
         value_name = "N",
@@ -102,11 +102,11 @@ pub struct Arguments {
     )]
     max_agents: usize,
 
-    /// So many bytes of each agent, which is disconnected then; k, m or g may stand behind the number
+    /// The most bytes of each agent, which is disconnected then; the number may end in k, m or g
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_bytes: Option<u64>,
 
-    /// So many bytes of all agents together
+    /// The most bytes of all agents together
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_all_bytes: Option<u64>,
 
@@ -114,11 +114,11 @@ pub struct Arguments {
     #[arg(short, long, value_name = "COMMAND", value_parser = command::parse)]
     send: Vec<Command>,
 
-    /// Show the progress on stderr even where that is no terminal
+    /// Show the progress on stderr even if that is not a terminal
     #[arg(long, conflicts_with = "dir")]
     progress: bool,
 
-    /// Send what has come to this OpenTelemetry collector, as in http://localhost:4318
+    /// Forward received profiles to this OpenTelemetry collector, as in http://localhost:4318
     #[arg(long, value_name = "URL")]
     otlp: Option<Endpoint>,
 
@@ -133,12 +133,12 @@ impl Arguments {
     }
 }
 
-/// Runs the command.
+/// Receives from one agent, or from many.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match (&arguments.dir, &arguments.output) {
         (Some(folder), _) => receive_many(arguments, folder),
         (None, Some(output)) => receive_one(arguments, output),
-        // clap asks for one of the two.
+        // clap requires one of the two.
         (None, None) => Ok(()),
     }
 }
@@ -165,7 +165,7 @@ fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
 }
 
 fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
-    // A place that cannot be written is found before anybody waits, and nothing is left there if nobody comes.
+    // An unwritable output is detected before anyone waits, and nothing is left there if no agent comes.
     drop(create(output)?);
     let agent = Arc::new(Agent::default());
     stop_on_interrupt(agent.clone())?;
@@ -181,7 +181,7 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
         progress: AgentProgress::new(arguments.progress),
     }
     .run(arguments, &beginning);
-    // What was cut off goes on too; a file that could not be written is told of already.
+    // A truncated profile is forwarded too; a file that could not be written has been reported already.
     agent.is_finished.store(true, Ordering::SeqCst);
     let sent = match (arguments.target(), peer) {
         (Some(target), Ok(peer)) if output.exists() => {
@@ -192,7 +192,7 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     received.and(sent)
 }
 
-/// A file beside the one that is wanted, which replaces it at the end.
+/// Creates a file next to the requested one, which it replaces at the end.
 fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -201,7 +201,7 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
         return Err(Failure::about(path, "is no name for a file"));
     };
-    // It would be replaced: /dev/null, too.
+    // It would be replaced, even /dev/null.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(Failure::about(path, "is there and is no plain file"));
     }
@@ -215,17 +215,17 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
         .map_err(|error| Failure::about(path, error))
 }
 
-/// Waits for one agent; others are refused from then on.
+/// Waits for one agent; further connections are refused from then on.
 fn wait(address: SocketAddr) -> Result<Arrival, Failure> {
     let failure = |error| Failure::Message(format!("{address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failure)?;
     let address = listener.local_addr().map_err(failure)?;
-    // Scripts wait for this line, and find the port in it. That nobody reads it is no matter.
+    // Scripts wait for this line, and read the port from it. It does not matter if nobody reads it.
     let _ = writeln!(io::stdout(), "listening on {address}");
     callers::wait(&listener).map_err(failure)
 }
 
-/// An interrupt ends the reading, as if the agent had ended.
+/// Makes an interrupt end the reading, as if the agent had ended.
 fn stop_on_interrupt(agent: Arc<Agent>) -> Result<(), Failure> {
     ctrlc::set_handler(move || {
         if agent.is_finished.load(Ordering::SeqCst) {
@@ -243,17 +243,17 @@ fn stop_on_interrupt(agent: Arc<Agent>) -> Result<(), Failure> {
 /// The agent at the other end.
 #[derive(Default)]
 struct Agent {
-    /// Set once it is there.
+    /// Set once it has connected.
     stream: OnceLock<TcpStream>,
     interrupted: AtomicBool,
-    /// Set once the file has its name.
+    /// Set once the file has its final name.
     is_finished: AtomicBool,
     serial: AtomicU32,
 }
 
 impl Agent {
     fn connect(&self, stream: TcpStream) {
-        // It is set here alone.
+        // Only set here.
         let _ = self.stream.set(stream);
     }
 
@@ -264,7 +264,7 @@ impl Agent {
         }
     }
 
-    /// An agent that is gone is noticed where it is read.
+    /// Sends a command. A lost connection is noticed when it is read.
     fn send(&self, command: Command) {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(mut stream) = self.stream.get() {
@@ -272,7 +272,7 @@ impl Agent {
         }
     }
 
-    /// Sends what is typed.
+    /// Sends the commands from the standard input.
     fn send_lines(&self, lines: impl BufRead) {
         for line in lines.lines().map_while(Result::ok) {
             match command::parse(&line) {
@@ -284,14 +284,14 @@ impl Agent {
     }
 }
 
-/// One profile on its way to the file.
+/// A profile that is being written to the file.
 struct Reception {
     agent: Arc<Agent>,
     file: NamedTempFile,
-    /// The name that it gets.
+    /// The file's final name.
     output: PathBuf,
     watch: Watch,
-    /// Whether the connection broke.
+    /// `true` if the connection broke.
     is_broken: bool,
     progress: AgentProgress,
 }
@@ -320,7 +320,7 @@ impl Reception {
         }
     }
 
-    /// Reads until the agent ends, or the connection.
+    /// Reads until the agent ends, or the connection breaks.
     fn receive(&mut self, arguments: &Arguments, beginning: &[u8]) -> Result<(), Failure> {
         let output = self.output.clone();
         let failure = |error| Failure::about(&output, error);
@@ -332,7 +332,7 @@ impl Reception {
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // The agent has not come to its end, even where the last record is whole.
+                // The agent did not finish, even if the last record is complete.
                 Err(_) => {
                     self.is_broken = true;
                     return Ok(());
@@ -358,7 +358,7 @@ impl Reception {
     }
 }
 
-/// The line on stderr that grows.
+/// The progress line on stderr.
 struct AgentProgress {
     is_wanted: bool,
     is_terminal: bool,

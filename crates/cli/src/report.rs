@@ -1,4 +1,4 @@
-//! `hprof report`: everything that profiles and heap dumps hold, as one page for a browser.
+//! `hprof report`: the contents of profiles and heap dumps, as one page for a browser.
 
 mod data;
 mod page;
@@ -22,11 +22,11 @@ pub use data::Start;
 /// Write a page for a browser: flame graphs, tables, sites, threads, differences, heap
 ///
 /// The page is one file. It needs no network and sends nothing anywhere, and
-/// shows what the profiled program chose (names) as text alone. With several
+/// shows names chosen by the profiled program only as text. With several
 /// FILEs, or several dumps in one, each can be shown, and compared with every
 /// other. Press ? in the page for its keys. Of the last heap dump of a file (but
-/// not of the standard input) it shows what `hprof heap leaks` tells, a treemap
-/// of what keeps what alive, and the classes.
+/// not of the standard input) it shows the answer of `hprof heap leaks`, a
+/// treemap of retained sizes, and the classes.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -34,19 +34,19 @@ pub struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The page to write, created for its owner's eyes alone
+    /// The page to write, readable only by its owner
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Which value is shown first, as in `hprof top`
+    /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 }
 
-/// So many of a file's last dumps are in the page.
+/// The most dumps of a file that the page contains, counted from the last.
 const MOST_SECTIONS: u32 = 20;
 
-/// Runs the command.
+/// Writes the page.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     let mut heaps = Html::default();
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     write(&arguments.output, inputs, runs, &heaps, false, start)
 }
 
-/// Adds the dumps of a file behind those before it; what it holds is a profile, a heap dump or both.
+/// Adds the dumps of a file to the previous ones; it may hold a profile, a heap dump or both.
 fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure> {
     let last = open(path, None)?;
     let is_profile = !last.profile.metrics().is_empty();
@@ -87,7 +87,7 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure
                 return Ok(());
             }
         }
-        // The rest of the file is to be seen all the same.
+        // The rest of the file should still be shown.
         Err(Failure::Message(fault)) if is_profile => {
             heaps.markup("<h1>The heap dump cannot be shown</h1>\n<p>");
             heaps.text(&fault).markup("</p>\n");
@@ -96,7 +96,7 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure
     }
     last.metric(path, None)?;
     let sections = last.profile.sections;
-    // The standard input can be read but once.
+    // The standard input can be read only once.
     if !is_standard(path) {
         let first = sections.saturating_sub(MOST_SECTIONS).max(1);
         for section in first..sections {
@@ -107,9 +107,9 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure
     Ok(())
 }
 
-/// What is to be shown of the last heap dump of a file; `None` where it has none.
+/// Returns the part of the page about the last heap dump of a file; `None` if it has none.
 fn heap(path: &Path) -> Result<Option<Html>, Failure> {
-    // What was read once is gone.
+    // The standard input has been read already.
     if is_standard(path) {
         return Ok(None);
     }
@@ -117,7 +117,7 @@ fn heap(path: &Path) -> Result<Option<Html>, Failure> {
     let file = input::open_mappable(path)?;
     let dump = match Dump::open(&file, None) {
         Ok(dump) => dump,
-        // A profile as text, or one that breaks off: its reader has said so.
+        // A profile as text, or one that breaks off, which its reader has reported.
         Err(Error::NoDump | Error::Read(_)) => return Ok(None),
         Err(error) => return Err(about(error)),
     };
@@ -132,7 +132,7 @@ fn heap(path: &Path) -> Result<Option<Html>, Failure> {
     page.map(Some).map_err(about)
 }
 
-/// Writes a page of flame graphs alone.
+/// Writes a page with only flame graphs.
 pub fn write_flame(
     path: &Path,
     profiles: Vec<(&Path, crate::profile::Opened)>,

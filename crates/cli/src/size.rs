@@ -1,6 +1,6 @@
 //! Sizes as users write them.
 
-/// `64m` as 67108864.
+/// Parses `64m` as 67108864.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let factors = [('k', 1 << 10), ('m', 1 << 20), ('g', 1 << 30)];
     let lower = text.to_ascii_lowercase();

@@ -7,22 +7,22 @@ use hprof_format::printable;
 use hprof_profile::Unit;
 use rustix::termios::tcgetwinsize;
 
-/// Columns of a bar.
+/// The width of a bar, in columns.
 const BAR: usize = 10;
-/// Parts of a block, from an eighth on.
+/// Block characters, in steps of an eighth.
 const BLOCKS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-/// Columns that a name gets at least.
+/// The least number of columns for a name.
 const NARROWEST: usize = 20;
 
-/// How the standard output looks.
+/// The properties of the standard output.
 pub struct Style {
-    /// Columns; `None` where it is no terminal.
+    /// The number of columns; `None` if it is not a terminal.
     width: Option<usize>,
     colours: bool,
 }
 
 impl Style {
-    /// That of the standard output. `NO_COLOR` turns colours off.
+    /// Determines the style of the standard output. `NO_COLOR` turns colours off.
     pub fn of_output() -> Style {
         let terminal = io::stdout().is_terminal();
         let size = terminal.then(|| tcgetwinsize(io::stdout()));
@@ -34,7 +34,7 @@ impl Style {
         }
     }
 
-    /// A name as it may be printed behind `used` columns.
+    /// Returns a name in the form that is printed after `used` columns.
     pub fn name(&self, name: &str, used: usize) -> String {
         let name = printable(name);
         let Some(width) = self.width else {
@@ -45,12 +45,12 @@ impl Style {
         if letters <= room {
             return name.into_owned();
         }
-        // The end says more: it has the method.
+        // The end says more, because it has the method.
         let kept = name.chars().skip(letters + 1 - room);
         std::iter::once('…').chain(kept).collect()
     }
 
-    /// A bar as long as `part` is of `whole`.
+    /// Returns a bar that shows `part` as a share of `whole`.
     pub fn bar(&self, part: u64, whole: u64) -> String {
         let eighths = match whole {
             0 => 0,
@@ -76,7 +76,7 @@ impl Style {
         format!("\x1b[{colour}m{bar}\x1b[0m{padding}")
     }
 
-    /// Text that stands out.
+    /// Returns emphasized text.
     pub fn bold(&self, text: &str) -> String {
         if self.colours {
             return format!("\x1b[1m{text}\x1b[0m");
@@ -85,7 +85,7 @@ impl Style {
     }
 }
 
-/// A number in a unit that people read: milliseconds for times.
+/// Formats a number in a readable unit: milliseconds for times.
 pub fn number(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Count | Unit::Bytes => value.to_string(),
@@ -93,7 +93,7 @@ pub fn number(value: u64, unit: Unit) -> String {
     }
 }
 
-/// A difference, with its sign.
+/// Formats a difference, with its sign.
 pub fn signed(value: i128, unit: Unit) -> String {
     let size = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
     let sign = match value {
@@ -104,7 +104,7 @@ pub fn signed(value: i128, unit: Unit) -> String {
     format!("{sign}{}", number(size, unit))
 }
 
-/// What [`number`] writes a unit's numbers in.
+/// Returns the unit in which [`number`] formats numbers.
 pub fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Count => "",
@@ -113,7 +113,7 @@ pub fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// A share in percent.
+/// Returns a share in percent.
 pub fn percent(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -121,14 +121,14 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Rows of numbers with a name at the end, as wide as the widest.
+/// Rows of numbers with a name at the end; each column is as wide as its widest number.
 pub struct Table {
     heads: Vec<String>,
     rows: Vec<(Vec<String>, String)>,
 }
 
 impl Table {
-    /// A table with these columns, the name's last.
+    /// Creates a table with these columns, the name's last.
     pub fn new(heads: &[&str]) -> Table {
         Table {
             heads: heads.iter().map(|&head| head.to_owned()).collect(),
@@ -136,12 +136,12 @@ impl Table {
         }
     }
 
-    /// Adds a row. A name of several lines goes on below itself.
+    /// Adds a row. A name with several lines continues below.
     pub fn row(&mut self, numbers: Vec<String>, name: String) {
         self.rows.push((numbers, name));
     }
 
-    /// Writes it.
+    /// Writes the table.
     pub fn write(&self, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let Some((name_head, heads)) = self.heads.split_last() else {
             return Ok(());
@@ -177,7 +177,7 @@ impl Table {
     }
 }
 
-/// Columns of a text whose colours take none.
+/// Returns the width of a text in columns, without its colour codes.
 fn visible(text: &str) -> usize {
     let mut count = 0;
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! How far long work is, on a terminal.
+//! The progress of long operations, on a terminal.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use hprof_format::printable;
 use hprof_heap::{Progress, Stage};
 
-/// Nothing is said of work that takes less.
+/// The time from which progress is shown.
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// The line changes no more often than this.
+/// The shortest time between two changes of the line.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Letters of a file's name that are shown, so that the line fits.
+/// The most letters of a file's name that are shown, so that the line fits.
 const SHOWN: usize = 40;
 
-/// One line on the terminal behind the standard error, if there is one. It goes with this.
+/// A line on the terminal behind the standard error, if there is one. Cleared on drop.
 pub struct Terminal {
     is_terminal: bool,
     next: Cell<Instant>,
@@ -33,7 +33,7 @@ impl Terminal {
         }
     }
 
-    /// Shows a line, when it is time for one.
+    /// Shows a line, if it is time for one.
     pub fn show(&self, line: impl Display) {
         if !self.is_terminal {
             return;
@@ -44,11 +44,11 @@ impl Terminal {
         }
         self.next.set(now + PAUSE);
         self.has_spoken.set(true);
-        // A terminal that is gone wants no answer.
+        // If the terminal is gone, that does not matter.
         let _ = write!(io::stderr(), "\r{line}\x1b[K");
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn clear(&self) {
         if self.has_spoken.take() {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -73,20 +73,20 @@ impl Progress for Terminal {
 pub struct Watched<F> {
     file: F,
     terminal: Terminal,
-    /// What is done, and with which file.
+    /// The operation and the file.
     what: String,
     done: u64,
-    /// All that there is to read, where that is known.
+    /// The total number of bytes, if known.
     all: Option<u64>,
 }
 
 impl<F> Watched<F> {
-    /// A file that is read; `all` is its length.
+    /// Wraps a file that is read; `all` is its length.
     pub fn reading(file: F, path: &Path, all: Option<u64>) -> Watched<F> {
         Watched::new(file, "reading", path, all)
     }
 
-    /// A file that is written.
+    /// Wraps a file that is written.
     pub fn writing(file: F, path: &Path) -> Watched<F> {
         Watched::new(file, "writing", path, None)
     }

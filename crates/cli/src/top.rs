@@ -1,4 +1,4 @@
-//! `hprof top`: what costs most.
+//! `hprof top`: the methods, lines, classes or stacks that cost most.
 
 use std::io::{self, Write};
 
@@ -13,39 +13,39 @@ use crate::table::{Style, Table, number, percent, unit};
 
 /// Show what costs most: methods, lines, classes, packages, threads or stacks
 ///
-/// `self` is what was spent in a row itself, `total` what was spent in it and in
-/// all that it called; a method that calls itself counts once in its total.
-/// Times are milliseconds. What the file counts in its totals and lists nowhere,
-/// because it fell below the cutoff, is the row `<not listed>`.
+/// `self` is the cost of a row itself, `total` its cost including everything it
+/// called; a method that calls itself counts once in its total. Times are in
+/// milliseconds. Costs that are in the file's totals but in no row, because they
+/// were below the cutoff, are the row `<not listed>`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// What makes a row: method, line, class, package, thread, trace, or type (the class that was allocated, or whose
-    /// monitor was wanted)
+    /// The grouping of rows: method, line, class, package, thread, trace, or type (the class that was allocated, or
+    /// whose monitor was wanted)
     #[arg(long, default_value_t)]
     by: By,
 
-    /// Which value: cpu, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, contention
+    /// The value: cpu, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, contention
     /// or contentions [default: the first of these that the file has]
     #[arg(long)]
     value: Option<Metric>,
 
-    /// Order by what was spent in the row itself (the default)
+    /// Order by the cost of the row itself (the default)
     #[arg(long = "self", conflicts_with = "total")]
     own: bool,
 
-    /// Order by what was spent in the row and all that it called
+    /// Order by the cost of the row including everything it called
     #[arg(long)]
     total: bool,
 
-    /// Only rows whose name this regular expression finds
+    /// Only rows whose name matches this regular expression
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
 
-    /// So many rows; 0 for all
+    /// The most rows; 0 for all
     #[arg(short, value_name = "N", default_value_t = 20)]
     number: usize,
 
@@ -75,7 +75,7 @@ struct TopRow<'a> {
     total: u64,
 }
 
-/// Runs the command.
+/// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
@@ -160,7 +160,7 @@ fn row(cost: &Cost) -> TopRow<'_> {
     }
 }
 
-/// What is shown, and of which dump.
+/// Writes the metric, its total, and the dump's number.
 pub fn heading(profile: &Profile, metric: Metric, all: u64, out: &mut dyn Write) -> io::Result<()> {
     let total = number(all, metric.unit()) + unit(metric.unit());
     match (profile.section, profile.sections) {

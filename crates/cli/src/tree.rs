@@ -1,4 +1,4 @@
-//! `hprof tree`: who calls a method, and what it calls.
+//! `hprof tree`: the callers of a method, and the methods it calls.
 
 use std::io::{self, Write};
 
@@ -11,33 +11,33 @@ use crate::profile::Choice;
 use crate::table::{Style, Table, number, percent};
 use crate::top::heading;
 
-/// Levels that are indented.
+/// The most levels that are indented.
 const INDENTED: usize = 100;
 
 /// Show stacks as a tree, with the share of every branch
 ///
 /// Without --callers and --callees the tree has all stacks from their outermost
-/// frames on. METHOD is `Class.method`, or `method` alone. A stack in which the
-/// method stands several times counts once.
+/// frames. METHOD is `Class.method`, or `method` alone. A stack that contains the
+/// method several times counts once.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// Which value, as in `hprof top`
+    /// The value, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
 
-    /// What makes a node: method, line, class or package
+    /// The grouping of nodes: method, line, class or package
     #[arg(long, default_value_t)]
     by: By,
 
-    /// Who calls this method
+    /// Show the callers of this method
     #[arg(long, value_name = "METHOD", conflicts_with = "callees")]
     callers: Option<String>,
 
-    /// What this method calls
+    /// Show the methods that this one calls
     #[arg(long, value_name = "METHOD")]
     callees: Option<String>,
 
@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     min: f64,
 
-    /// So many levels
+    /// The most levels
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     depth: usize,
 
@@ -67,7 +67,7 @@ struct TreeDocument<'a> {
     nodes: Vec<TreeRow<'a>>,
 }
 
-/// A node, right behind its parent or a sibling's last descendant.
+/// A node, directly after its parent or a sibling's last descendant.
 #[derive(Serialize)]
 struct TreeRow<'a> {
     depth: usize,
@@ -77,7 +77,7 @@ struct TreeRow<'a> {
     total: u64,
 }
 
-/// Runs the command.
+/// Prints the tree.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     if matches!(arguments.by, By::Thread | By::Type | By::Trace) {
@@ -120,7 +120,7 @@ impl Arguments {
         }
     }
 
-    /// The nodes that are shown, in the order in which they are.
+    /// Returns the nodes that are shown, in order.
     fn rows<'a>(&self, tree: &'a Tree) -> Vec<TreeRow<'a>> {
         let Some(root) = tree.nodes.first() else {
             return Vec::new();
@@ -190,8 +190,8 @@ fn table(
     table.write(&style, out)
 }
 
-/// A node's name at its level. Deeper ones than [`INDENTED`] stand below one another and tell their level: a stack of
-/// thousands of frames would be mostly blanks.
+/// Formats a node's name at its level. Nodes deeper than [`INDENTED`] are not indented further but print their level: a
+/// stack of thousands of frames would be mostly blanks.
 fn indented(row: &TreeRow<'_>) -> String {
     let name = row.name;
     match row.depth {
@@ -200,7 +200,7 @@ fn indented(row: &TreeRow<'_>) -> String {
     }
 }
 
-/// Whether a group, `Class.method` or that with a line, is the method that was asked for.
+/// Returns `true` if a group, `Class.method` or that with a line, is the requested method.
 fn is_method(name: &str, method: &str) -> bool {
     let name = match name.find('(') {
         Some(place) if !method.contains('(') => &name[..place],

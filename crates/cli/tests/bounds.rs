@@ -1,4 +1,4 @@
-//! A small file does not take much memory, whatever it names how often.
+//! A small file does not take much memory, whatever names it repeats.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use hprof_format::*;
 
-/// Bytes of the long name.
+/// The length of the long name, in bytes.
 const NAME: usize = 100_000;
 
-/// Kilobytes of addresses that `hprof text` may use; as it starts, it uses a few thousand.
+/// The kilobytes of address space that `hprof text` may use; at its start, it uses a few thousand.
 const LIMIT: u32 = 150_000;
 
 fn string(id: u64, text: Vec<u8>) -> Record<'static> {
@@ -51,7 +51,7 @@ fn file(name: &str, records: impl IntoIterator<Item = Record<'static>>) -> PathB
     path
 }
 
-/// Whether the file becomes text within [`LIMIT`].
+/// Returns `true` if the file is printed within [`LIMIT`].
 fn prints(path: &Path) -> bool {
     let status = Command::new("sh")
         .args(["-c", "ulimit -v $0 && exec \"$@\""])

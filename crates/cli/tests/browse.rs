@@ -1,4 +1,6 @@
-//! `hprof browse` and the heap dump in `hprof report`: who is refused, and that no name in a dump is more than text.
+//! `hprof browse` and the heap dump in `hprof report`: refused requests, and that no name in a dump is more than text.
+
+mod skip;
 
 use std::env;
 use std::fs;
@@ -13,7 +15,9 @@ use hprof_format::{
     Line, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
 };
 
-/// Names that want to be more than text.
+use skip::skip;
+
+/// Names that try to be more than text.
 const CLASS: &str = "<img src=x onerror='window.hostile=1'>";
 const FIELD: &str = "</td><script>window.hostile=1</script>";
 const METHOD: &str = "\"><svg onload=window.hostile=1>";
@@ -30,7 +34,8 @@ const FIRST: u64 = 0x10000;
 /// Objects of the hostile class, all in one array.
 const COUNT: u64 = 250;
 
-/// A static field of the hostile class refers to an array of [`COUNT`] objects, each of which refers to the same string.
+/// Returns a dump in which a static field of the hostile class refers to an array of [`COUNT`] objects, each of which
+/// refers to the same string.
 fn dump(with_samples: bool) -> Vec<u8> {
     let mut content = Vec::new();
     let trace = TraceSerial(7);
@@ -155,7 +160,7 @@ fn dump(with_samples: bool) -> Vec<u8> {
     out
 }
 
-/// A file with the dump, in an empty directory.
+/// Creates a file with the dump, in an empty directory.
 fn file(test: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("browse")
@@ -192,13 +197,13 @@ impl Server {
         }
     }
 
-    /// `127.0.0.1:7000` and `/token/`.
+    /// Returns `127.0.0.1:7000` and `/token/`.
     fn parts(&self) -> (&str, &str) {
         let rest = self.address.strip_prefix("http://").expect("an address");
         rest.split_at(rest.find('/').expect("a path"))
     }
 
-    /// The answer to a request, head and body.
+    /// Returns the answer to a request, head and body.
     fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.parts().0).expect("it listens");
         stream.write_all(request.as_bytes()).expect("it reads");
@@ -294,7 +299,7 @@ fn slow_clients_without_the_token_shut_nobody_out() {
     let slow: Vec<TcpStream> = (0..300)
         .map(|_| {
             let mut client = TcpStream::connect(host).expect("it listens");
-            // Those that came first may be gone.
+            // The first ones may have been closed.
             let _ = client.write_all(b"GET / HTTP/1.1\r\nX: ");
             client
         })
@@ -327,7 +332,7 @@ fn two_hundred_requests_at_once_are_all_answered() {
 fn a_head_that_has_no_end_is_refused() {
     let server = Server::start(&file("long"));
     let (host, path) = server.parts();
-    // As many bytes as are read of it, so that the answer is not lost to those that nobody reads.
+    // Exactly as many bytes as are read of it, so that the answer is not lost because of unread data.
     let request = format!("GET {path} HTTP/1.1\r\nX: ");
     let request = format!("{request:x<0$}", 16 * 1024 + 1);
     let mut stream = TcpStream::connect(host).expect("it listens");
@@ -349,7 +354,7 @@ fn an_object_has_a_page_with_all_that_is_known_of_it() {
     );
     assert!(array.contains("?first=100\">before</a>"), "{array}");
     assert!(array.contains("Shortest path from a root"), "{array}");
-    // The static field that refers to it, and the stack that made it.
+    // The static field that refers to it, and the stack that allocated it.
     assert!(
         array.contains("static &lt;/td&gt;&lt;script&gt;"),
         "{array}"
@@ -366,10 +371,10 @@ fn an_object_has_a_page_with_all_that_is_known_of_it() {
     );
 }
 
-/// Does in the browser what the case says, where there is one.
+/// Performs the case's actions in a browser, if there is one.
 fn browse(case: &str, address: &str) {
     if env::var_os("HPROF_BROWSER").is_none() || env::var_os("HPROF_PLAYWRIGHT").is_none() {
-        println!("skipped: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
+        skip("pages in a browser: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/heap.mjs");
@@ -388,7 +393,7 @@ fn every_object_can_be_reached_by_clicks_and_names_stay_text() {
     browse("clicks", &server.address);
 }
 
-/// The page of a file.
+/// Creates the page of a file.
 fn report(file: &Path) -> PathBuf {
     let page = file.with_extension("html");
     let output = Command::new(env!("CARGO_BIN_EXE_hprof"))

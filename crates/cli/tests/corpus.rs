@@ -1,23 +1,27 @@
 //! Genuine heap dumps of other tools: the JDK's own agent, jmap and jcmd of many JDKs, Android.
 //!
-//! They stand in the test files of Eclipse MAT and hprof-slurp. `$HPROF_DUMPS` names folders (colon between them) that have
-//! some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches what crates.io has.
+//! They are among the test files of Eclipse MAT and hprof-slurp. `$HPROF_DUMPS` names folders (colon between them) that
+//! have some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches those on
+//! crates.io.
+
+mod skip;
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// What the JDK's own agent and old versions of jmap do, as `hprof check` words it.
+use skip::skip;
+
+/// The habits of the JDK's own agent and old versions of jmap, in the words of `hprof check`.
 const THREADS: &str = "a record names a thread that no START THREAD before it starts";
 const SIZES: &str = "CLASS DUMP states another size of instances than its fields take";
 const UNLOADED: &str = "UNLOAD CLASS of a class that is not loaded here";
 const GLOBALS: &str = "ROOT JNI GLOBAL has an object that is not in its heap dump";
 const ELEMENTS: &str = "an array has an element that is not in its heap dump";
 
-/// Each file, and what is to be warned of.
+/// Each file, and the expected warnings.
 const DUMPS: [(&str, &[&str]); 19] = [
     // The JDK's own agent.
     ("hprof-32.bin", &[THREADS, SIZES]),
@@ -49,12 +53,7 @@ const DUMPS: [(&str, &[&str]); 19] = [
     ("hprof-android.bin", &[]),
 ];
 
-/// Says that something is not tested, past libtest, which keeps what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
-
-/// The dumps that are there, with their place among [`DUMPS`].
+/// Returns the available dumps, with their entries in [`DUMPS`].
 fn dumps() -> Vec<(PathBuf, &'static [&'static str])> {
     let Some(folders) = std::env::var_os("HPROF_DUMPS") else {
         skip("heap dumps of other tools: $HPROF_DUMPS is not set");
@@ -155,7 +154,7 @@ fn genuine_dumps_are_printed_and_counted() {
             .map(|row| row["objects"].as_u64().expect("a count"))
             .sum();
         assert!(objects > 0, "{name}");
-        // Of two dumps in a file the last is shown.
+        // Of two dumps in a file the last one is shown.
         let is_one = answer(&["text"], &dump)
             .matches("\nHEAP DUMP BEGIN")
             .count()

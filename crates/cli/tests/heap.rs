@@ -15,8 +15,8 @@ use hprof_format::{
 const TRACE: TraceSerial = TraceSerial(300_000);
 const POINT: ObjectId = ObjectId(0x700);
 
-/// A file whose dump has instances before their class, so that `check` needs a second pass, and no totals, so that
-/// `text` needs one; one record of 100 KB makes sure that the second pass has to go back farther than what is buffered.
+/// Returns a file whose dump has instances before their class, so that `check` needs a second pass, and no totals, so
+/// that `text` needs one; one record of 100 KB makes sure that the second pass has to go back beyond the buffer.
 fn profile(next: u64) -> Vec<u8> {
     let fields = next.to_be_bytes();
     let point = |object| HeapRecord::Instance {
@@ -91,12 +91,13 @@ fn directory(test: &str) -> PathBuf {
     path
 }
 
-/// What `hprof <command>` says of the bytes: as a file, redirected, and through a pipe; plain and compressed.
+/// Returns the outputs of `hprof <command>` for the bytes: as a file, redirected, and through a pipe; plain and
+/// compressed.
 fn outputs(command: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
     outputs_before(command, &[], test, bytes)
 }
 
-/// The same with arguments behind the file.
+/// As [`outputs`], with arguments after the file.
 fn outputs_before(command: &[&str], rest: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
     let directory = directory(test);
     let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -130,7 +131,7 @@ fn outputs_before(command: &[&str], rest: &[&str], test: &str, bytes: &[u8]) -> 
             .spawn()
             .expect("the tool starts");
         let mut stdin = piped.stdin.take().expect("a pipe");
-        // The output of `check` is short, so nobody waits for anybody; `text` says little about this file.
+        // The output of `check` is short, so neither side blocks; `text` prints little about this file.
         stdin.write_all(bytes).expect("the tool reads");
         drop(stdin);
         outputs.push(piped.wait_with_output().expect("the tool ends"));
@@ -204,7 +205,7 @@ fn questions_have_the_same_answers_from_everywhere_and_as_json() {
         &["threads"],
     ] {
         for json in [&[][..], &["--json"]] {
-            // The file comes right behind the name of the question.
+            // The file comes directly after the name of the question.
             let (name, rest) = command.split_at(1);
             let (question, id) = match name {
                 ["show"] => (&[][..], rest),
@@ -230,7 +231,8 @@ fn questions_have_the_same_answers_from_everywhere_and_as_json() {
     }
 }
 
-/// A dump as Android writes it: ids of 4 bytes, objects of two heaps, an array without its elements, roots of its own.
+/// Returns a dump as Android writes it: ids of 4 bytes, objects of two heaps, an array without its elements, roots of
+/// its own.
 fn android() -> Vec<u8> {
     let mut file = b"JAVA PROFILE 1.0.3\0".to_vec();
     file.extend(4_u32.to_be_bytes());
@@ -270,7 +272,8 @@ fn android() -> Vec<u8> {
     put(0x20, &[&class(0x10, 0, &[0, 0])]);
     put(0xfe, &[&word(65), &word(4)]);
     put(0x20, &[&class(0x20, 0x10, &[0, 1, 0, 0, 0, 3, 2])]);
-    // A keeper that holds another one, which holds an array of 1000 ints whose elements are not there; one is free.
+    // A keeper that holds another one, which holds an array of 1000 ints without its elements; one keeper is
+    // unreachable.
     for (id, held) in [(0x100, 0x110), (0x110, 0x120), (0x130, 0)] {
         put(
             0x21,

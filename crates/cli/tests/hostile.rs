@@ -1,5 +1,5 @@
-//! Small files that are made to take a lot: every command answers them, with memory and output in proportion to the file, or
-//! refuses them with a line. And a command that gets no memory ends with a line.
+//! Small files that are made to consume much: every command processes them, with memory and output in proportion to the
+//! file, or refuses them with a line. And a command that gets no memory ends with a line.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -8,19 +8,19 @@ use std::process::{Command, Output, Stdio};
 
 use hprof_format::*;
 
-/// Kilobytes of addresses that a command may use.
+/// The kilobytes of address space that a command may use.
 const LIMIT: u32 = 700_000;
-/// A file of a few megabytes gives no more than so many bytes of text.
+/// The most bytes of text for a file of a few megabytes.
 const OUTPUT: u64 = 200 << 20;
 
 const OBJECT: u64 = 0x7_0000_0008;
 const THREAD: u64 = 0x7_0000_0010;
 const ARRAY: u64 = 0x7_0000_0018;
-/// Where the classes, and the objects, of a test begin.
+/// The first ids of a test's classes and objects.
 const CLASSES: u64 = 0x7_0001_0000;
 const OBJECTS: u64 = 0x7_1000_0000;
 
-/// A file, and what the heap dump at its end holds.
+/// A file, and the content of the heap dump at its end.
 struct Hostile {
     encoder: BinaryEncoder,
     file: Vec<u8>,
@@ -81,7 +81,7 @@ impl Hostile {
         });
     }
 
-    /// A trace of so many frames, whose ids count up from 1.
+    /// Adds a trace of `frames` frames, whose ids count up from 1.
     fn trace(&mut self, serial: u32, frames: u64) {
         let frames: Vec<FrameId> = (1..=frames).map(FrameId).collect();
         self.record(&Record::Trace {
@@ -116,7 +116,7 @@ impl Hostile {
         HeapRecord::Root { object, root }.write(&mut self.dump);
     }
 
-    /// Writes the file; it is no larger than 7 MB.
+    /// Writes the file, which has at most 7 MB.
     fn write(mut self, name: &str) -> PathBuf {
         let content = std::mem::take(&mut self.dump).into();
         self.record(&Record::HeapDumpSegment { content });
@@ -134,7 +134,7 @@ fn path(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Runs `hprof` with so many kilobytes of addresses.
+/// Runs `hprof` with that many kilobytes of address space.
 fn limited(limit: u32, arguments: &[&str], output: Stdio) -> Output {
     Command::new("sh")
         .args(["-c", "ulimit -v $0 && exec \"$@\""])
@@ -146,7 +146,7 @@ fn limited(limit: u32, arguments: &[&str], output: Stdio) -> Output {
         .expect("sh starts")
 }
 
-/// Runs a command, whose output goes to a file; it succeeds within [`LIMIT`] and [`OUTPUT`].
+/// Runs a command with its output in a file; it must succeed within [`LIMIT`] and [`OUTPUT`].
 fn answers(arguments: &[&str], file: &Path) {
     let name = file.file_name().and_then(|name| name.to_str());
     let out = path(&format!("{}.out", name.expect("a name")));
@@ -180,11 +180,22 @@ fn every_heap_command_answers(file: &Path) {
         &["heap", "threads"],
         &["heap", "paths", "--class", "java.lang.Object"],
         &["heap", "show", "0x700000008"],
-        &["text"],
         &["report", "-o", page],
     ] {
         answers(arguments, file);
     }
+    let text = limited(
+        LIMIT,
+        &["text", file.to_str().expect("a name")],
+        Stdio::null(),
+    );
+    let said = String::from_utf8_lossy(&text.stderr);
+    let is_refused = text.status.code() == Some(1) && said.contains("--no-limit");
+    assert!(
+        text.status.success() || is_refused,
+        "{} {said}",
+        text.status
+    );
     assert!(fs::metadata(page).expect("a page").len() <= OUTPUT);
     fs::remove_file(page).expect("it is ours");
 }
@@ -300,6 +311,74 @@ fn a_stack_of_thousands_of_frames_is_a_tree_without_a_triangle_of_blanks() {
 }
 
 #[test]
+fn text_ends_with_an_error_where_it_is_out_of_all_proportion_to_its_file() {
+    let mut hostile = Hostile::new();
+    hostile.string(9, &[b'n'; 100_000]);
+    hostile.load(CLASSES, 9);
+    hostile.frame(1, 9, CLASSES, 1);
+    // Names are cut behind 400 bytes, of which a frame has three.
+    hostile.record(&Record::Trace {
+        serial: TraceSerial(2),
+        thread: ThreadSerial(0),
+        frames: vec![FrameId(1); 100_000].into(),
+    });
+    let file = hostile.write("text");
+    let file = file.to_str().expect("a name");
+    let out = path("text.out");
+    let out = out.to_str().expect("a name");
+    let text = limited(LIMIT, &["text", "-o", out, file], Stdio::null());
+    let said = String::from_utf8_lossy(&text.stderr);
+    assert_eq!(text.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(": byte ") && said.contains("--no-limit") && said.lines().count() == 1,
+        "{said}"
+    );
+    let length = fs::metadata(out).expect("it was written").len();
+    // What is allowed for any file, and a hundred times this one.
+    assert!(
+        (64 << 20..80 << 20).contains(&(length + 400_000)),
+        "{length}"
+    );
+    let text = limited(LIMIT, &["text", "--no-limit", file], Stdio::null());
+    assert!(text.status.success());
+    fs::remove_file(out).expect("it is ours");
+}
+
+#[test]
+fn samples_that_name_one_long_stack_again_and_again_are_refused() {
+    let repeated = |rows| {
+        let mut hostile = Hostile::new();
+        hostile.string(9, b"Main");
+        hostile.load(CLASSES, 9);
+        for frame in 1..=10_000 {
+            hostile.frame(frame, 9, CLASSES, frame as u32);
+        }
+        hostile.trace(2, 10_000);
+        let (count, trace) = (1, TraceSerial(2));
+        hostile.record(&Record::CpuSamples {
+            total: rows,
+            rows: vec![CpuSample { count, trace }; rows as usize].into(),
+        });
+        hostile.write(&format!("repeated-{rows}"))
+    };
+    answers(&["top"], &repeated(100));
+    let file = repeated(20_000);
+    let file = file.to_str().expect("a name");
+    let out = path("repeated.out");
+    let out = out.to_str().expect("a name");
+    for arguments in [
+        &["top", file][..],
+        &["tree", file],
+        &["merge", "-o", out, file],
+    ] {
+        let answer = limited(LIMIT, arguments, Stdio::null());
+        let said = String::from_utf8_lossy(&answer.stderr);
+        assert_eq!(answer.status.code(), Some(1), "{said}");
+        assert!(said.contains("have 200000000 frames"), "{said}");
+    }
+}
+
+#[test]
 fn what_the_firefox_profiler_has_no_number_for_is_divided_and_that_is_said() {
     let file = path("huge.txt");
     fs::write(
@@ -321,7 +400,7 @@ fn what_the_firefox_profiler_has_no_number_for_is_divided_and_that_is_said() {
     assert!(page.contains(", divided by 1000000"));
 }
 
-/// A dump of one array of 3 GB of zeros; the file takes no room on the disk.
+/// Creates a dump of one array of 3 GB of zeros; the file takes no room on the disk.
 fn one_large_array() -> PathBuf {
     let length = 3_000_000_000_u32;
     let mut hostile = Hostile::new();

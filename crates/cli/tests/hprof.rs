@@ -1,4 +1,4 @@
-//! The tool as its users see it: arguments in, output and exit status out.
+//! The tool from the outside: arguments in, output and exit status out.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use hprof_format::{
 /// Fri Nov 20 10:39:11 2026 UTC.
 const START: Millis = Millis(1_795_171_151_000);
 
-/// The text of [`profile`] behind its description.
+/// The text of [`profile`] after its description.
 const TEXT: &str = "\
 TRACE 300000:
 \t<empty>
@@ -44,7 +44,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the tool writes UTF-8")
 }
 
-/// An empty directory for one test.
+/// Creates an empty directory for one test.
 fn directory(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&path);
@@ -94,7 +94,7 @@ fn profile() -> Vec<u8> {
     out
 }
 
-/// A sound file with more text than a pipe holds.
+/// Returns a valid file with more text than a pipe holds.
 fn large_profile() -> Vec<u8> {
     let mut out = Vec::new();
     let mut encoder = BinaryEncoder::new();
@@ -118,7 +118,7 @@ fn body(output: &[u8]) -> &str {
         .1
 }
 
-/// The only line on stderr.
+/// Returns the only line on stderr.
 fn complaint(output: &Output) -> &str {
     let line = text(&output.stderr)
         .strip_suffix('\n')
@@ -465,7 +465,7 @@ fn text_is_written_while_the_file_is_still_being_read() {
     let mut stdout = child.stdout.take().expect("it is a pipe");
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(stdout.read_exact(&mut [0; 10])));
-    // Fails once the other thread has read enough and closed its end: that is the way out.
+    // Fails once the other thread has read enough and closed its end, which is expected.
     let _ = stdin.write_all(&large_profile());
     let read = receiver.recv_timeout(Duration::from_secs(60));
     child.kill().expect("the tool is ours");

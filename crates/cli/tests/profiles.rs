@@ -1,7 +1,8 @@
-//! Profiles of programs with known answers, as `hprof` shows them. What the programs do stands in `java-tests`:
-//! `alloc.hprof.gz` is `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are
-//! `times/Calls.java`, `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
+//! Profiles of programs with known answers, as shown by `hprof`. The programs are in `java-tests`: `alloc.hprof.gz` is
+//! `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are `times/Calls.java`,
+//! `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
 
+mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;
 
@@ -18,7 +19,7 @@ fn profile(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// An empty directory for one test.
+/// Creates an empty directory for one test.
 fn directory(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&path);
@@ -53,7 +54,7 @@ fn json(arguments: &[&str], files: &[&Path]) -> Value {
     serde_json::from_str(&shown(arguments, files)).expect("it is JSON")
 }
 
-/// Own and total cost of a row of `hprof top`; nothing costs what has no row.
+/// Returns the own and total cost of a row of `hprof top`; 0 if there is no such row.
 fn cost(file: &Path, value: &str, by: &str, name: &str) -> (u64, u64) {
     let arguments = ["top", "--json", "-n", "0", "--value", value, "--by", by];
     let document = json(&arguments, &[file]);
@@ -76,7 +77,8 @@ fn allocations_are_those_of_the_program() {
         assert_eq!(of("alloc-objects"), allocated, "{class}");
         assert_eq!(of("live-objects"), live, "{class}");
     }
-    // Every `make` makes a StringBuilder, whose constructor makes an array: 40 by way of viaA and 80 by way of viaB.
+    // Every `make` allocates a StringBuilder, whose constructor allocates an array: 40 by way of viaA and 80 by way of
+    // viaB.
     let constructor = "AbstractStringBuilder.<init>";
     let value = ["--value", "alloc-objects", "--min", "0"];
     let arguments = [&["tree", "--json", "--callers", constructor], &value[..]].concat();

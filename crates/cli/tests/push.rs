@@ -1,4 +1,6 @@
-//! `hprof push` with a collector that is played by the test.
+//! `hprof push` with a collector played by the test.
+
+mod skip;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,13 +16,15 @@ use opentelemetry_proto::tonic::profiles::v1development::ProfilesDictionary;
 use prost::Message;
 use serde_json::Value;
 
-/// A request as a collector gets it: the first line, and the bytes.
+use skip::skip;
+
+/// A request that a collector received: the first line, and the bytes.
 struct Taken {
     line: String,
     body: Vec<u8>,
 }
 
-/// Answers so many requests, one connection each, and gives back what they were.
+/// Starts a collector that sends these answers, one connection each, and returns the requests.
 fn collector(answers: &'static [&'static str]) -> (String, JoinHandle<Vec<Taken>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -66,7 +70,7 @@ fn push(url: &str, arguments: &[&str]) -> Output {
         .args(["push", "--otlp", url])
         .args(arguments)
         .arg(file())
-        // A proxy of the environment is somebody else than the URL names.
+        // A proxy from the environment is not the host in the URL.
         .env("HTTP_PROXY", "http://127.0.0.1:1")
         .env("http_proxy", "http://127.0.0.1:1")
         .output()
@@ -131,17 +135,17 @@ fn a_limit_too_small_sends_nothing() {
     assert!(listener.accept().is_err());
 }
 
-/// OpenTelemetry's own collector, which sends on what it has received.
+/// OpenTelemetry's own collector, which forwards what it receives.
 struct Collector {
     process: Child,
     url: String,
 }
 
 impl Collector {
-    /// `None` where there is none: $HPROF_OTELCOL names it.
+    /// Starts it; `None` if $HPROF_OTELCOL does not name one.
     fn start(sends_to: &str) -> Option<Self> {
         let Some(command) = env::var_os("HPROF_OTELCOL") else {
-            println!("skipped: $HPROF_OTELCOL is not set");
+            skip("pushing to OpenTelemetry's collector: $HPROF_OTELCOL is not set");
             return None;
         };
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -202,7 +206,7 @@ fn sums_of_request(request: &ExportProfilesServiceRequest) -> Sums {
     sums
 }
 
-/// Method and line of each frame, innermost first.
+/// Returns the method and line of each frame, innermost first.
 fn stack_of(dictionary: &ProfilesDictionary, index: i32) -> Vec<String> {
     let stack = &dictionary.stack_table[index as usize];
     let frame = |&location: &i32| {
@@ -217,7 +221,7 @@ fn stack_of(dictionary: &ProfilesDictionary, index: i32) -> Vec<String> {
     stack.location_indices.iter().map(frame).collect()
 }
 
-/// The same, of what `hprof export --to json` says.
+/// Returns the same sums from `hprof export --to json`.
 fn sums_of_file() -> Sums {
     let output = Command::new(env!("CARGO_BIN_EXE_hprof"))
         .args(["export", "--to", "json"])

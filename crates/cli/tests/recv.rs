@@ -1,4 +1,4 @@
-//! `hprof recv` with an agent that is played by the test.
+//! `hprof recv` with an agent played by the test.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -48,7 +48,7 @@ fn hprof(directory: &Path) -> Command {
     command
 }
 
-/// The tool, and where it listens.
+/// Starts the tool; also returns its address.
 fn start(directory: &Path, arguments: &[&str]) -> (Child, String) {
     let mut child = hprof(directory)
         .args(["-o", "x.hprof"])
@@ -149,7 +149,7 @@ fn a_connection_that_breaks_between_two_records_is_cut_off() {
     let (child, address) = start(&directory, &["--send", "force-gc"]);
     let mut agent = TcpStream::connect(address).expect("it listens");
     agent.write_all(&profile()).expect("it reads");
-    // A command that has come and is not read makes the system break the connection where it would close it.
+    // An unread command would make the system reset the connection instead of closing it.
     while agent.peek(&mut [0]).expect("a connection") == 0 {}
     drop(agent);
     let (status, said) = end(child);
@@ -222,7 +222,7 @@ fn an_interrupt_finishes_the_file() {
     let mut agent = TcpStream::connect(address).expect("it listens");
     let profile = profile();
     agent.write_all(&profile).expect("it reads");
-    // The progress says that something has come.
+    // The progress line shows that something has arrived.
     let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
     said.read_line(&mut line).expect("a line");

@@ -1,4 +1,6 @@
-//! `hprof recv --dir` with agents that are played by the test.
+//! `hprof recv --dir` with agents played by the test.
+
+mod skip;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +17,9 @@ use hprof_format::{
 };
 use serde_json::Value;
 
-/// A profile that no other agent has.
+use skip::skip;
+
+/// Returns a profile that no other agent has.
 fn profile(agent: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = BinaryEncoder::new();
@@ -48,7 +52,7 @@ impl Receiver {
         Receiver::again(folder, arguments)
     }
 
-    /// A receiver in a folder that is there.
+    /// Starts a receiver in an existing folder.
     fn again(folder: PathBuf, arguments: &[&str]) -> Receiver {
         let tool = Command::new(env!("CARGO_BIN_EXE_hprof"));
         Receiver::spawn(tool, folder, arguments)
@@ -80,7 +84,7 @@ impl Receiver {
         TcpStream::connect(&*self.address).expect("it listens")
     }
 
-    /// The next event of a kind; those between are not looked at.
+    /// Returns the next event of a kind; others in between are skipped.
     fn event(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
@@ -110,7 +114,7 @@ impl Receiver {
         assert!(kill.expect("kill").success());
     }
 
-    /// Interrupts it; what it has said since.
+    /// Interrupts it; returns the events and messages since.
     fn stop(mut self) -> (Vec<Value>, String) {
         self.signal("TERM");
         let mut rest = String::new();
@@ -205,7 +209,7 @@ fn a_bad_agent_harms_no_other() {
         .write_all(b"GET / HTTP/1.1\r\n\r\n")
         .expect("it reads");
     assert_eq!(text(&receiver.event("refused"), "reason"), "no_agent");
-    // One that sends without an end, and one that sends what becomes a thousand times as much.
+    // One that sends endlessly, and one whose data expands a thousandfold.
     let mut endless = receiver.connect();
     let piece = profile(2);
     while endless.write_all(&piece).is_ok() {}
@@ -228,7 +232,7 @@ fn a_bad_agent_harms_no_other() {
         .expect("it reads");
     drop(bomb);
     assert_eq!(text(&receiver.event("ended"), "file"), "3.hprof");
-    // One that takes no command does not keep the others from theirs.
+    // An agent that reads no command does not keep the others from theirs.
     let mut deaf = receiver.connect();
     deaf.write_all(&profile(4)).expect("it reads");
     receiver.event("begun");
@@ -320,14 +324,14 @@ fn what_came_can_be_read_after_a_kill_and_a_stop_names_it() {
     let mut agent = receiver.connect();
     agent.write_all(&whole).expect("it reads");
     let path = receiver.folder.join("a.hprof.part");
-    // Everything is in the file as soon as it has come.
+    // Everything is in the file as soon as it has arrived.
     while fs::metadata(&path).map_or(0, |found| found.len()) < whole.len() as u64 {
         std::thread::yield_now();
     }
     receiver.signal("KILL");
     receiver.child.wait().expect("it ends");
     assert_eq!(fs::read(&path).expect("a file"), whole);
-    // Another one goes on in the same folder, and leaves that file alone.
+    // Another receiver continues in the same folder, and leaves that file unchanged.
     let mut receiver = Receiver::again(receiver.folder.clone(), &["--name", "a.hprof"]);
     let mut agent = receiver.connect();
     agent
@@ -371,7 +375,7 @@ fn a_supervisor_that_reads_nothing_stops_nobody() {
     let (events, _) = receiver.stop();
     let lost = events.iter().filter_map(|event| event["lost"].as_u64());
     let told = events.len() as u64 + lost.sum::<u64>();
-    // Those who were sent away, the agent that began and ended, and the end.
+    // The refused callers, the agent that began and ended, and the end.
     assert_eq!(told, 12_000 + 3);
 }
 
@@ -418,7 +422,7 @@ fn what_cannot_work_is_said_at_once() {
     }
 }
 
-/// Whether an agent that comes now is let in, and its profile is whole.
+/// Asserts that an agent that connects now is accepted, and its profile is complete.
 fn let_in(receiver: &mut Receiver, number: usize) {
     let mut agent = receiver.connect();
     let peer = agent.local_addr().expect("an address").to_string();
@@ -469,11 +473,7 @@ fn silent_connections_do_not_take_all_descriptors() {
 #[test]
 fn one_origin_leaves_places_to_the_others() {
     if TcpListener::bind("[::1]:0").is_err() {
-        // Past libtest, which keeps what a test prints.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: agents of two origins: this machine has no IPv6"
-        );
+        skip("agents of two origins: this machine has no IPv6");
         return;
     }
     let mut receiver = Receiver::start("origins", &["--max-agents", "8", "--listen", "[::]:0"]);
@@ -507,7 +507,7 @@ fn a_connection_that_breaks_between_two_records_leaves_no_whole_profile() {
     let mut receiver = Receiver::start("reset", &["--send", "force-gc"]);
     let mut agent = receiver.connect();
     agent.write_all(&profile(1)).expect("it reads");
-    // A command that has come and is not read makes the system break the connection where it would close it.
+    // An unread command would make the system reset the connection instead of closing it.
     let mut command = [0];
     while agent.peek(&mut command).expect("a connection") == 0 {}
     drop(agent);

@@ -1,4 +1,6 @@
-//! Pages of `hprof report` and `hprof flame` in a real browser: `browser/report.mjs` says what is done there.
+//! Pages of `hprof report` and `hprof flame` in a real browser: `browser/report.mjs` has the actions.
+
+mod skip;
 
 use std::env;
 use std::fs;
@@ -6,12 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use skip::skip;
+
 fn profile(name: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     tests.join("profiles").join(name)
 }
 
-/// An empty directory for one test.
+/// Creates an empty directory for one test.
 fn directory(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("report")
@@ -33,16 +37,16 @@ fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A page of some profiles.
+/// Creates a page of some profiles.
 fn report(files: &[&Path], page: &Path) {
     let output = hprof("report", &[files, &[Path::new("-o"), page]].concat());
     assert!(output.status.success(), "{}", error(&output));
 }
 
-/// Does in the browser what the case says, where there is one.
+/// Performs the case's actions in a browser, if there is one.
 fn browse(case: &str, arguments: &[&Path]) {
     if env::var_os("HPROF_BROWSER").is_none() || env::var_os("HPROF_PLAYWRIGHT").is_none() {
-        println!("skipped: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
+        skip("pages in a browser: $HPROF_BROWSER or $HPROF_PLAYWRIGHT is not set");
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
@@ -55,7 +59,7 @@ fn browse(case: &str, arguments: &[&Path]) {
     assert!(output.status.success(), "{}", error(&output));
 }
 
-/// A binary profile, record by record.
+/// A binary profile, built record by record.
 struct Binary(Vec<u8>);
 
 impl Binary {
@@ -78,7 +82,8 @@ impl Binary {
         self.record(0x01, &[&id.to_be_bytes(), text.as_bytes()]);
     }
 
-    /// A class, a method of it with a frame, and a thread: all of one number, by which the trace of `frames` goes too.
+    /// Adds a class, a method of it with a frame, and a thread, all with the same number, which is also that of the
+    /// trace of `frames`.
     fn trace(&mut self, number: u32, names: [&str; 3], frames: &[u64]) {
         let id = u64::from(number);
         let word = |word: u32| word.to_be_bytes();
@@ -113,7 +118,7 @@ impl Binary {
         self.record(0x05, &trace);
     }
 
-    /// So many samples of each trace.
+    /// Adds samples of each trace.
     fn samples(&mut self, samples: &[(u32, u32)]) {
         let total: u32 = samples.iter().map(|(_, count)| count).sum();
         let rows = samples.iter().flat_map(|(trace, count)| [*count, *trace]);
@@ -123,7 +128,7 @@ impl Binary {
         self.record(0x0d, &[&head, &rows]);
     }
 
-    /// One object of 16 bytes by each of the first traces, of the class of that number.
+    /// Adds one object of 16 bytes for each of the first `count` traces, of the class with the same number.
     fn sites(&mut self, count: u32) {
         let long = |long: u32| u64::from(long).to_be_bytes();
         let mut body = vec![0; 6];
@@ -170,7 +175,7 @@ fn a_report_shows_monitors_and_threads() {
     browse("monitors", &[&page]);
 }
 
-/// Two runs: the first has `Gone.gone`, the second `Came.came`, both have `Same.same`.
+/// Creates two runs: the first has `Gone.gone`, the second `Came.came`, both have `Same.same`.
 fn two_runs(directory: &Path) -> [PathBuf; 2] {
     let runs = [("base", "Gone", "gone", 30), ("new", "Came", "came", 50)];
     runs.map(|(name, class, method, count)| {
@@ -236,7 +241,7 @@ fn names_stay_text() {
         "__proto__",
         long.as_str(),
     ];
-    // As they are to be shown, the longest up to where it is cut.
+    // As they are to be shown, the longest up to its truncation.
     let shown = [
         names[0],
         names[1],

@@ -1,5 +1,5 @@
-//! `hprof export --to parquet`: what becomes of several inputs, and what is refused. `crates/tables` tests what is in
-//! the tables.
+//! `hprof export --to parquet`: conversions of several inputs, and refusals. `crates/tables` tests the content of the
+//! tables.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the tool writes UTF-8")
 }
 
-/// The runs that a table has.
+/// Returns the number of runs that a table has.
 fn runs(tables: &Path, table: &str) -> usize {
     fs::read_dir(tables.join(table)).map_or(0, |files| files.count())
 }

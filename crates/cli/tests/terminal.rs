@@ -1,4 +1,4 @@
-//! What a terminal shows while work goes on.
+//! The progress that a terminal shows.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::thread;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Both ends of a terminal: what looks at it, and what is shown to a program.
+/// Returns both ends of a terminal: the one that observes it, and the one for a program.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("it is ours");
@@ -22,7 +22,7 @@ fn terminal() -> (File, File) {
     (ours.into(), theirs.expect("it can be opened"))
 }
 
-/// Has a command read a profile that does not end before the terminal shows `wanted`. What it shows then, to its end.
+/// Makes a command read a profile that does not end before the terminal shows `wanted`. Returns everything it shows.
 fn shown_by(arguments: &[&str], wanted: &str) -> String {
     let (mut ours, theirs) = terminal();
     let mut child = Command::new(env!("CARGO_BIN_EXE_hprof"))
@@ -38,7 +38,7 @@ fn shown_by(arguments: &[&str], wanted: &str) -> String {
     let watcher = thread::spawn(move || {
         let mut shown = String::new();
         let mut piece = [0; 4096];
-        // A terminal that nobody has open any more is an error.
+        // Reading from a terminal that nobody has open any more is an error.
         while let Ok(count @ 1..) = ours.read(&mut piece) {
             shown.push_str(&String::from_utf8_lossy(&piece[..count]));
             if shown.contains(&wanted) {
@@ -76,7 +76,7 @@ fn a_terminal_shows_how_far_long_work_is() {
         &["flame", "-", "-o", page],
     ] {
         let shown = shown_by(arguments, "reading - ");
-        // The line is taken away, and nothing else is said.
+        // The line is cleared, and nothing else is printed.
         assert!(shown.ends_with("\r\x1b[K"), "{arguments:?}: {shown:?}");
         assert!(!shown.contains('\n'), "{arguments:?}: {shown:?}");
     }

@@ -3,21 +3,22 @@
 use crate::bytes::write_u32_be;
 use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record};
 
-/// What the file starts with; 1.0.2 is the first version that has heap dump segments.
+/// The beginning of the file; 1.0.2 is the first version with heap dump segments.
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.2\0";
 
-/// Bytes of an id.
+/// The size of an id, in bytes.
 const ID_SIZE: u32 = 8;
 
 /// Writes the binary format, version 1.0.2, with ids of 8 bytes; all numbers are big-endian.
 ///
-/// What does not fit the format's fields is cut to the largest value that does: a count above 2^32 - 1, a line number
-/// above 2^31 - 1, a record above 4 GB (its last bytes or rows are left out). A record's time is written modulo 2^32.
+/// Values that do not fit the format's fields are limited to the largest one that does: a count above 2^32 - 1, a line
+/// number above 2^31 - 1, a record above 4 GB (its last bytes or rows are omitted). A record's time is written modulo
+/// 2^32.
 #[derive(Debug, Default)]
 pub struct BinaryEncoder {}
 
 impl BinaryEncoder {
-    /// An encoder for one file.
+    /// Creates an encoder for one file.
     #[must_use]
     pub fn new() -> BinaryEncoder {
         BinaryEncoder {}
@@ -45,7 +46,7 @@ impl Encoder for BinaryEncoder {
     }
 }
 
-/// A record's body under construction, in the format's own units.
+/// The body of a record under construction, in the format's own units.
 struct Body<'a>(&'a mut Vec<u8>);
 
 impl Body<'_> {
@@ -213,7 +214,7 @@ fn saturated(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// As many items of `size` bytes as a body has room for behind `before` bytes.
+/// Returns as many items of `size` bytes as a body has room for after `before` bytes.
 fn fitting<T>(items: &[T], before: u32, size: u32) -> &[T] {
     let room = (u32::MAX - before) / size;
     &items[..items.len().min(room as usize)]

@@ -1,6 +1,6 @@
-//! Big-endian numbers at a place in bytes, as HPROF files and class files have them.
+//! Big-endian numbers at an offset in bytes, as in HPROF files and class files.
 //!
-//! A place is an offset in bytes; it needs no alignment. Signed numbers and floats are these with `as` and `from_bits`.
+//! Offsets need no alignment. Signed numbers and floats are obtained with `as` and `from_bits`.
 //!
 //! ```
 //! use hprof_format::bytes::{read_u16_be, read_u32_be, write_u32_be};
@@ -14,40 +14,40 @@
 
 use crate::IdSize;
 
-/// The two bytes at `at`.
+/// Returns the two bytes at `at`.
 ///
 /// # Panics
 ///
-/// If `bytes` ends before.
+/// If `bytes` is too short.
 #[inline]
 #[must_use]
 pub fn read_u16_be(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array(bytes, at))
 }
 
-/// The four bytes at `at`.
+/// Returns the four bytes at `at`.
 ///
 /// # Panics
 ///
-/// If `bytes` ends before.
+/// If `bytes` is too short.
 #[inline]
 #[must_use]
 pub fn read_u32_be(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array(bytes, at))
 }
 
-/// The eight bytes at `at`.
+/// Returns the eight bytes at `at`.
 ///
 /// # Panics
 ///
-/// If `bytes` ends before.
+/// If `bytes` is too short.
 #[inline]
 #[must_use]
 pub fn read_u64_be(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array(bytes, at))
 }
 
-/// The id at `at`, of four or eight bytes; 0, which is null, where `bytes` ends before.
+/// Returns the id at `at`, of four or eight bytes; 0, which is null, if `bytes` is too short.
 #[inline]
 #[must_use]
 pub fn read_id_be(bytes: &[u8], at: usize, id_size: IdSize) -> u64 {
@@ -60,21 +60,21 @@ pub fn read_id_be(bytes: &[u8], at: usize, id_size: IdSize) -> u64 {
     }
 }
 
-/// Writes over the four bytes at `at`.
+/// Overwrites the four bytes at `at`.
 ///
 /// # Panics
 ///
-/// If `bytes` ends before.
+/// If `bytes` is too short.
 #[inline]
 pub fn write_u32_be(bytes: &mut [u8], at: usize, number: u32) {
     bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
 }
 
-/// Writes over the eight bytes at `at`.
+/// Overwrites the eight bytes at `at`.
 ///
 /// # Panics
 ///
-/// If `bytes` ends before.
+/// If `bytes` is too short.
 #[inline]
 pub fn write_u64_be(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Verifies a file in the binary format: its structure, and that records only name what stands before them.
+//! Verifies a file in the binary format: its structure, and that records only name records before them.
 
 mod defined;
 mod heap;
@@ -18,26 +18,26 @@ use heap::HeapDumps;
 use warnings::Tolerance;
 pub use warnings::{Occurrences, Warning};
 
-/// What a sound file holds.
+/// A summary of a valid file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What the file says of itself.
+    /// The file's header.
     pub header: Header,
-    /// How many records of each kind it has, ordered by tag; kinds that it does not have are not in here.
+    /// The number of records of each kind, ordered by tag; kinds that do not occur are absent.
     pub records: BTreeMap<RecordKind, u64>,
-    /// Bytes of heap dumps and their segments.
+    /// The size of heap dumps and their segments, in bytes.
     pub heap_dump_bytes: u64,
-    /// How many heap dumps it has, each with all its segments.
+    /// The number of heap dumps, each with all its segments.
     pub heap_dumps: u64,
-    /// How many records of each kind stand in them, ordered by tag; kinds that they do not have are not in here.
+    /// The number of records of each kind in heap dumps, ordered by tag; kinds that do not occur are absent.
     pub heap_records: BTreeMap<HeapKind, u64>,
-    /// What it does that [`check`] refuses and [`check_tolerantly`] lets pass; nothing after [`check`].
+    /// The deviations that [`check`] refuses and [`check_tolerantly`] accepts; always empty after [`check`].
     pub warnings: BTreeMap<Warning, Occurrences>,
-    /// Bytes of the whole file.
+    /// The size of the whole file, in bytes.
     pub bytes: u64,
 }
 
-/// One line for each kind of record, with the number of them; what stands in heap dumps is indented.
+/// Prints one line for each kind of record, with their number; records in heap dumps are indented.
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (&kind, count) in &self.records {
@@ -58,36 +58,37 @@ impl fmt::Display for Summary {
 ///
 /// Every string, class, thread, trace and frame that a record names must have been defined before it; a class may have
 /// been unloaded since. The optional strings (a frame's source file, a thread's groups) and the class of an allocation
-/// site may be 0. An id is defined once. Classes and threads may come again with the same content, but for a class's object,
-/// which moves: LOAD CLASS may come again with another one.
+/// site may be 0. An id is defined once. Classes and threads may be defined again with the same content, except for a
+/// class's object, which can move: LOAD CLASS may be repeated with another one.
 ///
-/// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants, roots,
-/// and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes as the
-/// fields of its class and those above take, and the classes must say so. The class of each object must be there, and each
-/// class must have been loaded. Ids are unique in a dump, and each dump has an end.
+/// In heap dumps, everything that is referred to must be in the same dump: by fields, statics, elements, constants,
+/// roots, and by classes as their superclass, loader, signers or protection domain. An instance must have as many bytes
+/// as the fields of its class and those above take, and the classes must say so. The class of each object must be
+/// there, and each class must have been loaded. Ids are unique in a dump, and each dump has an end.
 ///
-/// Two other writers break some of these rules, and are not blamed for it. The JDK's own agent (settings first, ids of 4
-/// bytes): the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes
-/// that it never writes, and it writes the end of its own helper thread, but not the start. The VM's heap dumper (no
-/// settings first): the trace of LOAD CLASS comes later, it writes no threads, only their traces, and the array in which
-/// HotSpot keeps the objects of its class data archive, which a global reference of native code holds, names class objects
-/// that are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) says of classes how
-/// much memory their instances take, and gives threads the trace 2^32 - 1, which is none.
+/// Other writers break some of these rules, which is accepted. The JDK's own agent (settings first, ids of 4 bytes):
+/// the traces that LOAD CLASS and START THREAD name may come later or never, allocation sites may name classes that it
+/// never writes, and it writes the end of its own helper thread, but not the start. The VM's heap dumper (no settings
+/// first): the trace of LOAD CLASS comes later, it writes no threads, only their traces, and the array in which HotSpot
+/// keeps the objects of its class data archive, which a global reference of native code holds, names class objects that
+/// are not dumped, because their classes have not been loaded. Android's dumper (version 1.0.3) writes the memory size
+/// of instances in classes, and gives threads without a stack the trace 2^32 - 1.
 ///
-/// A heap dump that broke off, as a STRING under [`StringId::BROKE_OFF`] says, is a fault of the file, and so is one that the
-/// agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that is neither there nor withdrawn by later settings.
+/// A heap dump that broke off, according to a STRING under [`StringId::BROKE_OFF`], is a fault of the file, and so is a
+/// missing one that the agent's CONTROL SETTINGS announce ([`CONTROL_HEAP_DUMP_FOLLOWS`]) and that no later settings
+/// withdraw.
 ///
-/// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap that
-/// is dumped. A heap dump is read a second time where one pass does not tell which record is at fault, or where
+/// Memory grows with the number of ids in the file: 16 to 40 bytes each, but only two bits for every 8 bytes of heap
+/// that is dumped. A heap dump is read a second time if one pass does not determine the record at fault, or if
 /// instances come before their classes.
 ///
 /// # Errors
-/// A [`Fault`] of the file: the first one, but those of a heap dump as a whole are found at its end.
+/// The first [`Fault`] of the file; faults of a heap dump as a whole are found only at its end.
 pub fn check<R: Read + Seek>(source: R) -> Result<Summary, Fault> {
     verify(source, Tolerance::new(true))
 }
 
-/// [`check`], but what old tools always did is no fault: it is counted in [`Summary::warnings`].
+/// As [`check`], but habits of old tools are not faults: they are counted in [`Summary::warnings`].
 ///
 /// # Errors
 /// As [`check`].
@@ -141,10 +142,10 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
     })
 }
 
-/// Who wrote a file: not all keep all rules.
+/// The writer of a file: not all follow all rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Writer {
-    /// This project's agent, which keeps them.
+    /// This project's agent, which follows them.
     #[default]
     Agent,
     /// The JDK's own agent.
@@ -154,7 +155,7 @@ enum Writer {
 }
 
 impl Writer {
-    /// Agents begin with their settings, and the JDK's has ids of 4 bytes on every machine.
+    /// Identifies the writer. Agents begin with their settings, and the JDK's has ids of 4 bytes on every machine.
     fn of(id_size: IdSize, first_record: RecordKind) -> Writer {
         match (first_record, id_size) {
             (RecordKind::ControlSettings, IdSize::Eight) => Writer::Agent,

@@ -2,17 +2,17 @@
 
 use crate::Micros;
 
-/// What the time field wraps at, in microseconds: 71.6 minutes.
+/// The value at which the time field wraps, in microseconds: 71.6 minutes.
 const WRAP: u64 = 1 << 32;
 
-/// How far a record's time may lie behind that of the record before it because their threads raced to the file.
+/// The most that a record's time may be before that of the previous record because their threads raced to the file.
 /// Only matters around a wrap, where such a step back looks like 71 minutes of silence.
 const JITTER: u32 = 60_000_000;
 
 /// Turns the times of consecutive records into times that do not wrap.
 ///
-/// A step back of more than 2^31 microseconds is a wrap; a shorter one is a step back. A silence of more than 71.6 minutes
-/// leaves no mark in a file, so what comes after it is read as that much too early.
+/// A step back of more than 2^31 microseconds is a wrap; a shorter one is a step back. A silence of more than 71.6
+/// minutes leaves no trace in a file, so later times come out too early by that much.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     wraps: u64,
@@ -24,7 +24,7 @@ impl Clock {
         if time < self.last && self.last - time > 1 << 31 {
             self.wraps += 1;
         } else if time > self.last && self.last.wrapping_sub(time) <= JITTER {
-            // Before the first wrap there is nothing to step back to: then it is a silence.
+            // Before the first wrap there is no earlier time to step back to: it must be a silence.
             self.wraps = self.wraps.saturating_sub(1);
         }
         self.last = time;

@@ -1,21 +1,21 @@
-//! What a receiver may ask of an agent that sends it a profile (`net=host:port`).
+//! The commands that a receiver may send to an agent which sends it a profile (`net=host:port`).
 //!
-//! A command is u1 tag, u4 serial number, u4 byte count, and as many bytes; tag 0xFF stands alone and ends the
-//! commands. All numbers are big-endian.
+//! A command is u1 tag, u4 serial number, u4 byte count, and that many bytes; tag 0xFF is alone and ends the commands.
+//! All numbers are big-endian.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
 use crate::ObjectId;
 
-/// Bytes of a payload that any command looks at; what is behind them is skipped.
+/// The most bytes of a payload that any command uses; the rest is skipped.
 const LONGEST: usize = 10;
-/// No serial number, no byte count, no command after it.
+/// The tag that ends the commands, without a serial number or a byte count.
 const END: u8 = 0xff;
 
-/// [`Command::AllocSites`]: only what has changed since the last report.
+/// [`Command::AllocSites`]: report only changes since the last report.
 pub const COMMAND_SITES_INCREMENTAL: u16 = 1;
-/// [`Command::AllocSites`]: ordered by allocated bytes instead of live ones.
+/// [`Command::AllocSites`]: order by allocated bytes instead of live ones.
 pub const COMMAND_SITES_BY_ALLOCATION: u16 = 2;
 /// [`Command::AllocSites`]: collect garbage first.
 pub const COMMAND_SITES_FORCE_GC: u16 = 4;
@@ -31,72 +31,72 @@ pub enum Command {
     AllocSites {
         /// `COMMAND_SITES_*` bits.
         flags: u16,
-        /// Rows are left out of which every value is a smaller share of its total; 0 or more.
+        /// Rows are omitted if each of their values is a smaller share of its total; 0 or more.
         cutoff: f32,
     },
     /// 0x04. A HEAP SUMMARY record.
     HeapSummary,
-    /// 0x05. The VM exits.
+    /// 0x05. Exit of the VM.
     Exit,
     /// 0x06. All traces that have not been written yet.
     DumpTraces,
     /// 0x07. A CPU SAMPLES record.
     CpuSamples {
-        /// Rows below this share of all samples are left out; 0 or more.
+        /// Rows below this share of all samples are omitted; 0 or more.
         cutoff: f32,
     },
     /// 0x08. A change of what is measured.
     Control(Control),
 }
 
-/// What [`Command::Control`] changes.
+/// The change that [`Command::Control`] requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// 1. Allocations are tracked from now on.
+    /// 1. Start tracking allocations.
     StartAllocations,
-    /// 2. Allocations are no longer tracked.
+    /// 2. Stop tracking allocations.
     StopAllocations,
-    /// 3. The CPU samples of a thread are taken, or those of all.
+    /// 3. Start taking CPU samples of a thread, or of all.
     StartSamples(Threads),
-    /// 4. The CPU samples of a thread are no longer taken, or those of none.
+    /// 4. Stop taking CPU samples of a thread, or of all.
     StopSamples(Threads),
-    /// 5. CPU samples count from nothing.
+    /// 5. Reset CPU samples.
     ClearSamples,
-    /// 6, with nothing behind it. Allocation sites count from nothing.
+    /// 6, without an argument. Reset allocation sites.
     ClearSites,
-    /// 7, or 6 with a number behind it. Traces taken from now on have at most as many frames.
+    /// 7, or 6 with an argument. Limit traces taken from now on to that many frames.
     Depth(u16),
 }
 
-/// Whose CPU samples.
+/// The threads of a command about CPU samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// Those of all threads, present and future ones.
+    /// All threads, present and future ones.
     All,
-    /// Those of the thread whose START THREAD record names this object.
+    /// The thread whose START THREAD record names this object.
     One(ObjectId),
 }
 
-/// What came from the receiver.
+/// An item received from the receiver of the profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Received {
     /// A command.
     Command(Command),
-    /// Something that is none. It has been skipped by its byte count.
+    /// Something that is not a valid command. It has been skipped by its byte count.
     Refused(Refused),
 }
 
-/// Why a command is not taken.
+/// The reason a command is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// No such tag.
+    /// There is no such tag.
     #[error(
         "command 0x{tag:02x} is unknown ({length} bytes skipped); 0x01 to 0x08 and 0xff are known"
     )]
     Unknown {
         /// The tag.
         tag: u8,
-        /// Bytes of its payload.
+        /// The size of its payload, in bytes.
         length: u32,
     },
     /// The payload is shorter than the command needs.
@@ -104,15 +104,15 @@ pub enum Refused {
     Short {
         /// The tag.
         tag: u8,
-        /// Bytes of its payload.
+        /// The size of its payload, in bytes.
         length: u32,
-        /// Bytes that it needs.
+        /// The number of bytes that it needs.
         needed: u32,
     },
-    /// No such control.
+    /// There is no such control.
     #[error("control {0} is unknown; 1 to 7 are known")]
     Control(u16),
-    /// A cutoff that is no number, or negative.
+    /// A cutoff that is not a number, or negative.
     #[error("command 0x{tag:02x} has the cutoff {}; it must be a number, 0 or more", f32::from_bits(*.bits))]
     Cutoff {
         /// The tag.
@@ -123,7 +123,7 @@ pub enum Refused {
 }
 
 impl Command {
-    /// The command's tag.
+    /// Returns the command's tag.
     #[must_use]
     pub fn tag(&self) -> u8 {
         match self {
@@ -138,7 +138,7 @@ impl Command {
         }
     }
 
-    /// The bytes that go to the agent. Thread objects have ids of 8 bytes.
+    /// Encodes the command for the agent. Thread objects have ids of 8 bytes.
     #[must_use]
     pub fn encode(&self, serial: u32) -> Vec<u8> {
         let payload = self.payload();
@@ -180,7 +180,7 @@ impl Command {
     }
 }
 
-/// As `hprof recv` takes it.
+/// Prints the command in the syntax of `hprof recv`.
 impl fmt::Display for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -235,23 +235,22 @@ impl Control {
     }
 }
 
-/// The commands that come over a connection, one after the other.
+/// The commands that arrive over a connection, one after another.
 ///
-/// Memory is bounded whatever comes, and every command takes as many bytes as its byte count says.
+/// Memory is bounded whatever arrives, and every command takes exactly the bytes that its byte count states.
 #[derive(Debug)]
 pub struct Commands<R> {
     source: R,
 }
 
 impl<R: Read> Commands<R> {
-    /// The commands that come from `source`. It is read in small pieces: a socket does not need a buffer, since
-    /// commands are few.
+    /// Reads commands from `source`, in small pieces: a socket does not need a buffer, since commands are few.
     pub fn new(source: R) -> Self {
         Self { source }
     }
 
-    /// Waits for the next one. `None` is the end: the receiver said so, or closed the connection, be it in the middle
-    /// of a command, or the connection broke.
+    /// Waits for the next command. `None` is the end: the end tag, a closed connection, even in the middle of a
+    /// command, or a connection error.
     pub fn receive(&mut self) -> Option<Received> {
         self.read().unwrap_or(None)
     }
@@ -288,7 +287,7 @@ impl<R: Read> Commands<R> {
     }
 }
 
-/// A payload's first bytes; `length` is how many it had.
+/// The first bytes of a payload; `length` is its full size.
 struct Payload<'a> {
     tag: u8,
     length: u32,
@@ -327,14 +326,14 @@ impl Payload<'_> {
             3 => Control::StartSamples(self.threads()?),
             4 => Control::StopSamples(self.threads()?),
             5 => Control::ClearSamples,
-            // The document has the depth here, the original agent cleared the sites.
+            // In the specification this control sets the depth; the original agent clears the sites.
             6 if self.length == 2 => Control::ClearSites,
             6 | 7 => Control::Depth(self.u16(2)?),
             other => return Err(Refused::Control(other)),
         })
     }
 
-    /// An id of 8 bytes, as this agent writes them, or of 4, as receivers for the original send them.
+    /// Reads an id of 8 bytes, as this agent writes them, or of 4, as receivers for the original send them.
     fn threads(&self) -> Result<Threads, Refused> {
         let object = match self.length {
             10.. => u64::from_be_bytes(self.at(2)?),
@@ -346,7 +345,7 @@ impl Payload<'_> {
         })
     }
 
-    /// Both commands that have one have it behind a u2.
+    /// Reads the cutoff, which follows a u2 in both commands that have one.
     fn cutoff(&self) -> Result<f32, Refused> {
         let bits = u32::from_be_bytes(self.at(2)?);
         let cutoff = f32::from_bits(bits);

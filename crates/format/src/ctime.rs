@@ -1,13 +1,13 @@
-//! Moments as C's `ctime` writes them: `Fri Nov 20 10:39:11 2026`.
+//! Times in the form of C's `ctime`: `Fri Nov 20 10:39:11 2026`.
 
 use chrono::{DateTime, Datelike, Local, NaiveDateTime, TimeZone};
 
 use crate::{Micros, Millis};
 
-/// Stands where the calendar has no four-digit year for a moment, as in a damaged file.
+/// Printed if the calendar has no four-digit year for a time, as in a damaged file.
 const OUT_OF_RANGE: &str = "??? ??? ?? ??:??:?? ????";
 
-/// The local time `since` after `start`.
+/// Formats the local time `since` after `start`.
 pub(crate) fn ctime(start: Millis, since: Micros) -> String {
     in_zone(&Local, start, since)
 }
@@ -26,7 +26,7 @@ where
     }
 }
 
-/// The moment that prints so in local time; of two that do, the earlier one.
+/// Parses a local time; if two times have the same text, returns the earlier one.
 pub(crate) fn parse(text: &str) -> Option<Millis> {
     let local = NaiveDateTime::parse_from_str(text.trim(), "%a %b %e %H:%M:%S %Y").ok()?;
     let moment = Local.from_local_datetime(&local).earliest()?;

@@ -1,4 +1,4 @@
-//! A record's body, from bytes to a record.
+//! Decodes the body of a record.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use crate::{
     RecordKind, StringId, ThreadSerial, TraceSerial,
 };
 
-/// Why a body is not one of its kind.
+/// The reason a body does not fit its kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// It ends before its content does, which takes at least this many bytes.
+    /// It ends before its content, which takes at least this many bytes.
     Short { needed: u64 },
     /// It goes on after its content, which takes this many bytes.
     Long { needed: u64 },
-    /// A field holds a value that the format gives no meaning.
+    /// A field has a value without a meaning in the format.
     Value { field: &'static str, value: i64 },
 }
 
-/// Room for the rows of one record, used again for the next.
+/// Memory for the rows of one record, reused for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     frames: Vec<FrameId>,
@@ -26,7 +26,7 @@ pub(crate) struct Rows {
     sites: Vec<AllocSite>,
 }
 
-/// Decodes the body of a record of any kind but the heap dump's.
+/// Decodes the body of a record of any kind except a heap dump.
 pub(crate) fn record<'a>(
     kind: RecordKind,
     id_size: IdSize,
@@ -214,7 +214,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A u4 count and that many rows of `size` bytes, which must be all that is left.
+    /// Reads a u4 count and that many rows of `size` bytes, which must be all that is left.
     fn rows<T>(
         &mut self,
         size: u64,
@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
         if needed > self.length as u64 {
             return Err(Misfit::Short { needed });
         }
-        // The body is as long as the rows say, so room for them is room for bytes that are there.
+        // The body is as long as the rows, so memory is reserved only for bytes that exist.
         into.clear();
         into.reserve(count as usize);
         for _ in 0..count {

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! The faults that a file can have.
 
 use std::fmt;
 
@@ -7,42 +7,42 @@ use crate::{
     ThreadSerial, TraceSerial,
 };
 
-/// The first thing that is wrong with a file. Offsets are where the record starts, in bytes from the start of the file.
+/// The first fault of a file. Offsets are in bytes from the start of the file, and refer to the start of a record.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A record, or the header, cannot be read. [`ReadError::Truncated`] tells a file that was cut off.
+    /// A record, or the header, cannot be read. [`ReadError::Truncated`] means that the file was cut off.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A record names what no record before it defines.
+    /// A record names something that no record before it defines.
     #[error("byte {offset}: {subject} names {named}, which is not in the file before it")]
     Undefined {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// The record.
         subject: Subject,
-        /// What it names.
+        /// The thing that it names.
         named: Named,
     },
-    /// A record has the id of one of its kind before it, but not its content.
+    /// A record has the id of an earlier one of its kind, but different content.
     #[error("byte {offset}: {subject} is in the file before it with other content")]
     Redefined {
-        /// Where the second record starts.
+        /// The offset of the second record.
         offset: u64,
         /// The record.
         subject: Subject,
     },
-    /// A record has the id of one of its kind before it, and the same content.
+    /// A record has the id of an earlier one of its kind, and the same content.
     #[error("byte {offset}: {subject} is in the file before it")]
     Repeated {
-        /// Where the second record starts.
+        /// The offset of the second record.
         offset: u64,
         /// The record.
         subject: Subject,
     },
-    /// UNLOAD CLASS of a class that was never loaded, or is unloaded already.
+    /// UNLOAD CLASS of a class that was never loaded, or has already been unloaded.
     #[error("byte {offset}: UNLOAD CLASS {class}: that class is not loaded here")]
     NotLoaded {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// The class.
         class: ClassSerial,
@@ -50,7 +50,7 @@ pub enum Fault {
     /// END THREAD of a thread that was never started, or has ended already.
     #[error("byte {offset}: END THREAD {thread}: that thread is not running here")]
     NotRunning {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// The thread.
         thread: ThreadSerial,
@@ -60,27 +60,27 @@ pub enum Fault {
         "byte {offset}: CPU SAMPLES has rows of {rows} samples in all, but says that there are {total}"
     )]
     CpuTotal {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
-        /// What the record says.
+        /// The total in the record.
         total: u32,
         /// The sum over its rows.
         rows: u64,
     },
-    /// A record inside a heap dump is wrong, or does not fit the others.
+    /// A record inside a heap dump is invalid, or inconsistent with the others.
     #[error("byte {offset}: {subject} {fault}")]
     Heap {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// The record.
         subject: HeapSubject,
-        /// What is wrong with it.
+        /// The fault of the record.
         fault: HeapFault,
     },
     /// The segments of a heap dump are not followed by their end.
     #[error("byte {offset}: the heap dump that starts here has no HEAP DUMP END")]
     DumpNotEnded {
-        /// Where its first segment starts.
+        /// The offset of its first segment.
         offset: u64,
     },
     /// A heap dump was announced, and the file ends without one.
@@ -89,17 +89,17 @@ pub enum Fault {
          killed or still runs"
     )]
     DumpMissing {
-        /// Where the CONTROL SETTINGS start that announce it.
+        /// The offset of the CONTROL SETTINGS that announce it.
         offset: u64,
     },
-    /// The writer could not finish a heap dump, and says so.
+    /// The writer could not finish a heap dump, and recorded that.
     #[error("byte {at}: {what}: {reason}", at = start.unwrap_or(*offset), what = broke_off(*start))]
     DumpBrokeOff {
-        /// Where its first record starts; `None` where none was written.
+        /// The offset of its first record; `None` if none was written.
         start: Option<u64>,
-        /// Where the record that says it starts.
+        /// The offset of the record that says so.
         offset: u64,
-        /// What happened, fit to be printed.
+        /// The reason, made printable.
         reason: String,
     },
 }
@@ -112,7 +112,7 @@ fn broke_off(start: Option<u64>) -> &'static str {
 }
 
 impl Fault {
-    /// The byte of the file that the fault is about.
+    /// Returns the offset that the fault is about.
     #[must_use]
     pub fn offset(&self) -> u64 {
         match *self {
@@ -145,52 +145,52 @@ impl Fault {
     }
 }
 
-/// What can be wrong with a record inside a heap dump.
+/// The faults that a record inside a heap dump can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeapFault {
-    /// It names what no record before the dump defines.
+    /// It names something that no record before the dump defines.
     #[error("names {0}, which is not in the file before it")]
     Undefined(Named),
-    /// It refers to something that is not there.
+    /// It refers to an object that is not in the dump.
     #[error("has the {role} 0x{object:x}, which is not in this heap dump", object = object.0)]
     Dangling {
-        /// What the object is to the record.
+        /// The role of the object in the record.
         role: &'static str,
         /// The object.
         object: ObjectId,
     },
-    /// It refers to a class that is not there; where it is one of the objects, it is no class.
+    /// It refers to a class that is not in the dump; if there is an object with that id, it is not a class.
     #[error("has the {role} 0x{class:x}, which has no CLASS DUMP in this heap dump", class = class.0)]
     NoClass {
-        /// What the class is to the record.
+        /// The role of the class in the record.
         role: &'static str,
         /// The class.
         class: ObjectId,
     },
-    /// An instance has more or less bytes than its class says.
+    /// An instance has more or fewer bytes than its class states.
     #[error("has {bytes} bytes of fields, but those of its class 0x{class:x} and its superclasses take {size}", class = class.0)]
     InstanceSize {
-        /// Bytes of its fields.
+        /// The size of its fields, in bytes.
         bytes: u64,
         /// Its class.
         class: ObjectId,
-        /// Bytes that the class's fields take, those of its superclasses included.
+        /// The size of the class's fields, including those of its superclasses, in bytes.
         size: u64,
     },
-    /// A class is wrong about the size of its instances.
+    /// A class states a wrong size for its instances.
     #[error(
         "says that instances take {stated} bytes, but its fields and those of its superclasses take {size}"
     )]
     ClassSize {
-        /// What it says.
+        /// The size it states.
         stated: u32,
-        /// What its fields take, those of its superclasses included.
+        /// The size of its fields, including those of its superclasses.
         size: u64,
     },
-    /// A class has superclasses without end: it, or one of them, is above itself.
+    /// A class has an endless chain of superclasses, because it contains a cycle.
     #[error("has superclasses without end: one of them is above itself")]
     SuperCircle,
-    /// An object of the same id is in the dump already.
+    /// The dump already has an object with this id.
     #[error("has the id of an object before it in this heap dump")]
     Duplicate,
     /// A class was not loaded.
@@ -198,7 +198,7 @@ pub enum HeapFault {
     NotLoaded,
 }
 
-/// A record inside a heap dump, as a fault names it: `INSTANCE DUMP 0x7fe0`, `HEAP DUMP INFO`. Ids of objects are
+/// A record inside a heap dump, as printed in a fault: `INSTANCE DUMP 0x7fe0`, `HEAP DUMP INFO`. Ids of objects are
 /// hexadecimal, as in the text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapSubject {
@@ -217,12 +217,12 @@ impl fmt::Display for HeapSubject {
     }
 }
 
-/// A record, as a fault names it: `FRAME 500001`, `CPU SAMPLES`.
+/// A record, as printed in a fault: `FRAME 500001`, `CPU SAMPLES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Its kind.
     pub kind: RecordKind,
-    /// Its id or serial number, where it has one.
+    /// Its id or serial number, if it has one.
     pub id: Option<u64>,
 }
 
@@ -261,7 +261,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What a record can name.
+/// Something that a record can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A STRING.

@@ -1,4 +1,4 @@
-//! What stands in a heap dump: roots, classes, objects and arrays, as data and as bytes.
+//! The records in a heap dump: roots, classes, objects and arrays, as data and as bytes.
 //!
 //! Tags, field order and widths are those of the binary format's specification ("HPROF Agent", HEAP DUMP).
 
@@ -16,14 +16,14 @@ pub(crate) use totals::{array_size, class_of, instance_size};
 
 use crate::{BasicType, HeapKind, ObjectId, StringId, ThreadSerial, TraceSerial};
 
-/// One record of a heap dump.
+/// A record of a heap dump.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeapRecord<'a> {
     /// Something that keeps an object alive.
     Root {
         /// The object.
         object: ObjectId,
-        /// What keeps it.
+        /// The reason it is alive.
         root: Root,
     },
     /// 0x20.
@@ -32,7 +32,7 @@ pub enum HeapRecord<'a> {
     Instance {
         /// The object.
         object: ObjectId,
-        /// Where it was allocated.
+        /// The trace that allocated it.
         trace: TraceSerial,
         /// Its class.
         class: ObjectId,
@@ -44,7 +44,7 @@ pub enum HeapRecord<'a> {
     ObjectArray {
         /// The array.
         object: ObjectId,
-        /// Where it was allocated.
+        /// The trace that allocated it.
         trace: TraceSerial,
         /// The array's class (not its elements').
         class: ObjectId,
@@ -55,25 +55,25 @@ pub enum HeapRecord<'a> {
     PrimitiveArray {
         /// The array.
         object: ObjectId,
-        /// Where it was allocated.
+        /// The trace that allocated it.
         trace: TraceSerial,
-        /// What its elements are; never [`BasicType::Object`].
+        /// The type of its elements; never [`BasicType::Object`].
         element: BasicType,
         /// Its elements, big-endian.
         elements: &'a [u8],
     },
-    /// 0xC3, Android's; the agent never makes one.
+    /// 0xC3, Android's; the agent never writes one.
     PrimitiveArrayWithoutData {
         /// The array.
         object: ObjectId,
-        /// Where it was allocated.
+        /// The trace that allocated it.
         trace: TraceSerial,
-        /// What its elements are; never [`BasicType::Object`].
+        /// The type of its elements; never [`BasicType::Object`].
         element: BasicType,
-        /// How many elements it has.
+        /// The number of its elements.
         length: u32,
     },
-    /// 0xFE, Android's: the next objects belong to this heap. The agent never makes one.
+    /// 0xFE, Android's: the following objects belong to this heap. The agent never writes one.
     HeapInfo {
         /// The heap's number.
         heap: u32,
@@ -82,7 +82,7 @@ pub enum HeapRecord<'a> {
     },
 }
 
-/// What keeps an object alive. The agent makes those with tags up to 0x08, and 0xFF; the others are Android's.
+/// The reason an object is alive. The agent writes those with tags up to 0x08, and 0xFF; the others are Android's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
     /// 0xFF.
@@ -96,14 +96,14 @@ pub enum Root {
     JniLocal {
         /// The thread.
         thread: ThreadSerial,
-        /// The frame's place in the thread's trace, 0 the innermost, -1 unknown.
+        /// The frame's position in the thread's trace, 0 for the innermost, -1 if unknown.
         frame: i32,
     },
     /// 0x03, a local variable of a Java method.
     JavaFrame {
         /// The thread.
         thread: ThreadSerial,
-        /// The frame's place in the thread's trace, 0 the innermost, -1 unknown.
+        /// The frame's position in the thread's trace, 0 for the innermost, -1 if unknown.
         frame: i32,
     },
     /// 0x04.
@@ -118,38 +118,38 @@ pub enum Root {
         /// The thread.
         thread: ThreadSerial,
     },
-    /// 0x07, a monitor somebody holds.
+    /// 0x07, a monitor that a thread owns.
     MonitorUsed,
     /// 0x08, a thread that is alive.
     Thread {
         /// The thread.
         thread: ThreadSerial,
-        /// Where it is.
+        /// Its stack.
         trace: TraceSerial,
     },
     /// 0x89, a string literal.
     InternedString,
-    /// 0x8A, something that waits for its finalizer.
+    /// 0x8A, an object that waits for its finalizer.
     Finalizing,
-    /// 0x8B, something that a debugger holds.
+    /// 0x8B, an object that a debugger holds.
     Debugger,
-    /// 0x8C, something that is being cleaned up behind a reference.
+    /// 0x8C, an object that is being cleaned up after its reference was cleared.
     ReferenceCleanup,
-    /// 0x8D, something that the VM holds.
+    /// 0x8D, an object that the VM holds.
     VmInternal,
     /// 0x8E, a monitor that native code holds.
     JniMonitor {
         /// The thread.
         thread: ThreadSerial,
-        /// The frame's place in the thread's trace, 0 the innermost, -1 unknown.
+        /// The frame's position in the thread's trace, 0 for the innermost, -1 if unknown.
         frame: i32,
     },
-    /// 0x90, something that nothing keeps alive.
+    /// 0x90, an object that nothing keeps alive.
     Unreachable,
 }
 
 impl Root {
-    /// The kind of the record.
+    /// Returns the kind of the record.
     #[must_use]
     pub fn kind(self) -> HeapKind {
         match self {
@@ -178,7 +178,7 @@ impl Root {
 pub struct ClassDump<'a> {
     /// The `java.lang.Class` object.
     pub class: ObjectId,
-    /// Where it was loaded.
+    /// The trace that loaded it.
     pub trace: TraceSerial,
     /// 0 for `java.lang.Object`, interfaces and primitive types.
     pub super_class: ObjectId,
@@ -188,7 +188,7 @@ pub struct ClassDump<'a> {
     pub signers: ObjectId,
     /// Its protection domain, or 0.
     pub protection_domain: ObjectId,
-    /// Bytes of the field values of an instance, those of superclasses included; 0 for arrays.
+    /// The size of an instance's field values, including those of superclasses, in bytes; 0 for arrays.
     pub instance_size: u32,
     /// Constant pool entries that hold objects, by index.
     pub constants: Cow<'a, [(u16, Value)]>,
@@ -222,7 +222,7 @@ pub enum Value {
 }
 
 impl HeapRecord<'_> {
-    /// The record's kind.
+    /// Returns the record's kind.
     #[must_use]
     pub fn kind(&self) -> HeapKind {
         match self {
@@ -236,7 +236,7 @@ impl HeapRecord<'_> {
         }
     }
 
-    /// Appends the record as the binary format has it, with ids of 8 bytes.
+    /// Appends the record in the binary format, with ids of 8 bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(self.kind().tag());
         match *self {
@@ -291,7 +291,7 @@ impl HeapRecord<'_> {
 }
 
 impl BasicType {
-    /// Bytes of a value of this type, where an id takes `id_size` bytes.
+    /// Returns the size of a value of this type, in bytes, with ids of `id_size` bytes.
     #[must_use]
     pub fn size(self, id_size: usize) -> usize {
         match self {
@@ -305,7 +305,7 @@ impl BasicType {
 }
 
 impl Value {
-    /// The object that it refers to, 0 for null; `None` where it is no reference.
+    /// Returns the object that it refers to, 0 for null; `None` if it is not a reference.
     #[must_use]
     pub fn object(self) -> Option<u64> {
         match self {
@@ -314,7 +314,7 @@ impl Value {
         }
     }
 
-    /// The value's type.
+    /// Returns the value's type.
     #[must_use]
     pub fn basic_type(self) -> BasicType {
         match self {
@@ -330,7 +330,7 @@ impl Value {
         }
     }
 
-    /// Appends the value, big-endian, an id as 8 bytes.
+    /// Appends the value, big-endian, ids as 8 bytes.
     pub fn write(self, out: &mut Vec<u8>) {
         match self {
             Value::Object(object) => put(out, object.0.to_be_bytes()),

@@ -17,7 +17,7 @@ macro_rules! kinds {
             /// Every kind, ordered by tag.
             pub const ALL: &[$kinds] = &[$($kinds::$kind,)*];
 
-            /// The kind that a tag stands for; `None` for a tag that the format does not know.
+            /// Returns the kind for a tag; `None` if the format has no such tag.
             #[inline]
             #[must_use]
             pub fn from_tag(tag: u8) -> Option<$kinds> {
@@ -27,13 +27,13 @@ macro_rules! kinds {
                 }
             }
 
-            /// The tag that opens a record of this kind.
+            /// Returns the tag of records of this kind.
             #[must_use]
             pub fn tag(self) -> u8 {
                 self as u8
             }
 
-            /// The kind's name as the format's description writes it: `LOAD CLASS`, `INSTANCE DUMP`.
+            /// Returns the kind's name as in the format's description: `LOAD CLASS`, `INSTANCE DUMP`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -51,19 +51,19 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The kind of a record: what its tag says. Ordered by tag.
+    /// The kind of a record, according to its tag. Ordered by tag.
     RecordKind:
-    /// Text under an id.
+    /// A text under an id.
     String = 0x01, "STRING";
     /// A class was loaded.
     LoadClass = 0x02, "LOAD CLASS";
     /// A class was unloaded.
     UnloadClass = 0x03, "UNLOAD CLASS";
-    /// A place in a method.
+    /// A method and a position in it.
     Frame = 0x04, "FRAME";
     /// A call stack.
     Trace = 0x05, "TRACE";
-    /// Where objects were allocated.
+    /// The allocation sites.
     AllocSites = 0x06, "ALLOC SITES";
     /// Totals of the heap.
     HeapSummary = 0x07, "HEAP SUMMARY";
@@ -71,20 +71,20 @@ kinds! {
     StartThread = 0x0A, "START THREAD";
     /// A thread ended.
     EndThread = 0x0B, "END THREAD";
-    /// A heap dump in one record.
+    /// A heap dump in a single record.
     HeapDump = 0x0C, "HEAP DUMP";
-    /// Where CPU time was used.
+    /// The traces that used CPU time.
     CpuSamples = 0x0D, "CPU SAMPLES";
-    /// What the profiler was asked for.
+    /// The profiler's settings.
     ControlSettings = 0x0E, "CONTROL SETTINGS";
     /// A part of a heap dump.
     HeapDumpSegment = 0x1C, "HEAP DUMP SEGMENT";
-    /// The end of the parts of a heap dump.
+    /// The end of a heap dump's segments.
     HeapDumpEnd = 0x2C, "HEAP DUMP END";
 }
 
 kinds! {
-    /// The kind of a record inside a heap dump: what its tag says. Ordered by tag.
+    /// The kind of a record inside a heap dump, according to its tag. Ordered by tag.
     HeapKind:
     /// A global reference of native code.
     RootJniGlobal = 0x01, "ROOT JNI GLOBAL";
@@ -92,13 +92,13 @@ kinds! {
     RootJniLocal = 0x02, "ROOT JNI LOCAL";
     /// A local variable of a Java method.
     RootJavaFrame = 0x03, "ROOT JAVA FRAME";
-    /// Something on a thread's native stack.
+    /// An object on a thread's native stack.
     RootNativeStack = 0x04, "ROOT NATIVE STACK";
     /// A class of the system.
     RootStickyClass = 0x05, "ROOT STICKY CLASS";
-    /// What a thread waits for.
+    /// An object that a thread waits for.
     RootThreadBlock = 0x06, "ROOT THREAD BLOCK";
-    /// A monitor somebody holds.
+    /// A monitor that a thread owns.
     RootMonitorUsed = 0x07, "ROOT MONITOR USED";
     /// A thread that is alive.
     RootThread = 0x08, "ROOT THREAD OBJECT";
@@ -112,28 +112,28 @@ kinds! {
     PrimitiveArray = 0x23, "PRIMITIVE ARRAY DUMP";
     /// Android's: a string literal.
     RootInternedString = 0x89, "ROOT INTERNED STRING";
-    /// Android's: what waits for its finalizer.
+    /// Android's: an object that waits for its finalizer.
     RootFinalizing = 0x8A, "ROOT FINALIZING";
-    /// Android's: what a debugger holds.
+    /// Android's: an object that a debugger holds.
     RootDebugger = 0x8B, "ROOT DEBUGGER";
-    /// Android's: what is being cleaned up behind a reference.
+    /// Android's: an object that is being cleaned up after its reference was cleared.
     RootReferenceCleanup = 0x8C, "ROOT REFERENCE CLEANUP";
-    /// Android's: what the VM holds.
+    /// Android's: an object that the VM holds.
     RootVmInternal = 0x8D, "ROOT VM INTERNAL";
     /// Android's: a monitor that native code holds.
     RootJniMonitor = 0x8E, "ROOT JNI MONITOR";
-    /// Android's: what nothing keeps alive.
+    /// Android's: an object that nothing keeps alive.
     RootUnreachable = 0x90, "ROOT UNREACHABLE";
     /// Android's: an array of a primitive type, without its elements.
     PrimitiveArrayWithoutData = 0xC3, "PRIMITIVE ARRAY NODATA DUMP";
-    /// Android's: which of several heaps the next objects belong to.
+    /// Android's: the heap, of several, that the following objects belong to.
     HeapInfo = 0xFE, "HEAP DUMP INFO";
-    /// Something that keeps an object alive.
+    /// An object kept alive for an unknown reason.
     RootUnknown = 0xFF, "ROOT UNKNOWN";
 }
 
 impl Record<'_> {
-    /// The record's kind.
+    /// Returns the record's kind.
     #[must_use]
     pub fn kind(&self) -> RecordKind {
         match self {

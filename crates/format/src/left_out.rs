@@ -1,20 +1,20 @@
-//! What the rows of a section leave out, as the line before it says.
+//! The sum of the rows that a section omits, as stated in the line before it.
 
 use crate::AllocSite;
 
-/// The values of rows that are not in a section, because of each row every value is a smaller share than the cutoff.
+/// The sums over the rows that a section omits, because each of their values is a smaller share than the cutoff.
 ///
-/// The text format has no totals but the one that its percentages are shares of, and the binary format has none beyond
-/// 2^32 - 1 for what is alive: with these, a reader knows what all rows add up to.
+/// The text format has only the total that its percentages refer to, and the binary format none beyond 2^32 - 1 for
+/// live objects: with these sums, a reader knows the totals of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut<const N: usize> {
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// The sum of each of their values.
     pub values: [u64; N],
 }
 
-/// What stands before the cutoff.
+/// The text before the cutoff.
 const START: &str = "left out below the cutoff of ";
 
 /// Live bytes and objects, allocated bytes and objects.
@@ -26,23 +26,23 @@ const SITES: [&str; 4] = [
 ];
 /// Time in whole milliseconds, and calls.
 const CALL_TIMES: [&str; 2] = ["ms", "calls"];
-/// Time in whole milliseconds, and how often threads waited.
+/// Time in whole milliseconds, and the number of waits.
 const CONTENTIONS: [&str; 2] = ["ms", "contentions"];
 
 impl LeftOut<4> {
-    /// The line before ALLOC SITES; the values are live bytes and objects, allocated bytes and objects.
+    /// Formats the line before ALLOC SITES; the values are live bytes and objects, allocated bytes and objects.
     #[must_use]
     pub fn note_of_sites(&self, cutoff: f64) -> String {
         self.note(cutoff, SITES)
     }
 
-    /// What [`LeftOut::note_of_sites`] says.
+    /// Parses the line of [`LeftOut::note_of_sites`].
     #[must_use]
     pub fn of_sites(note: &str) -> Option<LeftOut<4>> {
         LeftOut::parse(note, SITES)
     }
 
-    /// What these sites and those that are left out add up to.
+    /// Returns the totals of these sites and the omitted ones.
     #[must_use]
     pub fn with_sites(&self, sites: &[AllocSite]) -> [u64; 4] {
         sites.iter().fold(self.values, |sums, site| {
@@ -58,25 +58,25 @@ impl LeftOut<4> {
 }
 
 impl LeftOut<2> {
-    /// The line before CPU TIME; the values are whole milliseconds and calls.
+    /// Formats the line before CPU TIME; the values are whole milliseconds and calls.
     #[must_use]
     pub fn note_of_call_times(&self, cutoff: f64) -> String {
         self.note(cutoff, CALL_TIMES)
     }
 
-    /// What [`LeftOut::note_of_call_times`] says.
+    /// Parses the line of [`LeftOut::note_of_call_times`].
     #[must_use]
     pub fn of_call_times(note: &str) -> Option<LeftOut<2>> {
         LeftOut::parse(note, CALL_TIMES)
     }
 
-    /// The line before MONITOR TIME; the values are whole milliseconds and how often threads waited.
+    /// Formats the line before MONITOR TIME; the values are whole milliseconds and the number of waits.
     #[must_use]
     pub fn note_of_contentions(&self, cutoff: f64) -> String {
         self.note(cutoff, CONTENTIONS)
     }
 
-    /// What [`LeftOut::note_of_contentions`] says.
+    /// Parses the line of [`LeftOut::note_of_contentions`].
     #[must_use]
     pub fn of_contentions(note: &str) -> Option<LeftOut<2>> {
         LeftOut::parse(note, CONTENTIONS)
@@ -110,7 +110,8 @@ impl<const N: usize> LeftOut<N> {
     }
 }
 
-/// Whether a note says what is left out: whoever adds what is left out to the rows has no use for the note.
+/// Returns `true` if a note states the sum of omitted rows: a caller that adds the sum to the rows does not need the
+/// note.
 #[must_use]
 pub fn tells_what_is_left_out(note: &str) -> bool {
     note.starts_with(START)

@@ -1,10 +1,10 @@
 //! The records of an HPROF file: one model, a binary and a text encoder, a reader and a checker.
 //!
-//! Nothing here knows of a JVM. The agent feeds the encoders while a program runs; `hprof` reads what it wrote.
+//! Nothing here depends on a JVM. The agent feeds the encoders while a program runs; `hprof` reads the files.
 //!
-//! A file is a header (version, size of ids, time stamp in milliseconds since 1970) and records behind it. Each has a
-//! tag, a time in microseconds since the time stamp and its content's length in bytes. The format is that of the
-//! JDK's own agent: document "HPROF Agent", section "Binary Dump Format".
+//! A file is a header (version, size of ids, time stamp in milliseconds since 1970) followed by records. Each has a
+//! tag, a time in microseconds since the time stamp and its content's length in bytes. The format is that of the JDK's
+//! own agent: document "HPROF Agent", section "Binary Dump Format".
 //!
 //! # Example
 //!
@@ -40,8 +40,8 @@
 //! # Ok::<(), hprof_format::ReadError>(())
 //! ```
 //!
-//! [`Reader::read_heap`] reads what stands inside of a heap dump, [`check`] tells whether a file keeps to the format, and
-//! [`TextReader`] reads the text format.
+//! [`Reader::read_heap`] reads the records inside a heap dump, [`check`] verifies that a file conforms to the format,
+//! and [`TextReader`] reads the text format.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]

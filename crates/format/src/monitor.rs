@@ -1,46 +1,46 @@
-//! What `monitor=y` tells: of waits as they happen, of the time that threads lost, and of the state of all monitors.
+//! The records of `monitor=y`: waits as they happen, the time that threads lost, and the state of all monitors.
 
 use std::borrow::Cow;
 
 use crate::{ClassSerial, ThreadSerial, TraceSerial};
 
-/// The unknown thread, which is never started.
+/// The serial number of the unknown thread, which is never started.
 pub(crate) const UNKNOWN_THREAD: ThreadSerial = ThreadSerial(200_000);
 
-/// A record that the text format alone has: the binary format knows no monitors. It is no [`crate::Record`], so that
-/// everything that handles those handles what both formats can hold.
+/// A record that only the text format has. It is not a [`crate::Record`], so that code for those handles only what both
+/// formats can hold.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MonitorRecord<'a> {
     /// A thread begins to wait to be notified.
     Wait {
         /// The signature of the monitor's class, `Ljava/lang/Object;`.
         signature: Cow<'a, str>,
-        /// How long it will wait at the most, in milliseconds; 0 is for ever.
+        /// The longest time it will wait, in milliseconds; 0 means without a limit.
         timeout: u64,
-        /// The thread; 200000 where it is not known.
+        /// The thread; 200000 if unknown.
         thread: ThreadSerial,
     },
-    /// It has been notified, interrupted, or has waited long enough.
+    /// A thread's wait is over: it has been notified or interrupted, or the time is up.
     Waited {
         /// The signature of the monitor's class.
         signature: Cow<'a, str>,
-        /// How long it waited, in milliseconds.
+        /// The time it waited, in milliseconds.
         time_waited: u64,
-        /// The thread; 200000 where it is not known.
+        /// The thread; 200000 if unknown.
         thread: ThreadSerial,
     },
     /// MONITOR DUMP.
     Dump {
-        /// Every thread that is alive.
+        /// All live threads.
         threads: Cow<'a, [ThreadState]>,
-        /// Every monitor that threads want or wait for.
+        /// All monitors that threads want or wait for.
         monitors: Cow<'a, [MonitorState]>,
     },
-    /// MONITOR TIME. Rows are ordered by time, and may leave out what fell below the cutoff.
+    /// MONITOR TIME. Rows are ordered by time; those below the cutoff may be omitted.
     Time {
-        /// The time of all rows, those left out included, in nanoseconds.
+        /// The time of all rows, including omitted ones, in nanoseconds.
         total: u64,
-        /// How often threads waited in all, those of rows left out included.
+        /// The number of waits in all rows, including omitted ones.
         count: u64,
         /// The rows.
         rows: Cow<'a, [ContendedTime]>,
@@ -52,28 +52,28 @@ pub enum MonitorRecord<'a> {
 pub struct ThreadState {
     /// The thread.
     pub thread: ThreadSerial,
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub name: String,
-    /// What it is at.
+    /// Its stack.
     pub trace: TraceSerial,
-    /// Whether it runs.
+    /// Its state, with what it waits for.
     pub status: ThreadStatus,
-    /// It has been suspended.
+    /// `true` if it has been suspended.
     pub suspended: bool,
-    /// It has been interrupted and has not seen it yet.
+    /// `true` if it has been interrupted and has not noticed yet.
     pub interrupted: bool,
-    /// It runs native code.
+    /// `true` if it runs native code.
     pub in_native: bool,
 }
 
-/// Whether a thread runs, and what it waits for.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadStatus {
     /// `R`.
     Runnable,
     /// `SL`: in `Thread.sleep`.
     Sleeping,
-    /// `MW`: wants a monitor that another thread has.
+    /// `MW`: wants a monitor that another thread owns.
     Entering,
     /// `CW`: waits to be notified, or is parked.
     Waiting,
@@ -85,27 +85,27 @@ pub enum ThreadStatus {
     Unknown,
 }
 
-/// A monitor in MONITOR DUMP. 200000 stands for a thread that is not known.
+/// A monitor in MONITOR DUMP. 200000 stands for an unknown thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorState {
     /// The signature of its class.
     pub signature: String,
-    /// Who has it, and how many times it was entered; `None` where nobody has.
+    /// Its owner, and the number of times it was entered; `None` if nobody owns it.
     pub owner: Option<(ThreadSerial, u32)>,
-    /// Who wants it.
+    /// The threads that want it.
     pub entering: Vec<ThreadSerial>,
-    /// Who waits to be notified.
+    /// The threads that wait to be notified.
     pub waiting: Vec<ThreadSerial>,
 }
 
-/// One row of MONITOR TIME.
+/// A row of MONITOR TIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContendedTime {
     /// The time that threads waited to enter, in nanoseconds.
     pub nanos: u64,
-    /// How often they did.
+    /// The number of waits.
     pub count: u64,
-    /// Where.
+    /// The stack.
     pub trace: TraceSerial,
     /// The class of the monitors.
     pub class: ClassSerial,

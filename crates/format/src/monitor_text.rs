@@ -1,4 +1,4 @@
-//! How the text format prints [`MonitorRecord`]s.
+//! Prints [`MonitorRecord`]s in the text format.
 
 use std::io::{self, Write};
 
@@ -110,7 +110,7 @@ fn print_thread(thread: &ThreadState, out: &mut Vec<u8>) -> io::Result<()> {
         ThreadStatus::Unknown => "UN",
     };
     write!(out, "{status}")?;
-    // Behind a space and at the end: readers know the line without it.
+    // After a space and at the end of the line, because readers know the line without it.
     match &*thread.name {
         "" => writeln!(out),
         name => writeln!(out, " \"{}\"", printable(name.as_bytes())),
@@ -130,7 +130,7 @@ fn print_monitor(monitor: &MonitorState, out: &mut Vec<u8>) -> io::Result<()> {
     print_threads("waiting to be notified", &monitor.waiting, out)
 }
 
-/// The line stands there without threads too, as parsers know it.
+/// The line is printed even without threads, because parsers expect it.
 fn print_threads(what: &str, threads: &[ThreadSerial], out: &mut Vec<u8>) -> io::Result<()> {
     let names: Vec<String> = threads.iter().map(|&thread| name(thread)).collect();
     let space = if names.is_empty() { "" } else { " " };

@@ -9,13 +9,13 @@ use crate::text::source_name;
 use crate::timing::millis;
 use crate::{ClassSerial, Encoder, FrameId, Micros, Millis, Record, StringId, Timing};
 
-/// Stands for what an id names when nothing of that name has been written.
+/// Printed for an id whose text has not been written.
 const UNKNOWN: &str = "<unknown>";
 
-/// Writes the old prof format: for each pair of methods, how often one called the other, and nothing else. The file has
-/// no head.
+/// Writes the old prof format: for each pair of methods, the calls of one by the other, and nothing else. The file has
+/// no header.
 ///
-/// It remembers strings, classes and frames for as long as it lives; all records print nothing.
+/// It remembers strings, classes and frames for as long as it lives; other records are ignored.
 #[derive(Debug, Default)]
 pub struct OldProfEncoder {
     strings: HashMap<StringId, Box<str>>,
@@ -25,7 +25,7 @@ pub struct OldProfEncoder {
 }
 
 impl OldProfEncoder {
-    /// An encoder for one file.
+    /// Creates an encoder for one file.
     #[must_use]
     pub fn new() -> OldProfEncoder {
         OldProfEncoder::default()

@@ -1,12 +1,13 @@
-//! Text that others chose, made fit to be printed.
+//! Makes text from strangers safe to print.
 
 use std::borrow::Cow;
 
-/// The text as it may go to a terminal or into a text profile: on the line where it is put, and as nothing but letters.
+/// Returns the text in a form that is safe on a terminal and in a text profile: it stays on its line, and has no
+/// control characters.
 ///
-/// What is not UTF-8 becomes U+FFFD. Characters that a terminal or a viewer obeys instead of showing become `?`: the
-/// control characters of ASCII and Latin-1 (C0, DEL and C1, so no escape sequence is left), the line and the paragraph
-/// separator, and those that turn the direction of writing.
+/// Bytes that are not UTF-8 become U+FFFD. Characters that a terminal or a viewer interprets instead of showing become
+/// `?`: the control characters of ASCII and Latin-1 (C0, DEL and C1, so no escape sequence is left), the line and the
+/// paragraph separator, and those that change the direction of writing.
 #[must_use]
 pub fn printable<T: AsRef<[u8]> + ?Sized>(text: &T) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(text.as_ref());
@@ -16,11 +17,11 @@ pub fn printable<T: AsRef<[u8]> + ?Sized>(text: &T) -> Cow<'_, str> {
     text
 }
 
-/// Bytes of a name that are shown. A file of a few megabytes may have one name as long as itself and give it to thousands
-/// of classes and frames; names that are meant for people are shorter than this.
+/// The most bytes of a name that are shown. A file of a few megabytes may have one name as long as itself and use it
+/// for thousands of classes and frames; names that are meant for people are shorter than this.
 const LONGEST: usize = 400;
 
-/// A name with its end cut off, and `…` in its place, where it is longer than any that is meant for people.
+/// Truncates a name that is longer than any meant for people, and marks that with `…`.
 #[must_use]
 pub fn shortened(name: &str) -> Cow<'_, str> {
     match name.len() {

@@ -15,20 +15,20 @@ use crate::{Micros, Millis, Record, RecordKind};
 pub use error::ReadError;
 pub use heap::{HeapEntry, HeapItem};
 
-/// What every version string starts with.
+/// The beginning of every version string.
 const MAGIC: &[u8] = b"JAVA PROFILE ";
 
-/// Bytes of a version string, the NUL behind it included.
+/// The size of a version string, including the final NUL, in bytes.
 const VERSION_LENGTH: usize = MAGIC.len() + 6;
 
-/// Bytes of what a file starts with: the version string, the size of ids, and the time stamp.
+/// The size of the file header: the version string, the size of ids, and the time stamp, in bytes.
 const HEADER_LENGTH: usize = VERSION_LENGTH + 4 + 8;
 
-/// Bytes of what a record starts with: tag, time, length.
+/// The size of a record header: tag, time, length, in bytes.
 const RECORD_HEADER_LENGTH: usize = 1 + 4 + 4;
 
-/// Bytes of the largest record that is read, heap dumps excepted: 2.6 million rows of ALLOC SITES, the longest ones. A
-/// compressed file of a thousandth of the size can hold a larger one.
+/// The size in bytes of the largest record that is read, except for heap dumps: 2.6 million rows of ALLOC SITES, the
+/// longest ones. A compressed file of a thousandth of the size can hold a larger one.
 pub(crate) const LARGEST_RECORD: usize = 64 << 20;
 
 /// A version of the binary format.
@@ -52,7 +52,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// How many bytes an id takes in a file.
+/// The size of an id in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdSize {
     /// Four, as the JDK's own agent wrote on every machine.
@@ -62,7 +62,7 @@ pub enum IdSize {
 }
 
 impl IdSize {
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
@@ -72,38 +72,38 @@ impl IdSize {
     }
 }
 
-/// What a file says of itself before its first record.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The version of the format.
     pub version: Version,
-    /// How many bytes each id takes.
+    /// The size of ids.
     pub id_size: IdSize,
-    /// The moment that records count their times from.
+    /// The time from which the times of records are counted.
     pub time: Millis,
 }
 
-/// One record of a file and where it was found.
+/// A record of a file, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
-    /// Where the record starts, in bytes from the start of the file.
+    /// The offset of the record, in bytes from the start of the file.
     pub offset: u64,
-    /// When it was written, counted from [`Header::time`]; the wrap of the format's time field is undone.
+    /// The time at which it was written, counted from [`Header::time`]; wraps of the format's time field are undone.
     pub time: Micros,
-    /// What was found.
+    /// The content.
     pub item: Item<'a>,
 }
 
-/// What stands in a file.
+/// An item in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<'a> {
     /// A record with all its content.
     Record(Record<'a>),
-    /// A heap dump or a segment of one. [`Reader::read_heap`] reads its content, [`Reader::read`] passes it over.
+    /// A heap dump or a segment of one. [`Reader::read_heap`] reads its content, [`Reader::read`] skips it.
     HeapDump {
-        /// Whether it is a segment (0x1C) and not a whole dump (0x0C).
+        /// `true` for a segment (0x1C), `false` for a whole dump (0x0C).
         segment: bool,
-        /// Bytes of its content.
+        /// The size of its content, in bytes.
         length: u32,
     },
     /// The end of the segments of a heap dump (0x2C).
@@ -111,7 +111,7 @@ pub enum Item<'a> {
 }
 
 impl Item<'_> {
-    /// The kind of what was found.
+    /// Returns the kind of the item.
     #[must_use]
     pub fn kind(&self) -> RecordKind {
         match self {
@@ -125,20 +125,20 @@ impl Item<'_> {
 
 /// Reads a file in the binary format from its start to its end, in one pass.
 ///
-/// It buffers by itself. Its memory is bounded by the longest record, which may take 64 MiB (heap dumps may take more: they
-/// are read record by record, and long arrays in pieces), and by what the source really gives, whatever lengths a damaged
-/// file claims.
+/// The source need not be buffered. Memory is bounded by the longest record, which may take 64 MiB (heap dumps may take
+/// more: they are read record by record, and long arrays in pieces), and by the bytes that the source really supplies,
+/// whatever lengths a damaged file claims.
 #[derive(Debug)]
 pub struct Reader<R> {
     window: Window<R>,
     header: Header,
     clock: Clock,
     rows: Rows,
-    /// Bytes of the last record that are still to be read or passed over.
+    /// The number of bytes of the last record that have not been read or skipped.
     unread: u64,
-    /// Where that record starts.
+    /// The offset of that record.
     unread_offset: u64,
-    /// What is being read inside of that record.
+    /// The state of reading inside that record.
     heap: heap::State,
 }
 
@@ -146,7 +146,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header of a file.
     ///
     /// # Errors
-    /// [`ReadError`], where `source` fails or does not start with the header of an HPROF file in the binary format.
+    /// [`ReadError`], if `source` fails or does not start with the header of an HPROF file in the binary format.
     pub fn new(source: R) -> Result<Reader<R>, ReadError> {
         let mut window = Window::new(source);
         let header = read_header(&mut window)?;
@@ -161,22 +161,22 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What the file says of itself.
+    /// Returns the file's header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Where the next record starts: after the last one, the length of the file in bytes. Records inside a heap dump do
-    /// not count.
+    /// Returns the offset of the next record: after the last one, the size of the file in bytes. Records inside a heap
+    /// dump do not count.
     pub fn position(&self) -> u64 {
         self.window.position() + self.unread
     }
 
-    /// Reads the next record; `None` behind the last one.
+    /// Reads the next record; `None` after the last one.
     ///
     /// # Errors
-    /// [`ReadError`]. Where it is about one record (unknown tag, too large, wrong length, wrong value), the next call goes on behind
-    /// that record; after any other, there is nothing to go on with.
+    /// [`ReadError`]. If it is about one record (unknown tag, too large, wrong length, wrong value), the next call
+    /// continues after that record; after any other error, reading cannot continue.
     pub fn read(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let unread = std::mem::take(&mut self.unread);
         self.heap = heap::State::Closed;
@@ -228,7 +228,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(Entry { offset, time, item }))
     }
 
-    /// Tag, time and length of the next record, which stay in the window; `None` at the end of the file.
+    /// Returns tag, time and length of the next record, which stay in the window; `None` at the end of the file.
     fn record_header(&mut self, offset: u64) -> Result<Option<(u8, u32, u32)>, ReadError> {
         let available = fill(&mut self.window, RECORD_HEADER_LENGTH)?;
         let Some(header) = self.window.bytes().get(..RECORD_HEADER_LENGTH) else {
@@ -241,9 +241,9 @@ impl<R: Read> Reader<R> {
         Ok(Some((header[0], time, length)))
     }
 
-    /// The error for the record at `offset`, of whose first `wanted` bytes only `available` are there.
+    /// Returns the error for the record at `offset`, of whose first `wanted` bytes only `available` exist.
     fn truncated(&mut self, offset: u64, wanted: usize, available: usize) -> ReadError {
-        // What is left of the record is not the start of another one.
+        // The rest of the record is not the start of another one.
         self.window.take(available);
         ReadError::Truncated {
             offset,
@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over `count` bytes of the record at `offset`.
+    /// Skips `count` bytes of the record at `offset`.
     fn skip(&mut self, count: u64, offset: u64) -> Result<(), ReadError> {
         let skipped = self.window.skip(count);
         match skipped.map_err(|error| io_error(&self.window, error))? {
@@ -262,11 +262,11 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes back, or forward, to the record at `offset`, an [`Entry::offset`] that was returned before. Times that wrapped
-    /// in between are not wound back.
+    /// Goes back, or forward, to the record at `offset`, an [`Entry::offset`] that was returned before. Wraps of the
+    /// time in between are not undone.
     ///
     /// # Errors
-    /// [`ReadError::Io`], where the source cannot go there.
+    /// [`ReadError::Io`], if the source cannot seek there.
     pub fn seek(&mut self, offset: u64) -> Result<(), ReadError> {
         self.unread = 0;
         self.heap = heap::State::Closed;

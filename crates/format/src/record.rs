@@ -1,4 +1,4 @@
-//! The records of an HPROF file, as data: what the agent produces, the encoders write and the reader returns.
+//! The records of an HPROF file, as data: the agent produces them, the encoders write them and the readers return them.
 //!
 //! Field order and widths are those of the binary format's specification ("HPROF Agent", section
 //! "Binary Dump Format"). Names follow it too.
@@ -37,7 +37,7 @@ identifiers! {
 }
 
 impl StringId {
-    /// The string of an id from here on (2^62, which no address and no counter reaches) is named by one record alone.
+    /// The string of an id from here on (2^62, which no address and no counter reaches) is named by only one record.
     /// The agent gives such ids to the names of threads: a program may start millions, and an encoder that remembers
     /// strings forgets these once it has used them.
     pub const USED_ONCE: u64 = 1 << 62;
@@ -45,20 +45,20 @@ impl StringId {
     /// The id of the first note of a file; see [`StringId::note`].
     pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
 
-    /// A STRING under this id stands in place of HEAP DUMP END: the segments before it are a dump that broke off, for
-    /// the reason that the text gives in a few words. Without a segment before it, a dump broke off before it began.
-    /// The text format has `HEAP DUMP BROKE OFF (reason)` for it.
+    /// A STRING under this id stands in place of HEAP DUMP END: the segments before it are a dump that broke off, and
+    /// the text gives the reason in a few words. If there is no segment before it, the dump broke off before it began.
+    /// The text format prints `HEAP DUMP BROKE OFF (reason)` for it.
     pub const BROKE_OFF: StringId = StringId(StringId::USED_ONCE - 2);
 
-    /// The lowest id that a note can have. No other string has an id from here up to [`StringId::USED_ONCE`], but for
-    /// [`StringId::BROKE_OFF`].
+    /// The lowest id that a note can have. No other string has an id from here up to [`StringId::USED_ONCE`], except
+    /// for [`StringId::BROKE_OFF`].
     const LAST_NOTE: u64 = StringId::BROKE_OFF.0 - u32::MAX as u64;
 
-    /// The id of a file's note with this number, from 0 on. Ids count down from [`StringId::NOTE`]: no two STRING records of
-    /// a file share one, which some readers refuse.
+    /// Returns the id of a file's note with this number, from 0. Ids count down from [`StringId::NOTE`], so that no two
+    /// STRING records of a file share one, which some readers refuse.
     ///
-    /// A note is a STRING for whoever reads the file, about the record behind it (that numbers are estimates, say) or about
-    /// the file. No record names it. The text format prints it in parentheses, on a line of its own.
+    /// A note is a STRING for people, about the next record (that numbers are estimates, for example) or about the
+    /// file. No record names it. The text format prints it in parentheses, on a line of its own.
     #[must_use]
     pub fn note(number: u32) -> StringId {
         match number {
@@ -67,25 +67,25 @@ impl StringId {
         }
     }
 
-    /// Whether a STRING under this id is a note.
+    /// Returns `true` if a STRING under this id is a note.
     #[must_use]
     pub fn is_note(self) -> bool {
         self != StringId::BROKE_OFF && (StringId::LAST_NOTE..StringId::USED_ONCE).contains(&self.0)
     }
 
-    /// Whether a record can name the string: it is neither a note nor the end of a dump that broke off.
+    /// Returns `true` if a record can name the string: it is neither a note nor the end of a dump that broke off.
     #[must_use]
     pub fn is_name(self) -> bool {
         self != StringId::BROKE_OFF && !self.is_note()
     }
 }
 
-/// Where in its source file a frame stands.
+/// The line of a frame in its source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
-    /// A line number, 1 and up.
+    /// A line number, from 1.
     Number(u32),
-    /// 0 or -1 in a file: nothing is known, or nothing was asked for (`lineno=n`). Written as -1.
+    /// 0 or -1 in a file: unknown, or not requested (`lineno=n`). Written as -1.
     Unknown,
     /// -2 in a file: a compiled method.
     Compiled,
@@ -93,17 +93,17 @@ pub enum Line {
     Native,
 }
 
-/// One row of CPU SAMPLES.
+/// A row of CPU SAMPLES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSample {
-    /// How many samples hit the trace.
+    /// The number of samples that hit the trace.
     pub count: u32,
     /// The trace.
     pub trace: TraceSerial,
 }
 
-/// What a field or an array element holds. The values are those of the binary format's "Basic Type", which are those of
-/// the operand of the JVM's `newarray` (JVM specification, table 6.5.newarray-A) with 2 for references.
+/// The type of a field or an array element. The values are those of the binary format's "Basic Type", which are those
+/// of the operand of the JVM's `newarray` (JVM specification, table 6.5.newarray-A) with 2 for references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BasicType {
@@ -128,7 +128,7 @@ pub enum BasicType {
 }
 
 impl BasicType {
-    /// The type that a byte of the binary format stands for; `None` where it stands for none.
+    /// Returns the type for a byte of the binary format; `None` if there is none.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<BasicType> {
         Some(match byte {
@@ -145,7 +145,7 @@ impl BasicType {
         })
     }
 
-    /// Its name in Java source: `int`; `java.lang.Object` for a reference.
+    /// Returns its name in Java source: `int`; `java.lang.Object` for a reference.
     #[must_use]
     pub fn java_name(self) -> &'static str {
         match self {
@@ -161,8 +161,8 @@ impl BasicType {
         }
     }
 
-    /// What the arrays of a class hold, whose name is as in Java source: `Int` for `int[]`, `Object` for `int[][]` and
-    /// `String[]`. `None` where the name is no array's.
+    /// Returns the type of the elements of an array class, whose name is as in Java source: `Int` for `int[]`, `Object`
+    /// for `int[][]` and `String[]`. `None` if the name is not that of an array.
     #[must_use]
     pub fn of_array_class(name: &str) -> Option<BasicType> {
         let element = name.strip_suffix("[]")?;
@@ -173,58 +173,58 @@ impl BasicType {
     }
 }
 
-/// One row of ALLOC SITES. Bytes and instances above 2^32 - 1 are written as 2^32 - 1 in the binary format.
+/// A row of ALLOC SITES. Bytes and instances above 2^32 - 1 are written as 2^32 - 1 in the binary format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocSite {
-    /// The type of the elements where the site allocates arrays, `None` where it allocates plain objects.
+    /// The type of the elements if the site allocates arrays, `None` if it allocates plain objects.
     pub array_of: Option<BasicType>,
-    /// The class of what is allocated, 0 where it is not known.
+    /// The class of the objects, 0 if unknown.
     pub class: ClassSerial,
-    /// Where it is allocated.
+    /// The trace that allocates them.
     pub trace: TraceSerial,
-    /// Bytes that are alive.
+    /// The number of live bytes.
     pub live_bytes: u64,
-    /// Objects that are alive.
+    /// The number of live objects.
     pub live_instances: u64,
-    /// Bytes allocated so far, those of dead objects included.
+    /// Bytes allocated so far, including those of dead objects.
     pub allocated_bytes: u64,
-    /// Objects allocated so far, dead ones included.
+    /// Objects allocated so far, including dead ones.
     pub allocated_instances: u64,
 }
 
-/// `flags` of ALLOC SITES: the rows tell what changed since the last such record.
+/// `flags` of ALLOC SITES: the rows contain the changes since the last such record.
 pub const SITES_INCREMENTAL: u16 = 1;
-/// `flags` of ALLOC SITES: the rows are ordered by allocated bytes, without it by live bytes.
+/// `flags` of ALLOC SITES: the rows are ordered by allocated bytes, otherwise by live bytes.
 pub const SITES_BY_ALLOCATION: u16 = 2;
-/// `flags` of ALLOC SITES: a garbage collection was forced before.
+/// `flags` of ALLOC SITES: a garbage collection was forced first.
 pub const SITES_FORCED_GC: u16 = 4;
 
 /// `flags` of CONTROL SETTINGS: allocation sites are traced.
 pub const CONTROL_ALLOC_TRACES: u32 = 1;
 /// `flags` of CONTROL SETTINGS: CPU samples are taken.
 pub const CONTROL_CPU_SAMPLING: u32 = 2;
-/// `flags` of CONTROL SETTINGS: a heap dump follows somewhere behind this record, whole or marked by
-/// [`StringId::BROKE_OFF`]. A file that ends without one has lost it, unless settings without the flag come later: the dump
-/// could not be made. Only this project's agent sets the flag.
+/// `flags` of CONTROL SETTINGS: a heap dump follows later in the file, complete or marked by [`StringId::BROKE_OFF`]. A
+/// file that ends without one has lost it, unless later settings lack the flag because the dump could not be made. Only
+/// this project's agent sets the flag.
 pub const CONTROL_HEAP_DUMP_FOLLOWS: u32 = 4;
 
-/// One record, without its tag, time and length.
+/// A record, without its tag, time and length.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record<'a> {
     /// 0x01. Text as UTF-8; files from other writers may hold modified UTF-8 or worse.
     String {
-        /// Its name.
+        /// Its id.
         id: StringId,
         /// Its bytes.
         text: Cow<'a, [u8]>,
     },
     /// 0x02.
     LoadClass {
-        /// Its name, > 0.
+        /// Its serial number, > 0.
         serial: ClassSerial,
         /// The `java.lang.Class` object.
         class_object: ObjectId,
-        /// Where it was loaded.
+        /// The trace that loaded it.
         trace: TraceSerial,
         /// The class's name as in Java source: `java.lang.String`, `int[]`, `Foo$Bar[][]`.
         name: StringId,
@@ -236,13 +236,13 @@ pub enum Record<'a> {
     },
     /// 0x04.
     Frame {
-        /// Its name.
+        /// Its id.
         id: FrameId,
         /// The method's name.
         method: StringId,
         /// The method's signature, `(I)V`.
         signature: StringId,
-        /// The source file's name; 0 or an empty one where the class names none.
+        /// The source file's name; 0 or an empty one if the class has none.
         source_file: StringId,
         /// The method's class.
         class: ClassSerial,
@@ -251,23 +251,23 @@ pub enum Record<'a> {
     },
     /// 0x05.
     Trace {
-        /// Its name.
+        /// Its serial number.
         serial: TraceSerial,
-        /// The thread, 0 when traces are shared by all threads (`thread=n`).
+        /// The thread, 0 if traces are shared by all threads (`thread=n`).
         thread: ThreadSerial,
         /// Its frames, innermost first.
         frames: Cow<'a, [FrameId]>,
     },
-    /// 0x06. Rows are ordered, and may leave out what fell below the cutoff.
+    /// 0x06. Rows are ordered; those below the cutoff may be omitted.
     AllocSites {
         /// `SITES_*` bits.
         flags: u16,
-        /// Rows are left out of which every value is a smaller share of its total (0.0 to 1.0); other writers leave anything
-        /// here.
+        /// Rows are omitted if each of their values is a smaller share of its total (0.0 to 1.0); other writers store
+        /// arbitrary values here.
         cutoff: f32,
-        /// Bytes that are alive, those of rows left out included; at most 2^32 - 1 in the binary format.
+        /// The number of live bytes, including those of omitted rows; at most 2^32 - 1 in the binary format.
         live_bytes: u64,
-        /// Objects that are alive; at most 2^32 - 1 in the binary format.
+        /// The number of live objects; at most 2^32 - 1 in the binary format.
         live_instances: u64,
         /// Bytes allocated so far.
         allocated_bytes: u64,
@@ -278,9 +278,9 @@ pub enum Record<'a> {
     },
     /// 0x07.
     HeapSummary {
-        /// Bytes that are alive; at most 2^32 - 1 in the binary format.
+        /// The number of live bytes; at most 2^32 - 1 in the binary format.
         live_bytes: u64,
-        /// Objects that are alive; at most 2^32 - 1 in the binary format.
+        /// The number of live objects; at most 2^32 - 1 in the binary format.
         live_instances: u64,
         /// Bytes allocated so far.
         allocated_bytes: u64,
@@ -289,17 +289,17 @@ pub enum Record<'a> {
     },
     /// 0x0A.
     StartThread {
-        /// Its name.
+        /// Its serial number.
         serial: ThreadSerial,
         /// The `java.lang.Thread` object.
         object: ObjectId,
-        /// Where it was started.
+        /// The trace that started it.
         trace: TraceSerial,
         /// The thread's name.
         name: StringId,
         /// Its group's name.
         group: StringId,
-        /// The name of the group above that one, 0 at the top.
+        /// The name of the parent group, 0 at the top.
         parent_group: StringId,
     },
     /// 0x0B.
@@ -307,9 +307,9 @@ pub enum Record<'a> {
         /// The thread.
         serial: ThreadSerial,
     },
-    /// 0x0D. Rows are ordered by count, and may leave out what fell below the cutoff.
+    /// 0x0D. Rows are ordered by count; those below the cutoff may be omitted.
     CpuSamples {
-        /// All samples, those of rows left out included.
+        /// The number of all samples, including those of omitted rows.
         total: u32,
         /// The rows.
         rows: Cow<'a, [CpuSample]>,
@@ -319,7 +319,7 @@ pub enum Record<'a> {
         /// Whole [`HeapRecord`](crate::HeapRecord)s, as [`HeapRecord::write`](crate::HeapRecord::write) appends them.
         content: Cow<'a, [u8]>,
     },
-    /// 0x2C: the segments so far are a whole heap dump.
+    /// 0x2C: the segments so far are a complete heap dump.
     HeapDumpEnd,
     /// 0x0E.
     ControlSettings {
@@ -331,7 +331,7 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// The same record with content of its own, for keeping it beyond the buffer that it was read from.
+    /// Returns the same record with owned content, which can outlive the buffer it was read from.
     #[must_use]
     pub fn into_owned(self) -> Record<'static> {
         match self {

@@ -7,19 +7,20 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// What a gzip file starts with, and no profile does.
+/// The beginning of a gzip file, and of no profile.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Compressed bytes that are read at once.
+/// The number of compressed bytes that are read at once.
 const PIECE: usize = 64 * 1024;
-/// Decompressed bytes that are kept behind each place: a reader goes back by as much as it has read ahead.
+/// The number of decompressed bytes that are kept before each position: a reader goes back as far as it has read ahead.
 const KEPT: usize = 128 * 1024;
 
-/// What can be read, and read again.
+/// A seekable source.
 pub trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
-/// Whether a file is compressed with gzip, from where it stands; it stands there afterwards.
+/// Returns `true` if the bytes from the file's current position are compressed with gzip; the position is unchanged
+/// afterwards.
 ///
 /// # Errors
 /// Those of reading the first bytes.
@@ -33,10 +34,11 @@ pub fn is_compressed(file: &mut impl Source) -> io::Result<bool> {
     Ok(first == GZIP)
 }
 
-/// The bytes of a file from where it stands, which come out as they were before where the file is compressed with gzip.
+/// Returns a reader of the bytes from the file's current position, which decompresses them if they are compressed with
+/// gzip.
 ///
-/// Who goes back in a compressed file to read a part of it again, and from there on never before that part, has it
-/// decompressed twice in all, however often this happens.
+/// Going back in a compressed file to read a part again, without ever going back before that part later, decompresses
+/// the file twice in total, however often this happens.
 ///
 /// # Errors
 /// Those of reading the first bytes.
@@ -48,14 +50,14 @@ pub fn decompressed<'a>(mut file: impl Source + 'a) -> io::Result<Box<dyn Source
     Ok(Box::new(file))
 }
 
-/// What is in a gzip file, decompressed at two places: one is ahead of the other when a part is read again.
+/// The content of a gzip file, decompressed at two positions: one is ahead of the other when a part is read again.
 struct Decompressed<R> {
     file: Rc<RefCell<R>>,
-    /// Where in the file it starts.
+    /// The position in the file at which it starts.
     start: u64,
-    /// The place that is read at.
+    /// The position that is currently read.
     here: DecodedStream<R>,
-    /// The place that was read at before.
+    /// The position that was read before.
     there: Option<DecodedStream<R>>,
     position: u64,
 }
@@ -86,7 +88,7 @@ impl<R: Source> Seek for Decompressed<R> {
         let position = match to {
             SeekFrom::Start(position) => Some(position),
             SeekFrom::Current(step) => self.position.checked_add_signed(step),
-            // Nobody knows the end before it is reached.
+            // The end is unknown until it is reached.
             SeekFrom::End(_) => None,
         };
         let position = position.ok_or(ErrorKind::InvalidInput)?;
@@ -100,12 +102,12 @@ impl<R: Source> Seek for Decompressed<R> {
     }
 }
 
-/// A place in what is decompressed, which only goes on.
+/// A position in the decompressed content, which only moves forward.
 struct DecodedStream<R> {
     decoder: MultiGzDecoder<BufReader<Shared<R>>>,
-    /// What was decompressed last.
+    /// The bytes decompressed last.
     kept: Vec<u8>,
-    /// Where what is kept ends.
+    /// The position at which they end.
     end: u64,
 }
 
@@ -122,18 +124,18 @@ impl<R: Source> DecodedStream<R> {
         }
     }
 
-    /// Whether `position` can be read without starting again.
+    /// Returns `true` if `position` can be read without starting again.
     fn reaches(&self, position: u64) -> bool {
         position >= self.end - self.kept.len() as u64
     }
 
-    /// Decompresses up to `position`, or the end; returns where that is.
+    /// Decompresses up to `position`, or the end; returns the position reached.
     fn go_to(&mut self, position: u64) -> io::Result<u64> {
         while self.end < position && self.decompress()? {}
         Ok(position.min(self.end))
     }
 
-    /// Reads at a position that it reaches, up to the end of which it was asked to go.
+    /// Reads at a position that it reaches, up to the position it was asked to go to.
     fn read(&mut self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         if position == self.end && !self.decompress()? {
             return Ok(0);
@@ -145,7 +147,7 @@ impl<R: Source> DecodedStream<R> {
         Ok(count)
     }
 
-    /// Decompresses the next piece; returns whether there was more.
+    /// Decompresses the next piece; returns `true` if there was more.
     fn decompress(&mut self) -> io::Result<bool> {
         if self.kept.len() >= 2 * KEPT {
             self.kept.drain(..self.kept.len() - KEPT);
@@ -166,7 +168,7 @@ impl<R: Source> DecodedStream<R> {
     }
 }
 
-/// A file that is read at several places.
+/// A file that is read at several positions.
 struct Shared<R> {
     file: Rc<RefCell<R>>,
     position: u64,
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Counts the bytes that are read of it.
+    /// Counts the bytes that are read from it.
     struct Counted<'a>(Cursor<&'a [u8]>, &'a Cell<usize>);
 
     impl Read for Counted<'_> {

@@ -23,10 +23,10 @@ use names::TextNames;
 pub use names::source_name;
 use sites::SitesOrder;
 
-/// Stands for what an id names when nothing of that name has been written.
+/// Printed for an id whose text has not been written.
 const UNKNOWN: &str = "<unknown>";
 
-/// What readers get to know about the records, between the first line and the line of dashes.
+/// The description of the records for readers, between the first line and the line of dashes.
 ///
 /// Parsers search the whole file: no line here may look like a record's first line.
 const DESCRIPTION: &str = "\
@@ -95,14 +95,14 @@ This file is the profile of a Java program, written as a sequence of records:
 /// Writes the text format.
 ///
 /// It remembers strings, classes, frames and the top of each trace for as long as it lives, because the records that
-/// print names only carry ids. STRING, LOAD CLASS, UNLOAD CLASS, FRAME, HEAP SUMMARY and CONTROL SETTINGS print nothing. An id
-/// under which nothing was written prints `<unknown>`. Class names that come as in class files print as in Java source.
+/// print names only carry ids. STRING, LOAD CLASS, UNLOAD CLASS, FRAME, HEAP SUMMARY and CONTROL SETTINGS print
+/// nothing. An id without a record prints `<unknown>`. Class names in the form of class files print as in Java source.
 ///
-/// In heap dumps, classes must come before their instances and those of their subclasses: an instance that does not is
-/// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is what
-/// an object takes in a heap with references of 4 bytes, the default below 32 GB, as far as its fields tell.
+/// In heap dumps, classes must come before their instances and those of their subclasses: otherwise an instance is
+/// printed without its fields. The numbers in a dump's first line come from a HEAP SUMMARY before it. `sz` is the size
+/// of an object in a heap with references of 4 bytes, the default below 32 GB, as far as its fields reveal it.
 ///
-/// Names print as [`printable`] gives them, so that no name can pass for a line of its own.
+/// Names are passed through [`printable`], so that no name can look like a line of its own.
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
@@ -114,12 +114,12 @@ pub struct TextEncoder {
     heap: HeapText,
 }
 
-/// What is printed of a frame, with the names as they are when it is defined.
+/// The text of a frame, with the names at the time of its definition.
 #[derive(Debug)]
 struct FrameText {
     class: Option<Arc<str>>,
     method: Option<Arc<str>>,
-    /// Empty where the class names no file.
+    /// Empty if the class names no file.
     source_file: Option<Arc<str>>,
     line: Line,
 }
@@ -144,7 +144,7 @@ impl fmt::Display for FrameText {
         write!(out, "{}({file}:", Method(self))?;
         match self.line {
             Line::Number(number) => write!(out, "{number})"),
-            // Parsers know a number or this. The binary format tells native methods apart.
+            // Parsers accept a number or this. The binary format distinguishes native methods.
             Line::Unknown | Line::Compiled | Line::Native => out.write_str("Unknown line)"),
         }
     }
@@ -155,14 +155,14 @@ fn known(name: Option<&Arc<str>>) -> &str {
 }
 
 impl TextEncoder {
-    /// An encoder for one file.
+    /// Creates an encoder for one file.
     #[must_use]
     pub fn new() -> TextEncoder {
         TextEncoder::default()
     }
 
-    /// As [`TextEncoder::new`], with what is to be known of the run below the file's first line: labels of a word, and
-    /// what they stand for.
+    /// As [`TextEncoder::new`], with facts about the run below the file's first line: labels of one word, and their
+    /// values.
     #[must_use]
     pub fn of_run(about: Vec<(&'static str, String)>) -> TextEncoder {
         TextEncoder {
@@ -213,8 +213,8 @@ impl Encoder for TextEncoder {
 }
 
 impl TextEncoder {
-    /// Writes the text that [`Encoder::record`] appends. A few rows that name a long string make a long text: here it goes
-    /// where it shall go, bit by bit.
+    /// Writes the text that [`Encoder::record`] appends. A few rows that name a long string produce a long text, which
+    /// goes directly to `out`, piece by piece.
     ///
     /// # Errors
     /// Those of `out`.
@@ -256,7 +256,7 @@ impl TextEncoder {
                 let frame = self.frame(class, method, source_file, line);
                 self.frames.insert(id, frame);
             }
-            // Traces and sites go on naming a class that is gone.
+            // Traces and sites go on naming an unloaded class.
             Record::UnloadClass { .. }
             | Record::HeapSummary { .. }
             | Record::ControlSettings { .. } => {}
@@ -267,7 +267,7 @@ impl TextEncoder {
         Ok(())
     }
 
-    /// The file's time stamp.
+    /// Returns the file's time stamp.
     pub(crate) fn start_time(&self) -> Millis {
         self.start
     }

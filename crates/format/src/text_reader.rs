@@ -1,4 +1,4 @@
-//! Reads a file in the text format, into the records of the binary one.
+//! Reads a file in the text format, and returns the records of the binary one.
 
 mod cpu;
 mod error;
@@ -24,52 +24,52 @@ use head::Head;
 use lines::Lines;
 use names::AssignedIds;
 
-/// What stands in a text file.
+/// An item in a text file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextItem {
-    /// A record that the binary format has too. Strings, classes and frames come before what names them.
+    /// A record that the binary format has too. Strings, classes and frames come before the records that name them.
     Record(Record<'static>),
-    /// What `monitor=y` tells.
+    /// A record of `monitor=y`.
     Monitor(MonitorRecord<'static>),
-    /// What timing calls yields.
+    /// The result of timing calls.
     Timing(Timing<'static>),
-    /// A heap dump, which is passed over; only its form is looked at.
+    /// A heap dump, which is skipped; only its form is checked.
     HeapDump {
-        /// What its first line says.
+        /// The number in its first line.
         objects: u64,
-        /// What its first line says.
+        /// The number in its first line.
         bytes: u64,
     },
 }
 
-/// Something in a text file, and where it was found.
+/// An item in a text file, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextEntry {
-    /// The line where it begins, from 1 on.
+    /// The line at which it begins, from 1.
     pub line: u64,
-    /// When it was written, as far as the file tells: after [`TextReader::time`].
+    /// The time at which it was written, as far as the file reveals it: after [`TextReader::time`].
     pub time: Micros,
-    /// What was found.
+    /// The content.
     pub item: TextItem,
 }
 
 /// Reads a text profile, or a file in the old prof format, from its start to its end.
 ///
-/// Files of this agent and of the JDK's own are read alike. Times that a file gives as a share of a total are worked out
-/// from it, so that they print as the same share. `SLEEP` and `EXIT` lines of old VMs are passed over.
+/// Files of this agent and of the JDK's own are treated alike. Times that a file gives as a share of a total are
+/// computed from it, so that they print as the same share. `SLEEP` and `EXIT` lines of old VMs are skipped.
 #[derive(Debug)]
 pub struct TextReader<R> {
     lines: Lines<R>,
     names: AssignedIds,
     head: Head,
-    /// How many notes there were.
+    /// The number of notes so far.
     notes: u32,
-    /// The note that says what the next section leaves out.
+    /// The note with the sum of rows that the next section omits.
     left_out: Option<String>,
     pending: VecDeque<TextEntry>,
 }
 
-/// Whether a file that starts with these bytes (20 or more, unless it is shorter) is for [`TextReader`].
+/// Returns `true` if a file that starts with these bytes (20 or more, unless it is shorter) is for [`TextReader`].
 #[must_use]
 pub fn is_text(start: &[u8]) -> bool {
     let profile = start
@@ -79,10 +79,10 @@ pub fn is_text(start: &[u8]) -> bool {
 }
 
 impl<R: Read> TextReader<R> {
-    /// Reads what a file starts with.
+    /// Reads the beginning of a file.
     ///
     /// # Errors
-    /// [`TextError`], where `source` fails or does not start like a text profile.
+    /// [`TextError`], if `source` fails or does not start like a text profile.
     pub fn new(source: R) -> Result<TextReader<R>, TextError> {
         let mut lines = Lines::new(source);
         let head = head::read(&mut lines)?;
@@ -96,25 +96,25 @@ impl<R: Read> TextReader<R> {
         })
     }
 
-    /// The file's time stamp; 0 where it has none.
+    /// Returns the file's time stamp; 0 if it has none.
     pub fn time(&self) -> Millis {
         self.head.created
     }
 
-    /// The number of the process that was profiled, where the file tells it.
+    /// Returns the id of the profiled process, if the file has it.
     pub fn process(&self) -> Option<u32> {
         self.head.process
     }
 
-    /// Whether the file is in the old prof format.
+    /// Returns `true` if the file is in the old prof format.
     pub fn is_old_prof(&self) -> bool {
         self.head.old_prof
     }
 
-    /// Reads what comes next; `None` behind the last record.
+    /// Reads the next item; `None` after the last one.
     ///
     /// # Errors
-    /// [`TextError`]. Where it is about one line, the next call goes on behind that line.
+    /// [`TextError`]. If it is about one line, the next call continues after that line.
     pub fn read(&mut self) -> Result<Option<TextEntry>, TextError> {
         loop {
             if let Some(entry) = self.pending.pop_front() {
@@ -138,7 +138,7 @@ impl<R: Read> TextReader<R> {
         self.pending.push_back(TextEntry { line, time, item });
     }
 
-    /// What begins with the line that was just read.
+    /// Reads the item that begins with the line that was just read.
     fn record(&mut self) -> Result<Option<(Micros, TextItem)>, TextError> {
         let mut left_out = self.left_out.take();
         let TextReader {

@@ -1,4 +1,5 @@
-//! What counting and timing every call yields. Only text can tell of it: the binary format has no record for it.
+//! The result of counting and timing every call. Only the text formats can express it: the binary format has no record
+//! for it.
 
 use std::borrow::Cow;
 
@@ -9,9 +10,9 @@ use crate::{FrameId, TraceSerial};
 pub enum Timing<'a> {
     /// CPU TIME: the cost by trace.
     Traces {
-        /// All time, that of rows left out included, in nanoseconds.
+        /// The time of all rows, including omitted ones, in nanoseconds.
         total: u64,
-        /// All calls, those of rows left out included.
+        /// The number of all calls, including those of omitted rows.
         calls: u64,
         /// The rows, ordered by their own time.
         rows: Cow<'a, [TraceTime]>,
@@ -20,10 +21,10 @@ pub enum Timing<'a> {
     Calls(Cow<'a, [CallTime]>),
 }
 
-/// One row of CPU TIME.
+/// A row of CPU TIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceTime {
-    /// Calls of the trace's innermost method.
+    /// The number of calls of the trace's innermost method.
     pub calls: u64,
     /// Time in that method itself, in nanoseconds.
     pub own: u64,
@@ -31,20 +32,20 @@ pub struct TraceTime {
     pub trace: TraceSerial,
 }
 
-/// One line of the old prof format.
+/// A line of the old prof format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTime {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
     /// The method that was called.
     pub callee: FrameId,
-    /// The method that called it; `None` where no timed method did.
+    /// The method that called it; `None` if no timed method did.
     pub caller: Option<FrameId>,
     /// Time until the calls returned, in nanoseconds.
     pub total: u64,
 }
 
-/// Nanoseconds as whole milliseconds, the nearest.
+/// Rounds nanoseconds to whole milliseconds.
 pub(crate) fn millis(nanos: u64) -> u64 {
     nanos.saturating_add(500_000) / 1_000_000
 }

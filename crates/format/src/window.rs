@@ -1,11 +1,11 @@
-//! A buffer over a source that grows with what the source gives, never with what someone claims it will give.
+//! A buffer over a source that grows with the bytes that the source supplies, never with a claimed length.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
-/// Bytes that the buffer has at first; as long as every piece asked for is shorter, it does not grow.
+/// The initial size of the buffer, in bytes; as long as every piece asked for is shorter, it does not grow.
 const INITIAL: usize = 64 * 1024;
 
-/// The bytes of a source from its current position on, as far as they have been asked for.
+/// The bytes of a source from its current position, as far as they have been read.
 #[derive(Debug)]
 pub(crate) struct Window<R> {
     source: R,
@@ -26,16 +26,17 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Where in the source the next byte stands.
+    /// Returns the position of the next byte in the source.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Reads until `wanted` bytes are at hand, or the source ends; returns how many of them are. At most 64 KB more are read.
+    /// Reads until `wanted` bytes are available, or the source ends; returns the number of them that are. Reads at most
+    /// 64 KB more.
     pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<usize> {
         while self.end - self.start < wanted {
             self.make_room(wanted);
-            // Sources keep no more than this for who goes back.
+            // Sources keep no more than this for readers that go back.
             let ahead = self.buffer.len().min(self.start + wanted.max(INITIAL));
             match self.source.read(&mut self.buffer[self.end..ahead]) {
                 Ok(0) => return Ok(self.end - self.start),
@@ -47,12 +48,12 @@ impl<R: Read> Window<R> {
         Ok(wanted)
     }
 
-    /// The bytes at hand; at least as many as the last [`Window::fill`] returned.
+    /// Returns the available bytes; at least as many as the last [`Window::fill`] returned.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Goes `count` bytes on and returns them. They must be at hand.
+    /// Advances by `count` bytes and returns them. They must be available.
     pub(crate) fn take(&mut self, count: usize) -> &[u8] {
         let start = self.start;
         self.start += count;
@@ -60,7 +61,7 @@ impl<R: Read> Window<R> {
         &self.buffer[start..self.start]
     }
 
-    /// Goes `count` bytes on; returns how many the source did not have.
+    /// Advances by `count` bytes; returns the number of them that the source did not have.
     pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut left = count;
         while left > 0 {
@@ -87,7 +88,7 @@ impl<R: Read> Window<R> {
             (self.start, self.end) = (0, self.end - self.start);
             return;
         }
-        // Full of bytes that were really there: at most doubling keeps the cost of a false length to as much again.
+        // Full of bytes that really existed: doubling at most limits the cost of a false length.
         let length = wanted.min(2 * self.buffer.len());
         self.buffer.resize(length, 0);
     }
@@ -99,7 +100,8 @@ impl<R: Read> Window<R> {
 }
 
 impl<R: Seek> Window<R> {
-    /// Goes to `position`, a place that was reached before. Where the source began, it need not have been at its start.
+    /// Goes to `position`, which must have been reached before. The source need not have been at its start in the
+    /// beginning.
     pub(crate) fn seek(&mut self, position: u64) -> io::Result<()> {
         let read_up_to = self.position + (self.end - self.start) as u64;
         // Files have at most 2^63 - 1 bytes.
@@ -115,7 +117,7 @@ impl<R: Seek> Window<R> {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time, every second time only after an interrupt.
+    /// Returns one byte at a time, every second time only after an interrupt.
     struct Trickle {
         left: Vec<u8>,
         interrupted: bool,

@@ -1,4 +1,4 @@
-//! The dominator tree from above, as far as it matters: what a treemap shows.
+//! The significant part of the dominator tree from above, as shown by a treemap.
 
 use std::collections::BinaryHeap;
 
@@ -10,14 +10,14 @@ use crate::classes::ClassIndex;
 use crate::dominators::{Place, TOP, Tree};
 use crate::heap::Heap;
 
-/// What is a smaller part of the whole is left out.
+/// Areas below one in this many parts of the whole are omitted.
 const LEAST_PART: u64 = 2000;
-/// Single objects below one that are shown; the rest are shown by class.
+/// The most single objects below another that are shown; the rest are shown by class.
 const MOST_SINGLE: usize = 40;
-/// Levels. A long list would be as many without it.
+/// The most levels; a long list would have as many as elements without it.
 const DEEPEST: u32 = 32;
 
-/// An object with what it keeps alive, or objects of one class that one object keeps alive.
+/// An object with everything it keeps alive, or the objects of one class that one object keeps alive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Area {
     /// The object: `java.util.HashMap @ 0x7f00`; a class; `all that is alive`.
@@ -28,17 +28,18 @@ pub struct Area {
         skip_serializing_if = "Option::is_none"
     )]
     pub id: Option<u64>,
-    /// 1, or how many objects of the class there are.
+    /// 1, or the number of objects of the class.
     pub objects: u64,
-    /// Bytes that would be free without it or them. No object is in two areas, so those of a class add up.
+    /// Bytes that would be freed without it or them. No object is in two areas, so those of a class add up.
     pub retained: u64,
-    /// What it keeps alive, as far as that is much, the most first. What is missing is itself or is little.
+    /// The areas of what it keeps alive, as far as they are significant, largest first. The remainder is the object
+    /// itself, or small.
     pub below: Vec<Area>,
 }
 
-/// An area before those below are put into it.
+/// An area before its child areas are put into it.
 struct Found {
-    /// Which one it is in: 0 the top, then the others from 1 on in their order.
+    /// The area it is in: 0 for the top, then the others from 1 in their order.
     above: usize,
     label: String,
     id: Option<u64>,
@@ -46,7 +47,7 @@ struct Found {
     retained: u64,
 }
 
-/// An object that is still to be looked into; the one that retains most comes first.
+/// An object whose children still have to be examined; the one that retains most comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     retained: u64,
@@ -56,10 +57,10 @@ struct Waiting {
 }
 
 impl Heap<'_> {
-    /// What an object, or all roots together, keep alive: about `most` areas, the largest ones.
+    /// Returns the areas that an object, or all roots together, keep alive: about `most` of them, the largest ones.
     ///
     /// # Errors
-    /// [`Error::NoObject`] where no root reaches the object, and those of reading records.
+    /// [`Error::NoObject`] if no root reaches the object, and those of reading records.
     pub fn areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
         self.dump.unless_changed(|| self.find_areas(of, most))
     }
@@ -166,7 +167,7 @@ impl Heap<'_> {
     }
 }
 
-/// Puts areas into those above them, which stand before them.
+/// Puts areas into their parents, which come before them.
 fn assemble(top: Found, rest: Vec<Found>) -> Area {
     let mut below: Vec<Vec<Area>> = (0..=rest.len()).map(|_| Vec::new()).collect();
     for found in rest.into_iter().rev() {

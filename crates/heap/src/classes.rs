@@ -1,4 +1,4 @@
-//! The classes of a dump: names, hierarchy, and where in an instance the references are.
+//! The classes of a dump: names, hierarchy, and the offsets of references in instances.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::layout::Layout;
 use crate::references::{Excluded, Strength};
 use crate::{Error, records};
 
-/// A class, by its place in [`Classes`].
+/// The index of a class in [`Classes`].
 pub(crate) type ClassIndex = u32;
 
 /// No class.
 pub(crate) const NO_CLASS: ClassIndex = u32::MAX;
 
-/// What `java.lang.Class` is called in a dump that does not have it.
+/// The name of `java.lang.Class` in a dump that does not have it.
 const CLASS: &str = "java.lang.Class";
 
-/// A class of the JDK that means something here, as do those below it.
+/// A class of the JDK with a special meaning here, which its subclasses share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     ClassLoader = 1,
@@ -38,36 +38,36 @@ impl Known {
     }
 }
 
-/// A class of the dump, or one that its objects have and the dump does not.
+/// A class of the dump, or one that objects refer to and the dump lacks.
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// Its object; 0 where the dump does not have the class.
+    /// The id of its object; 0 if the dump lacks the class.
     pub(crate) id: u64,
-    /// Its object, whether the dump has the class or not; 0 where nothing tells it.
+    /// The id of its object, even if the dump lacks the class; 0 if unknown.
     pub(crate) object: u64,
     pub(crate) name: Arc<str>,
     pub(crate) super_id: u64,
-    /// The class above, [`NO_CLASS`] where there is none.
+    /// The superclass, [`NO_CLASS`] if there is none.
     above: ClassIndex,
-    /// The next one above that declares fields: a chain of thousands of classes may have a few fields or none, and a few
-    /// bytes of an instance.
+    /// The nearest superclass that declares fields: a chain of thousands of classes may have few fields or none, and an
+    /// instance few bytes.
     declaring_above: ClassIndex,
-    /// Which classes of the JDK it is below of, or is itself: [`Known`] as bits.
+    /// The classes of the JDK that it is or extends: [`Known`] as bits.
     known: u8,
     pub(crate) loader: u64,
     /// Names and types of the fields that it declares.
     pub(crate) declared: Box<[(u64, BasicType)]>,
-    /// Bytes of its static fields in the VM, references as in the dump.
+    /// The number of references among its static fields, and the bytes of the others.
     statics: (u64, u64),
-    /// Where its CLASS DUMP stands.
+    /// The offset of its CLASS DUMP.
     pub(crate) offset: u64,
-    /// References and bytes of other fields, of all of an instance's.
+    /// The number of references among all of an instance's fields, and the bytes of the others.
     fields: (u64, u64),
     strength: Strength,
-    /// Where in an instance the references are that count; made when the first instance is seen, so that what it takes is in
-    /// proportion to that instance.
+    /// The offsets of the references in an instance that count; computed when the first instance is seen, so that the
+    /// memory is proportional to that instance.
     references: Option<Box<[u32]>>,
-    /// Bytes of an instance in the VM.
+    /// The size of an instance in the VM, in bytes.
     pub(crate) instance_size: u64,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Class {
 pub(crate) struct Classes {
     index: HashMap<u64, ClassIndex>,
     all: Vec<Class>,
-    /// The classes of the dump, each behind the one above it.
+    /// The classes of the dump, each after its superclass.
     downwards: Vec<ClassIndex>,
     /// The classes of arrays of primitive types, by the type's byte.
     primitive_arrays: [ClassIndex; 12],
@@ -97,7 +97,7 @@ impl Classes {
         }
     }
 
-    /// Adds a class; of two with the same id the first counts.
+    /// Adds a class; if two have the same id, the first one counts.
     pub(crate) fn add(&mut self, offset: u64, class: &ClassDump<'_>, dump: &Dump) {
         let next = self.all.len() as ClassIndex;
         if *self.index.entry(class.class.0).or_insert(next) != next {
@@ -120,7 +120,7 @@ impl Classes {
         self.all.push(added);
     }
 
-    /// Adds the class whose CLASS DUMP stands there.
+    /// Adds the class whose CLASS DUMP is at this offset.
     pub(crate) fn add_at(&mut self, offset: u64, dump: &Dump) -> Result<(), Error> {
         if let Some(found) = dump.records_from(offset).next()
             && let HeapRecord::Class(class) = records::decode(&found?)?
@@ -130,7 +130,7 @@ impl Classes {
         Ok(())
     }
 
-    /// Puts the hierarchy together, when all classes are known.
+    /// Builds the hierarchy, when all classes are known.
     pub(crate) fn resolve(&mut self) -> Result<(), Error> {
         for class in &mut self.all {
             class.above = self.index.get(&class.super_id).copied().unwrap_or(NO_CLASS);
@@ -178,7 +178,7 @@ impl Classes {
         class.declaring_above = declaring_above;
     }
 
-    /// For each class what `own` says of it, or else of the next one above of which it says something.
+    /// Returns for each class its value from `own`, or that of the nearest superclass that has one.
     pub(crate) fn inherited<T: Copy>(&self, own: impl Fn(&Class) -> Option<T>) -> Vec<Option<T>> {
         let mut found: Vec<Option<T>> = self.all.iter().map(own).collect();
         for &index in &self.downwards {
@@ -190,7 +190,7 @@ impl Classes {
         found
     }
 
-    /// Whether it is this class or one below it.
+    /// Returns `true` if it is this class or a subclass.
     pub(crate) fn is(&self, index: ClassIndex, known: Known) -> bool {
         self.get(index).known & known as u8 != 0
     }
@@ -208,14 +208,14 @@ impl Classes {
         self.primitive_arrays = arrays;
     }
 
-    /// Works out the sizes of instances.
+    /// Computes the sizes of instances.
     pub(crate) fn lay_out(&mut self, layout: &Layout) {
         for class in &mut self.all {
             class.instance_size = layout.instance(class.fields.0, class.fields.1);
         }
     }
 
-    /// Bytes of the object of a class: an instance of `java.lang.Class` that holds its static fields.
+    /// Returns the size of a class's object, in bytes: an instance of `java.lang.Class` that holds its static fields.
     pub(crate) fn class_object_size(&self, index: ClassIndex, layout: &Layout) -> u64 {
         let own = self
             .all
@@ -246,7 +246,7 @@ impl Classes {
         self.index.get(&id).copied()
     }
 
-    /// The class of an object; one that the dump does not have is added without fields.
+    /// Returns the class with this object; one that the dump lacks is added without fields.
     pub(crate) fn find_or_add(&mut self, id: u64, dump: &Dump) -> ClassIndex {
         if let Some(index) = self.find(id) {
             return index;
@@ -281,19 +281,19 @@ impl Classes {
         self.all.len() as ClassIndex - 1
     }
 
-    /// References, and bytes of other fields, of an instance.
+    /// Returns the number of references in an instance, and the bytes of its other fields.
     pub(crate) fn field_sizes(&self, index: ClassIndex) -> (u64, u64) {
         self.get(index).fields
     }
 
-    /// Bytes of an instance's fields in the dump; `None` where the dump does not have the class.
+    /// Returns the size of an instance's fields in the dump, in bytes; `None` if the dump lacks the class.
     #[inline]
     pub(crate) fn dumped_bytes(&self, index: ClassIndex) -> Option<u64> {
         let class = self.get(index);
         (class.id != 0).then(|| class.fields.0 * self.id_size.bytes() + class.fields.1)
     }
 
-    /// Where in an instance the references are that count.
+    /// Returns the offsets of the references in an instance that count.
     #[inline]
     pub(crate) fn references(&mut self, index: ClassIndex) -> &[u32] {
         if self.get(index).references.is_none() {
@@ -316,7 +316,7 @@ impl Classes {
         places.into()
     }
 
-    /// The fields of an instance, in the order in which the dump has them.
+    /// Iterates over the fields of an instance, in the order of the dump.
     pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = Field> {
         let id_size = self.id_size.bytes() as usize;
         let mut place = 0;
@@ -337,8 +337,8 @@ impl Classes {
             })
     }
 
-    /// A class and those above it that declare fields. As an instance has at least a byte for each of their fields, there are
-    /// no more of them than it has bytes.
+    /// Iterates over a class and its superclasses that declare fields. An instance has at least a byte for each field,
+    /// so there are no more of them than it has bytes.
     pub(crate) fn declaring(&self, index: ClassIndex) -> impl Iterator<Item = ClassIndex> {
         std::iter::successors(Some(index), |&index| {
             Some(self.get(index).declaring_above).filter(|&above| above != NO_CLASS)
@@ -353,7 +353,7 @@ pub(crate) struct Field {
     pub(crate) class: ClassIndex,
     pub(crate) name: u64,
     pub(crate) kind: BasicType,
-    /// Where in the instance's bytes it starts.
+    /// The offset of its value in the instance's bytes.
     pub(crate) place: usize,
 }
 
@@ -380,7 +380,7 @@ impl Class {
     }
 }
 
-/// How many references there are, and how many bytes the rest takes.
+/// Returns the number of references, and the bytes of the rest.
 fn sum(kinds: impl Iterator<Item = BasicType>) -> (u64, u64) {
     kinds.fold((0, 0), |(references, others), kind| match kind {
         BasicType::Object => (references + 1, others),
@@ -392,7 +392,7 @@ fn unknown(id: u64) -> Arc<str> {
     format!("<class 0x{id:x} without a name>").into()
 }
 
-/// The primitive type of this name.
+/// Returns the primitive type of this name.
 pub(crate) fn primitive(name: &str) -> Option<BasicType> {
     (4..12)
         .filter_map(BasicType::from_byte)
@@ -403,7 +403,7 @@ pub(crate) fn primitive(name: &str) -> Option<BasicType> {
 mod tests {
     use super::*;
 
-    /// Classes below one another, of which every thousandth declares a field; the first is a class loader.
+    /// Returns a chain of classes, every thousandth of which declares a field; the first is a class loader.
     fn chain(length: u64) -> Classes {
         let mut classes = Classes::new(IdSize::Eight, Excluded::NONE);
         for number in 0..length {
@@ -414,7 +414,7 @@ mod tests {
             };
             let mut class = Class::named(name.into());
             class.id = number + 1;
-            // The file has them in any order.
+            // The file may have them in any order.
             class.super_id = number;
             if number % 1000 == 0 {
                 class.declared = Box::new([(7, BasicType::Object)]);

@@ -1,4 +1,4 @@
-//! Objects as the records of a dump describe them.
+//! Objects as described by the records of a dump.
 
 use hprof_format::{BasicType, HeapRecord};
 
@@ -7,14 +7,14 @@ use crate::dump::{Dump, Found};
 use crate::layout::Layout;
 use crate::{Error, records};
 
-/// What is needed to understand the records of objects.
+/// The data needed to interpret the records of objects.
 pub(crate) struct Contents<'a> {
     pub(crate) dump: &'a Dump,
     pub(crate) layout: Layout,
     pub(crate) classes: Classes,
 }
 
-/// An object as its record describes it.
+/// An object as described by its record.
 pub(crate) struct Object<'a> {
     pub(crate) id: u64,
     pub(crate) class: ClassIndex,
@@ -23,17 +23,17 @@ pub(crate) struct Object<'a> {
     pub(crate) content: Content<'a>,
 }
 
-/// Where an object's references are.
+/// The content of an object's record.
 pub(crate) enum Content<'a> {
     Fields(&'a [u8]),
     Elements(&'a [u8]),
-    /// An array of so many elements of a primitive type.
+    /// An array with that many elements of a primitive type.
     Primitives(u64),
     Class(Vec<u64>),
 }
 
 impl<'a> Contents<'a> {
-    /// What a record says of an object; `None` where it is about none.
+    /// Returns the object of a record; `None` if the record is not about an object.
     #[inline]
     pub(crate) fn object(&mut self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
         Ok(Some(match records::decode(found)? {

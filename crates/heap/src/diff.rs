@@ -1,4 +1,4 @@
-//! What has changed between two dumps.
+//! The differences between two dumps.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use serde::Serialize;
 use crate::groups::Group;
 use crate::names::Stack;
 
-/// A group in two dumps; where one does not have it, its figures are 0.
+/// A group in two dumps; if one does not have it, its figures are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What the objects have in common.
+    /// The common property of the objects.
     pub name: Arc<str>,
     /// The stack that allocated them, for groups by site.
     #[serde(skip_serializing_if = "crate::names::is_empty")]
     pub stack: Stack,
     /// Objects, before and after.
     pub objects: (u64, u64),
-    /// Bytes that they take themselves, before and after.
+    /// Their shallow sizes in bytes, before and after.
     pub shallow: (u64, u64),
-    /// Bytes that would be free without them, at least so many, before and after.
+    /// A lower bound for the bytes that would be freed without them, before and after.
     pub retained: (u64, u64),
 }
 
-/// The groups whose figures differ, those that grew most first. Groups with the same name and stack, as those of classes that
-/// two loaders have, count as one.
+/// Returns the groups whose figures differ, those that grew most first. Groups with the same name and stack, such as
+/// classes from two loaders, count as one.
 #[must_use]
 pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
     let mut numbers = Numbers::default();
@@ -73,12 +73,12 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
     changes.into_iter().map(|(_, change)| change).collect()
 }
 
-/// Numbers for names and stacks, equal ones for equal texts. Each shared text is looked at once: thousands of groups may
-/// have one stack as long as the file.
+/// Assigns numbers to names and stacks, equal ones to equal texts. Each shared text is examined once: thousands of
+/// groups may have the same stack, as long as the file.
 #[derive(Default)]
 struct Numbers<'a> {
     names: HashMap<&'a str, u32>,
-    /// By where the text is.
+    /// By the address of the text.
     names_at: HashMap<*const u8, u32>,
     stacks: HashMap<Vec<u32>, u32>,
     stacks_at: HashMap<*const Arc<str>, u32>,

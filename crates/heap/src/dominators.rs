@@ -1,5 +1,6 @@
-//! What keeps what alive: the dominator tree, by the algorithm "Semi-NCA" (Georgiadis, "Linear-Time Algorithms for
-//! Dominators and Related Problems", 2005), with objects numbered in the preorder of a depth-first search.
+//! The dominator tree, which shows the objects that keep others alive, by the algorithm "Semi-NCA" (Georgiadis,
+//! "Linear-Time Algorithms for Dominators and Related Problems", 2005), with objects numbered in the preorder of a
+//! depth-first search.
 
 use std::io;
 
@@ -7,20 +8,20 @@ use crate::graph::{Graph, NONE};
 use crate::memory::{Memory, Offsets, Table};
 use crate::objects::Objects;
 
-/// The place of an object in preorder; [`TOP`] is what refers to all roots.
+/// The position of an object in preorder; [`TOP`] is the virtual parent of all roots.
 pub(crate) type Place = u32;
 
-/// What refers to all roots.
+/// The virtual object that refers to all roots.
 pub(crate) const TOP: Place = 0;
 
 /// The dominator tree of the objects that roots reach.
 #[derive(Debug)]
 pub(crate) struct Dominators {
-    /// Which object has which place.
+    /// The object at each place.
     order: Table<u32>,
-    /// The place of what directly dominates each place.
+    /// The place of the direct dominator of each place.
     above: Table<Place>,
-    /// What each place keeps alive, itself included.
+    /// The retained size of each place, including itself.
     retained: Table<u64>,
 }
 
@@ -41,12 +42,12 @@ impl Dominators {
         })
     }
 
-    /// How many places there are, [`TOP`] included.
+    /// Returns the number of places, including [`TOP`].
     pub(crate) fn len(&self) -> u32 {
         self.order.len() as u32
     }
 
-    /// All places but [`TOP`].
+    /// Returns all places except [`TOP`].
     pub(crate) fn places(&self) -> std::ops::Range<Place> {
         1..self.len()
     }
@@ -61,18 +62,18 @@ impl Dominators {
         self.above[place as usize]
     }
 
-    /// Bytes that would go with it; of [`TOP`], all that is alive.
+    /// Returns the bytes that would be freed with it; for [`TOP`], all live bytes.
     #[inline]
     pub(crate) fn retained(&self, place: Place) -> u64 {
         self.retained[place as usize]
     }
 
-    /// The place of an object; `None` where no root reaches it.
+    /// Returns the place of an object; `None` if no root reaches it.
     pub(crate) fn place(&self, object: u32) -> Option<Place> {
         self.places().find(|&place| self.object(place) == object)
     }
 
-    /// What each place directly dominates.
+    /// Returns the tree of what each place directly dominates.
     pub(crate) fn tree(&self, memory: &Memory) -> io::Result<Tree> {
         let mut first: Table<Place> = memory.table(self.order.len())?;
         let mut next: Table<Place> = memory.table(self.order.len())?;
@@ -85,7 +86,7 @@ impl Dominators {
     }
 }
 
-/// The dominator tree from above. [`TOP`] stands for none: it is below nothing.
+/// The dominator tree from above. [`TOP`] stands for none, because it has no parent.
 #[derive(Debug)]
 pub(crate) struct Tree {
     first: Table<Place>,
@@ -100,7 +101,7 @@ pub(crate) enum Step {
 }
 
 impl Tree {
-    /// What a place directly dominates.
+    /// Iterates over the places that a place directly dominates.
     pub(crate) fn children(&self, place: Place) -> impl Iterator<Item = Place> {
         let one = |place: Place| Some(place).filter(|&place| place != TOP);
         std::iter::successors(one(self.first[place as usize]), move |&place| {
@@ -108,8 +109,8 @@ impl Tree {
         })
     }
 
-    /// Walks over all that is below `start`, and over `start` itself. It climbs by what is above, and so needs no room
-    /// however deep the tree is.
+    /// Visits `start` and everything below it. It climbs back by the dominators, and so needs no memory however deep
+    /// the tree is.
     pub(crate) fn walk(&self, dominators: &Dominators, start: Place, mut visit: impl FnMut(Step)) {
         let mut at = start;
         visit(Step::Enter(at));
@@ -154,7 +155,8 @@ impl Search {
             parent: memory.table(count + 1)?,
             place: memory.table(count)?,
         };
-        // How many references of each object on the way down have been followed; what is not used is never there.
+        // The number of references followed so far, for each object on the way down; unused entries are never
+        // allocated.
         let mut followed: Table<u32> = memory.table(count + 1)?;
         let used = search.run(graph, objects, &mut followed);
         search.order.truncate(used);
@@ -199,15 +201,15 @@ impl Search {
     }
 }
 
-/// References that lead to a smaller place, by where they lead.
+/// References to a smaller place, by their target.
 struct Backward {
     rows: Offsets,
     from: Table<Place>,
 }
 
 impl Backward {
-    /// What leads to a greater place goes into `least`, the least place that refers to each one: it is never
-    /// shortened away, so only where it comes from counts.
+    /// Collects the references. Those to a greater place go into `least`, the least place that refers to each one: its
+    /// path is never compressed, so only the source counts.
     fn of(
         search: &Search,
         least: &mut [Place],
@@ -252,7 +254,7 @@ impl Backward {
     }
 }
 
-/// Which object has which place, and what dominates each place.
+/// Returns the object at each place, and the dominator of each place.
 fn semi_nca(
     search: Search,
     graph: &Graph,
@@ -282,7 +284,7 @@ fn semi_nca(
             least = least.min(forest.least(from, place as Place));
         }
         forest.label[place] = least;
-        // Only smaller places are still to come, so nobody asks any more where this row ends.
+        // Only smaller places follow, so the end of this row is not needed any more.
         backward.rows.set(place + 1, least.into());
     }
     let semi = backward.rows;
@@ -297,16 +299,16 @@ fn semi_nca(
     Ok((order, above))
 }
 
-/// The part of the search's tree that has been dealt with, with shortened ways up.
+/// The processed part of the search's tree, with compressed paths.
 struct Forest {
     up: Table<Place>,
-    /// The least semidominator on the way up, the end left out; at first the least place that refers to each one.
+    /// The least semidominator on the path up, excluding its end; at first the least place that refers to each one.
     label: Table<Place>,
     way: Vec<Place>,
 }
 
 impl Forest {
-    /// The least semidominator from `place` up to the last place above `end`.
+    /// Returns the least semidominator from `place` up to the last place above `end`.
     #[inline]
     fn least(&mut self, place: Place, end: Place) -> Place {
         if self.up[place as usize] > end {

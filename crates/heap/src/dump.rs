@@ -1,4 +1,4 @@
-//! One heap dump of a file, with what the file says outside of it: names, frames, stacks.
+//! A heap dump of a file, with the names, frames and stacks outside of it.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -18,13 +18,13 @@ use crate::names::Stack;
 use crate::progress::{Progress, Silent};
 use crate::{Error, names};
 
-/// Bytes of what a record starts with.
+/// The size of a record header, in bytes.
 const RECORD_HEADER: u64 = 9;
 
-/// A smaller part is not worth a thread.
+/// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
 
-/// Frames of a stack that are shown.
+/// The most frames of a stack that are shown.
 pub(crate) const FRAMES: usize = 1000;
 
 /// A heap dump in a mapped file.
@@ -33,36 +33,37 @@ pub struct Dump {
     bytes: Mapped,
     id_size: IdSize,
     version: Version,
-    /// Where in the file its content is.
+    /// The ranges of its content in the file.
     segments: Vec<Range<usize>>,
-    /// Which of the file's dumps it is, from 1, and how many there are as far as was looked.
+    /// Its number among the file's dumps, from 1, and the number of dumps found so far.
     place: (usize, usize),
     tables: Tables,
     texts: Mutex<Texts>,
 }
 
-/// What was made of names and stacks so far: thousands of classes may have one name, and thousands of sites one stack.
+/// The names and stacks resolved so far: thousands of classes may have the same name, and thousands of sites the same
+/// stack.
 #[derive(Debug, Default)]
 struct Texts {
     /// By the id of the string.
     names: HashMap<u64, Arc<str>>,
-    /// The same as names of classes.
+    /// The same, as names of classes.
     classes: HashMap<u64, Arc<str>>,
     frames: HashMap<u64, Arc<str>>,
     stacks: HashMap<u32, Stack>,
 }
 
-/// What stands outside of the dump.
+/// The records outside of the dump.
 #[derive(Debug, Default)]
 struct Tables {
-    /// Where in the file a string is.
+    /// The range of each string in the file.
     strings: HashMap<u64, Range<usize>>,
     /// The name of a class, by its object.
     class_names: HashMap<u64, u64>,
-    /// The same by its serial number.
+    /// The same, by its serial number.
     class_serials: HashMap<u32, u64>,
     frames: HashMap<u64, RawFrame>,
-    /// Where among [`Tables::trace_frames`] the frames of a trace are.
+    /// The range in [`Tables::trace_frames`] of each trace's frames.
     traces: HashMap<u32, Range<usize>>,
     /// The frames of all traces.
     trace_frames: Vec<u64>,
@@ -76,17 +77,17 @@ struct RawFrame {
     line: Line,
 }
 
-/// A record of the dump and where it stands in the file.
+/// A record of the dump and its offset in the file.
 pub(crate) struct Found<'a> {
     pub(crate) offset: u64,
     pub(crate) record: RawHeapRecord<'a>,
 }
 
 impl Dump {
-    /// Finds the last dump of a file that is not compressed, or the `wanted`th, counted from 1.
+    /// Finds the last dump of an uncompressed file, or the one with number `wanted`, counted from 1.
     ///
     /// # Errors
-    /// [`Error`], where the file cannot be read as HPROF to the dump's end or has no such dump.
+    /// [`Error`], if the file cannot be read as HPROF to the dump's end or has no such dump.
     pub fn open(file: &File, wanted: Option<usize>) -> Result<Dump, Error> {
         let bytes = Mapped::of(file)?;
         let found = Dump::find(&bytes, wanted);
@@ -141,7 +142,7 @@ impl Dump {
         Ok((header.id_size, header.version, dumps, tables))
     }
 
-    /// The answer to a question, if the file is still what it was when it was opened.
+    /// Returns the answer to a question, if the file is still unchanged since it was opened.
     pub(crate) fn unless_changed<T, E: From<Error>>(
         &self,
         answer: impl FnOnce() -> Result<T, E>,
@@ -149,7 +150,7 @@ impl Dump {
         let answer = answer();
         match self.bytes.is_whole() {
             true => answer,
-            // Whatever the answer is, it was made of something else.
+            // The answer was computed from a different file.
             false => Err(Error::Changed.into()),
         }
     }
@@ -162,13 +163,13 @@ impl Dump {
         self.version == Version::V1_0_3
     }
 
-    /// Which of the file's dumps it is, from 1, and how many there are up to there.
+    /// Returns its number among the file's dumps, from 1, and the number of dumps up to there.
     #[must_use]
     pub fn place(&self) -> (usize, usize) {
         self.place
     }
 
-    /// Bytes of its content.
+    /// Returns the size of its content, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.segments
@@ -177,13 +178,13 @@ impl Dump {
             .sum()
     }
 
-    /// All its records, in the file's order. After an error there is no other record.
+    /// Iterates over its records, in the file's order. After an error there is no further record.
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Found<'_>, Error>> {
         let all = self.segments.iter().cloned();
         all.flat_map(|segment| self.records_in(segment))
     }
 
-    /// Its segments in as many parts as there are cores, all of about the same length, in the file's order.
+    /// Splits its segments into as many parts as there are cores, all of about the same length, in the file's order.
     pub(crate) fn parts(&self) -> Vec<&[Range<usize>]> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let each = (self.length() / cores as u64).max(LEAST_PART);
@@ -202,7 +203,7 @@ impl Dump {
         parts
     }
 
-    /// Does `pass` with each part, on a thread for each but the first, which is done here and may tell how far it is.
+    /// Runs `pass` for each part, on a thread of its own except for the first, which runs here and may report progress.
     pub(crate) fn in_parts<T: Send>(
         &self,
         progress: &dyn Progress,
@@ -214,7 +215,7 @@ impl Dump {
                 let pass = &pass;
                 let started =
                     thread::Builder::new().spawn_scoped(scope, move || pass(part, &Silent));
-                // Where there is no room for another thread, this one does it.
+                // If another thread cannot be created, this one does the work.
                 started.map_err(|_| part)
             };
             let others: Vec<_> = parts[1..].iter().map(|&part| run(part)).collect();
@@ -228,7 +229,7 @@ impl Dump {
         })
     }
 
-    /// The records of a part.
+    /// Iterates over the records of a part.
     pub(crate) fn records_of(
         &self,
         part: &[Range<usize>],
@@ -237,7 +238,7 @@ impl Dump {
         part.flat_map(|segment| self.records_in(segment))
     }
 
-    /// The records from one that starts at `start` on.
+    /// Iterates over the records from the one that starts at `start`.
     pub(crate) fn records_from(
         &self,
         start: u64,
@@ -267,29 +268,29 @@ impl Dump {
         })
     }
 
-    /// The bytes of a string; `None` where the file does not have it.
+    /// Returns the bytes of a string; `None` if the file lacks it.
     pub(crate) fn string(&self, id: u64) -> Option<&[u8]> {
         let place = self.tables.strings.get(&id)?;
         self.bytes.get(place.clone())
     }
 
-    /// A string as people may see it, cut where it is very long; empty where the file does not have it.
+    /// Returns a string in printable form, truncated if it is very long; empty if the file lacks it.
     pub(crate) fn text(&self, id: u64) -> String {
         self.string(id).map_or_else(String::new, names::name)
     }
 
-    /// The same, shared by all that ask for it.
+    /// Returns the same, shared by all callers.
     pub(crate) fn name(&self, id: u64) -> Arc<str> {
         self.texts().name(id, self)
     }
 
-    /// The name of a class, by its object, as Java source has it.
+    /// Returns the name of a class, by its object, as in Java source.
     pub(crate) fn class_name(&self, object: u64) -> Option<Arc<str>> {
         let name = *self.tables.class_names.get(&object)?;
         self.texts().class_name(name, self)
     }
 
-    /// The stack of a trace, innermost frame first; empty where the file does not have it.
+    /// Returns the stack of a trace, innermost frame first; empty if the file lacks it.
     pub(crate) fn stack(&self, trace: u32) -> Stack {
         let Some(places) = self.tables.traces.get(&trace) else {
             return Stack::default();
@@ -310,7 +311,7 @@ impl Dump {
     }
 
     fn texts(&self) -> impl DerefMut<Target = Texts> {
-        // Each entry is made before it is put in: a panic leaves none half made.
+        // Each entry is complete before it is inserted: a panic leaves none half made.
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -335,7 +336,7 @@ impl Texts {
         Some(name)
     }
 
-    /// `Class.method(File.java:12)`.
+    /// Formats a frame as `Class.method(File.java:12)`.
     fn frame(&mut self, id: u64, dump: &Dump) -> Arc<str> {
         if let Some(text) = self.frames.get(&id) {
             return Arc::clone(text);
@@ -376,7 +377,7 @@ fn within(bytes: &[u8], offset: u64, length: u32) -> Result<Range<usize>, ReadEr
     if missing > 0 {
         return Err(ReadError::Truncated { offset, missing });
     }
-    // Both are places in a slice.
+    // Both are offsets in a slice.
     Ok(start as usize..end as usize)
 }
 
@@ -389,12 +390,12 @@ pub(crate) fn record_error(offset: u64, mut error: HeapError) -> Error {
     Error::Record { offset, error }
 }
 
-/// The dumps of a file, of which the last is kept.
+/// The dumps of a file, of which the last one is kept.
 #[derive(Default)]
 struct Dumps {
     segments: Vec<Range<usize>>,
     count: usize,
-    /// Whether segments of the last one may still come.
+    /// `true` if further segments of the last one may follow.
     is_open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who refers to whom.
+//! The references between objects.
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
@@ -21,32 +21,32 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The references between the objects of a dump.
 ///
-/// References to roots are left out: nothing but the root itself keeps it alive. A local variable of a thread that is an
-/// object of the dump is a reference of that object. The reference of every object to its class is not stored either: the
-/// object's site tells.
+/// References to roots are omitted, because a root keeps itself alive. A local variable of a thread that is an object
+/// of the dump is a reference of that object. The reference of every object to its class is not stored either: it
+/// follows from the object's site.
 #[derive(Debug)]
 pub(crate) struct Graph {
     rows: Offsets,
     edges: Table<u32>,
-    /// What classes and threads refer to beside what is in their rows.
+    /// The references of classes and threads in addition to those in their rows.
     more: HashMap<u32, Vec<u32>>,
     has_more: FixedBitSet,
-    /// The class object of each site; [`NONE`] where it is a root or not in the dump.
+    /// The class object of each site; [`NONE`] if it is a root or not in the dump.
     class_of_site: Vec<u32>,
     pub(crate) roots: Roots,
 }
 
-/// What keeps objects alive from outside.
+/// The roots, which keep objects alive from outside.
 #[derive(Debug)]
 pub(crate) struct Roots {
-    /// Objects and why they are roots, in the dump's order; an object may be there several times.
+    /// Objects with the reason each is a root, in the dump's order; an object may occur several times.
     pub(crate) all: Vec<(u32, Root)>,
     pub(crate) is_root: FixedBitSet,
     /// The objects of threads, by serial number.
     pub(crate) threads: HashMap<u32, u32>,
-    /// Where each thread is, by its object.
+    /// The trace of each thread, by its object.
     pub(crate) traces: HashMap<u32, u32>,
-    /// Local variables: which thread holds which object in which frame; by thread.
+    /// Local variables, sorted by thread: the objects that threads hold in their frames.
     pub(crate) locals: Vec<Local>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Roots {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Local {
     pub(crate) thread: u32,
-    /// The frame's place in the thread's stack, 0 the innermost; -1 where that is not known.
+    /// The frame's position in the thread's stack, 0 for the innermost; -1 if unknown.
     pub(crate) frame: i32,
     pub(crate) object: u32,
 }
@@ -98,7 +98,7 @@ impl Roots {
         found
     }
 
-    /// What a thread holds, in the dump's order.
+    /// Returns the objects that a thread holds, in the dump's order.
     pub(crate) fn locals_of(&self, thread: u32) -> &[Local] {
         let start = self.locals.partition_point(|local| local.thread < thread);
         let behind = self.locals.partition_point(|local| local.thread <= thread);
@@ -106,7 +106,7 @@ impl Roots {
     }
 }
 
-/// The thread that holds the object, and in which frame.
+/// Returns the thread that holds the object, and the frame.
 fn holder(root: Root) -> Option<(u32, i32)> {
     match root {
         Root::JavaFrame { thread, frame } | Root::JniLocal { thread, frame } => {
@@ -118,7 +118,7 @@ fn holder(root: Root) -> Option<(u32, i32)> {
 }
 
 impl Graph {
-    /// The second pass over a dump: references, classes, stacks and sizes.
+    /// Makes the second pass over a dump: references, classes, stacks and sizes.
     pub(crate) fn of(
         dump: &Dump,
         index: Index,
@@ -159,7 +159,7 @@ impl Graph {
         Ok((graph, pass.objects, pass.contents.classes, index.places))
     }
 
-    /// What an object refers to, roots left out.
+    /// Returns the objects that an object refers to, without roots.
     #[inline]
     pub(crate) fn targets(&self, number: u32, objects: &Objects) -> Targets<'_> {
         let more = if self.has_more.contains(number as usize) {
@@ -174,13 +174,13 @@ impl Graph {
         }
     }
 
-    /// No more references than this are gone over by [`Graph::each`] for all objects.
+    /// Returns an upper bound for the references that [`Graph::each`] visits for all objects.
     pub(crate) fn most_edges(&self) -> u64 {
         let more: usize = self.more.values().map(Vec::len).sum();
         (self.edges.len() + self.has_more.len() + more) as u64
     }
 
-    /// Calls `visit` with everything that an object refers to, roots left out.
+    /// Calls `visit` with every object that an object refers to, without roots.
     #[inline]
     pub(crate) fn each(&self, number: u32, objects: &Objects, mut visit: impl FnMut(u32)) {
         let targets = self.targets(number, objects);
@@ -193,7 +193,7 @@ impl Graph {
     }
 }
 
-/// What an object refers to, roots left out.
+/// The objects that an object refers to, without roots.
 pub(crate) struct Targets<'a> {
     class: u32,
     row: &'a [u32],
@@ -201,7 +201,7 @@ pub(crate) struct Targets<'a> {
 }
 
 impl Targets<'_> {
-    /// The first one from `next` on that is wanted; `next` moves behind it.
+    /// Returns the first wanted one from `next` on; `next` moves past it.
     #[inline]
     pub(crate) fn find_from(&self, next: &mut u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
         if *next == 0 {
@@ -232,7 +232,8 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// One pass: objects come in the order of their numbers, so their rows are made one after the other.
+    /// Builds the rows in one pass: objects come in the order of their numbers, so their rows are built one after
+    /// another.
     fn append(
         &mut self,
         memory: &Memory,
@@ -241,7 +242,7 @@ impl<'a> Pass<'a> {
         let dump = self.contents.dump;
         let most = dump.length() / dump.id_size().bytes();
         let mut rows = Offsets::new(self.objects.count() as usize, most, memory)?;
-        // Most of a file may hold no references, so its length says nothing.
+        // Most of a file may hold no references, so its length is no estimate.
         let mut edges = memory.growing::<u32>();
         let mut next = 0;
         self.each_object(progress, |pass, number, object| {
@@ -262,7 +263,7 @@ impl<'a> Pass<'a> {
         Ok((rows, edges.finish()?))
     }
 
-    /// Two passes: how long each row is, and what is in it.
+    /// Builds the rows in two passes: first their lengths, then their contents.
     fn count_and_fill(
         &mut self,
         memory: &Memory,
@@ -285,11 +286,11 @@ impl<'a> Pass<'a> {
         let mut edges: Table<u32> = memory.table(total as usize)?;
         let mut filled = FixedBitSet::with_capacity(count);
         self.each_record(progress, |pass, number, object| {
-            // Of several records of one object the first counts, as above.
+            // If there are several records of one object, the first one counts, as above.
             if filled.put(number as usize) || matches!(object.content, Content::Class(_)) {
                 return;
             }
-            // Rows are filled from their ends, which leaves their starts behind.
+            // Rows are filled from their ends, after which `rows` has their starts.
             let mut place = rows.get(number as usize);
             pass.each_target(object, |to| {
                 // In a file that is being changed there may be more of them now than there were.
@@ -303,7 +304,7 @@ impl<'a> Pass<'a> {
         Ok((rows, edges))
     }
 
-    /// Calls `visit` with every object when it first comes.
+    /// Calls `visit` with every object at its first occurrence.
     fn each_object(
         &mut self,
         progress: &dyn Progress,
@@ -345,7 +346,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Calls `visit` with the objects that one refers to, its class and roots left out.
+    /// Calls `visit` with the objects that one refers to, without its class and roots.
     #[inline]
     fn each_target(&mut self, object: &Object<'_>, mut visit: impl FnMut(u32)) {
         let id_size = self.contents.dump.id_size();
@@ -401,7 +402,7 @@ impl<'a> Pass<'a> {
             (!self.roots.is_root.contains(number as usize)).then_some(number)
         };
         let mut sites = self.objects.sites.iter();
-        // The first is no site.
+        // The first entry is not a site.
         sites.next();
         std::iter::once(NONE)
             .chain(sites.map(|site| class_object(site).unwrap_or(NONE)))

@@ -16,10 +16,10 @@ use crate::heap::Heap;
 use crate::names::{self, Stack};
 use crate::objects::Site;
 
-/// Passes over the graph that run at once, each of which needs 4 bytes an object.
+/// The most passes over the graph at the same time, each of which needs 4 bytes per object.
 const MOST_PASSES: usize = 4;
 
-/// What the objects of a group have in common.
+/// The property that the objects of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -33,26 +33,26 @@ pub enum By {
     Site,
 }
 
-/// A group of objects. All figures count what roots reach.
+/// A group of objects. All figures count only what roots reach.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// What the objects have in common.
+    /// The common property of the objects.
     pub name: Arc<str>,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes that they take themselves.
+    /// Their shallow size, in bytes.
     pub shallow: u64,
-    /// Bytes that would be free without them: at least so many. Members below another member in the dominator tree count
-    /// with that one.
+    /// A lower bound for the bytes that would be freed without them. Members below another member in the dominator tree
+    /// count with that one.
     pub retained: u64,
-    /// Whether `retained` is the true figure.
+    /// `true` if `retained` is exact.
     pub exact: bool,
     /// The stack that allocated them, innermost frame first; for groups by site.
     #[serde(skip_serializing_if = "crate::names::is_empty")]
     pub stack: Stack,
 }
 
-/// Which group each site belongs to.
+/// The assignment of sites to groups.
 pub(crate) struct Grouping {
     by: By,
     of_site: Vec<u32>,
@@ -68,7 +68,7 @@ impl Grouping {
     }
 }
 
-/// What the objects of a group have in common.
+/// The common property of a group's objects.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Class(ClassIndex),
@@ -89,10 +89,10 @@ impl Key {
 }
 
 impl Heap<'_> {
-    /// All groups, those that retain most first. With `exact`, so many of them get their true retained size.
+    /// Returns all groups, those that retain most first. The first `exact` of them get their exact retained size.
     ///
     /// # Errors
-    /// [`Error`], where there is no room for a table.
+    /// [`Error`], if there is no memory for a table.
     pub fn groups(&self, by: By, exact: usize) -> Result<Vec<Group>, Error> {
         self.dump.unless_changed(|| {
             let grouping = self.grouping(by);
@@ -126,7 +126,7 @@ impl Heap<'_> {
         Ok(named.collect())
     }
 
-    /// Finds the true figures, each by a pass over the graph; as many passes run at once as there are cores, up to
+    /// Computes the exact figures, each by a pass over the graph; as many passes run at once as there are cores, up to
     /// [`MOST_PASSES`].
     fn make_exact(&self, grouping: &Grouping, tallies: &mut [Tally]) -> Result<(), Error> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -146,7 +146,7 @@ impl Heap<'_> {
             let start = |part| {
                 let run = &run;
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(part));
-                // Where there is no room for another thread, this one does it.
+                // If another thread cannot be created, this one does the work.
                 started.map_err(|_| part)
             };
             let started: Vec<_> = parts.iter().map(start).collect();
@@ -157,7 +157,8 @@ impl Heap<'_> {
         })
     }
 
-    /// The sites of the live objects of a class, those that retain most first; of so many the true retained size.
+    /// Returns the sites of the live objects of a class, those that retain most first; the first `exact` of them get
+    /// their exact retained size.
     ///
     /// # Errors
     /// [`Error::NoClass`], and those of [`Heap::groups`].
@@ -205,7 +206,7 @@ impl Heap<'_> {
         }
     }
 
-    /// What the dominator tree tells of each group.
+    /// Returns the figures of each group from the dominator tree.
     fn tally(&self, grouping: &Grouping) -> Result<Vec<Tally>, Error> {
         let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
         let tree = self.dominators.tree(&self.memory)?;
@@ -229,7 +230,7 @@ impl Heap<'_> {
         Ok(tallies)
     }
 
-    /// Bytes that no root reaches any more when these objects are gone, themselves included.
+    /// Returns the bytes that no root reaches any more without these objects, including themselves.
     pub(crate) fn retained_without(&self, gone: impl Fn(u32) -> bool) -> Result<u64, Error> {
         let mut reached = FixedBitSet::with_capacity(self.objects.count() as usize);
         let mut waiting = self.memory.table::<u32>(self.dominators.len() as usize)?;
@@ -264,7 +265,7 @@ struct Tally {
     shallow: u64,
     retained: u64,
     exact: bool,
-    /// Members above the place where the walk is.
+    /// The number of members above the walk's current place.
     open: u32,
 }
 

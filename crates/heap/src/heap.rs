@@ -13,14 +13,14 @@ use crate::objects::Objects;
 use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
 
-/// How a dump is to be read.
+/// The options for reading a dump.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the VM lays objects out; `None` to find out.
+    /// The VM's object layout; `None` to determine it from the dump.
     pub layout: Option<Layout>,
-    /// References that keep nothing.
+    /// References that do not keep their target alive.
     pub excluded: Excluded,
-    /// What the large tables may take.
+    /// The memory for large tables.
     pub memory: Memory,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Heap<'a> {
     /// Reads the graph of a dump.
     ///
     /// # Errors
-    /// [`Error`], with the byte, where the dump is damaged; where a temporary file cannot be made.
+    /// [`Error`], with the offset, if the dump is damaged; or if a temporary file cannot be created.
     pub fn of(
         dump: &'a Dump,
         options: &Options,

@@ -1,4 +1,4 @@
-//! How many objects there are of what, without asking what keeps them: one pass, no graph.
+//! The numbers of objects by group, in one pass without the graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,30 +20,30 @@ use crate::{Error, records};
 /// All objects of a dump, whether roots reach them or not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Histogram {
-    /// How sizes were worked out.
+    /// The layout from which sizes were computed.
     pub layout: Layout,
-    /// Groups, those with most bytes first.
+    /// Groups, those with the most bytes first.
     pub rows: Vec<Row>,
 }
 
 /// A group of objects.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What they have in common.
+    /// Their common property.
     pub name: Arc<str>,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes that they take themselves.
+    /// Their shallow size, in bytes.
     pub shallow: u64,
     /// The stack that allocated them, for groups by site.
     #[serde(skip_serializing_if = "crate::names::is_empty")]
     pub stack: Stack,
 }
 
-/// What a record tells of its object's class and stack.
+/// The class and stack of an object, according to its record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Made {
-    /// Of the class; of arrays of primitive types, the byte of the type.
+    /// The id of the class; for arrays of primitive types, the byte of the type.
     class: u64,
     is_primitive: bool,
     trace: u32,
@@ -52,7 +52,7 @@ struct Made {
 #[derive(Default)]
 struct Sum {
     objects: u64,
-    /// Of arrays, and of instances without a class.
+    /// The size in bytes, for arrays and for instances without a class.
     bytes: u64,
     instances: u64,
 }
@@ -60,7 +60,7 @@ struct Sum {
 /// Counts the objects of a dump. Groups by loader have the loaders' ids as names.
 ///
 /// # Errors
-/// [`Error`], where the dump is damaged.
+/// [`Error`], if the dump is damaged.
 pub fn histogram(
     dump: &Dump,
     by: By,
@@ -82,7 +82,7 @@ pub fn histogram(
     })
 }
 
-/// Nobody's.
+/// The value for records that are not objects.
 const NOTHING: Made = Made {
     class: 0,
     is_primitive: true,
@@ -99,7 +99,8 @@ fn is_object(kind: HeapKind) -> bool {
     )
 }
 
-/// The classes that stand before the first hundred thousand objects; where others come later, arrays alone tell the layout.
+/// Returns the classes among the first hundred thousand records; if other classes come later, only arrays determine the
+/// layout.
 fn first_classes(dump: &Dump) -> Result<Classes, Error> {
     let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
     for found in dump.records().take(100_000) {
@@ -117,9 +118,9 @@ fn first_classes(dump: &Dump) -> Result<Classes, Error> {
 struct Pass<'a> {
     dump: &'a Dump,
     layout: Layout,
-    /// Where the CLASS DUMPs stand.
+    /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
-    /// Class objects, and the traces that they name.
+    /// Class objects, and their traces.
     objects: Vec<(u64, u32)>,
     sums: HashMap<Made, usize>,
     last: (Made, usize),
@@ -155,7 +156,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Adds what the next part has.
+    /// Adds the results of the next part.
     fn followed_by(mut self, next: Pass<'_>) -> Pass<'a> {
         self.classes.extend(next.classes);
         self.objects.extend(next.objects);
@@ -269,7 +270,7 @@ impl<'a> Pass<'a> {
             };
             let bytes = match (sum.instances, classes.get(class)) {
                 (0, _) => sum.bytes,
-                // What the fields take in the dump is the best guess at an unknown class.
+                // The size of the fields in the dump is the best estimate for an unknown class.
                 (instances, class) if class.id == 0 => {
                     instances * layout.instance(0, sum.bytes / instances)
                 }
@@ -278,7 +279,7 @@ impl<'a> Pass<'a> {
             groups.add(&classes, class, made.trace, sum.objects, bytes);
         }
         let mut rows: Vec<(Row, u32)> = groups.rows.into_values().collect();
-        // Not by stacks: thousands of sites may have one as long as the file.
+        // Not sorted by stacks: thousands of sites may have one as long as the file.
         rows.sort_by(|(one, trace), (other, other_trace)| {
             let by_size = other.shallow.cmp(&one.shallow);
             by_size.then_with(|| (&one.name, trace).cmp(&(&other.name, other_trace)))
@@ -288,7 +289,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// What is counted, by what it has in common.
+/// The counts, by their common property.
 struct Groups<'a> {
     dump: &'a Dump,
     by: By,

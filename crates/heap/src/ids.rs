@@ -1,30 +1,30 @@
-//! From ids to numbers: objects are numbered in the order of their ids, from 0.
+//! Maps ids to numbers: objects are numbered in the order of their ids, from 0.
 
 use foldhash::HashMap;
 
-/// Granules of the address range that stand in one page, as a power of two.
+/// The number of granules of the address range in one page, as a power of two.
 const PAGE_BITS: u32 = 12;
 const WORDS: usize = 1 << (PAGE_BITS - 6);
-/// Bytes that a page takes.
+/// The size of a page, in bytes.
 const PAGE_BYTES: u64 = WORDS as u64 * 16;
-/// A bitmap of so many bytes is never too large.
+/// A bitmap of up to this many bytes is never considered too large.
 const SMALL_BITMAP: u64 = 16 << 20;
-/// One that takes more for each id is given up.
+/// A bitmap that takes more bytes than this per id is given up.
 const MOST_BYTES_AN_ID: u64 = 64;
-/// A directory with so many places is never too large.
+/// A directory with up to this many entries is never considered too large.
 const SMALL_DIRECTORY: u64 = 1 << 16;
 
-/// 64 granules: which of them an object's id is, and how many there are before them.
+/// 64 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     bits: u64,
     before: u64,
 }
 
-/// The ids of a dump while they are gathered.
+/// The ids of a dump while they are collected.
 ///
-/// Where objects stand close together, as in a heap, an id costs two bits for every granule of 8 bytes. Where they do
-/// not, ids are kept as a list, so memory stays in proportion to their number.
+/// If objects are close together, as in a heap, an id costs two bits for every granule of 8 bytes. Otherwise ids are
+/// kept as a list, so memory stays proportional to their number.
 #[derive(Debug)]
 pub(crate) struct IdSet {
     /// Ids are multiples of 2^shift.
@@ -33,7 +33,7 @@ pub(crate) struct IdSet {
     words: Vec<Word>,
     last: Option<(u64, u32)>,
     count: u64,
-    /// Instead of all of the above.
+    /// Used instead of all of the above, if `Some`.
     list: Option<Vec<u64>>,
 }
 
@@ -55,7 +55,7 @@ impl IdSet {
         }
     }
 
-    /// Adds an id. Adding one twice is no error.
+    /// Adds an id. Adding one twice is allowed.
     #[inline]
     pub(crate) fn insert(&mut self, id: u64) {
         if let Some(list) = &mut self.list {
@@ -76,7 +76,7 @@ impl IdSet {
         word.bits |= bit;
     }
 
-    /// The page's place; `None` where there would be too many of them.
+    /// Returns the page's index; `None` if there would be too many pages.
     #[inline]
     fn page(&mut self, key: u64) -> Option<u32> {
         match self.last {
@@ -101,7 +101,7 @@ impl IdSet {
         Some(page)
     }
 
-    /// Gives up the bitmap: the ids are too far apart for it.
+    /// Gives up the bitmap, because the ids are too far apart for it.
     fn insert_into_list(&mut self, id: u64) {
         let mut list = self.drain();
         list.push(id);
@@ -111,7 +111,7 @@ impl IdSet {
         };
     }
 
-    /// Starts anew with smaller granules.
+    /// Starts again with smaller granules.
     fn refine(&mut self, shift: u32) {
         let known = self.drain();
         *self = IdSet {
@@ -131,7 +131,7 @@ impl IdSet {
         ids
     }
 
-    /// The ids of a page.
+    /// Iterates over the ids of a page.
     fn ids_of(&self, key: u64, page: u32) -> impl Iterator<Item = u64> {
         let words = &self.words[page as usize * WORDS..][..WORDS];
         words.iter().enumerate().flat_map(move |(index, word)| {
@@ -142,7 +142,7 @@ impl IdSet {
         })
     }
 
-    /// Adds those of another set.
+    /// Adds the ids of another set.
     pub(crate) fn add_all(&mut self, mut other: IdSet) {
         let alike = self.list.is_none() && other.list.is_none() && self.shift == other.shift;
         if !alike {
@@ -171,7 +171,7 @@ impl IdSet {
         }
     }
 
-    /// How many there are, or may be where some were added twice.
+    /// Returns the number of ids; too large if some were added twice.
     pub(crate) fn count(&self) -> u64 {
         match &self.list {
             Some(list) => list.len() as u64,
@@ -179,7 +179,7 @@ impl IdSet {
         }
     }
 
-    /// Numbers them. There must be no more than 2^32 - 2.
+    /// Assigns numbers. There must be no more than 2^32 - 2 ids.
     pub(crate) fn number(self) -> Ids {
         if let Some(mut list) = self.list {
             list.sort_unstable();
@@ -213,7 +213,7 @@ impl IdSet {
 #[derive(Debug)]
 pub(crate) enum Ids {
     Bitmap(Bitmap),
-    /// Sorted: an id's number is its place.
+    /// Sorted: an id's number is its index.
     List(Vec<u64>),
 }
 
@@ -221,18 +221,18 @@ pub(crate) enum Ids {
 pub(crate) struct Bitmap {
     shift: u32,
     directory: Directory,
-    /// Which page has which place in `words`, sorted.
+    /// The index in `words` of each page, sorted by page.
     keys: Vec<(u64, u32)>,
     words: Vec<Word>,
     count: u32,
 }
 
-/// Where the words of a page are.
+/// The positions of the pages' words.
 #[derive(Debug)]
 enum Directory {
     /// By the page's distance from the first one.
     Dense { first: u64, pages: Vec<u32> },
-    /// For heaps with wide holes, as ZGC makes them.
+    /// For heaps with large gaps, such as ZGC's.
     Sparse(HashMap<u64, u32>),
 }
 
@@ -273,7 +273,7 @@ impl Ids {
         }
     }
 
-    /// The number of an object, if the dump has it.
+    /// Returns the number of an object, if the dump has it.
     #[inline]
     pub(crate) fn find(&self, id: u64) -> Option<u32> {
         match self {
@@ -282,7 +282,7 @@ impl Ids {
         }
     }
 
-    /// The id of an object.
+    /// Returns the id of an object.
     pub(crate) fn id(&self, number: u32) -> u64 {
         match self {
             Ids::Bitmap(bitmap) => bitmap.id(number),

@@ -1,4 +1,4 @@
-//! The first pass over a dump: which objects there are, the classes, and what keeps objects alive.
+//! The first pass over a dump: collects the objects, the classes, and the roots.
 
 use std::ops::Range;
 
@@ -13,9 +13,10 @@ use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
 use crate::{Error, records};
 
-/// Objects have numbers below this, so that one number stays free for "none" and one for the root above all roots.
+/// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
+/// roots.
 const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
-/// Records between two looks at how far it is.
+/// The number of records between two progress reports.
 pub(crate) const STEP: u64 = 1 << 20;
 
 pub(crate) struct Index {
@@ -52,11 +53,11 @@ impl Index {
 #[derive(Default)]
 struct Pass {
     ids: IdSet,
-    /// Where the CLASS DUMPs stand.
+    /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
     roots: Vec<(u64, Root)>,
     places: Places,
-    /// Where records were last remembered.
+    /// The offset at which a position was last remembered.
     remembered: u64,
     /// The ids of the first and the last instance or array.
     ends: Option<(u64, u64)>,
@@ -80,7 +81,7 @@ impl Pass {
         Ok(pass)
     }
 
-    /// Adds what the next part has.
+    /// Adds the results of the next part.
     fn followed_by(mut self, next: Pass) -> Pass {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);

@@ -1,4 +1,4 @@
-//! What single objects keep alive, for whoever asks about all of them.
+//! The retained sizes of single objects, for callers that need all of them.
 
 use std::io;
 
@@ -6,27 +6,27 @@ use crate::dominators::{Place, TOP};
 use crate::heap::Heap;
 use crate::memory::Table;
 
-/// What each object of a dump keeps alive.
+/// The retained sizes of all objects of a dump.
 pub struct Keeping<'a> {
     heap: &'a Heap<'a>,
-    /// The place of each object among the dominators; [`TOP`] where no root reaches it.
+    /// The place of each object in the dominator tree; [`TOP`] if no root reaches it.
     places: Table<Place>,
 }
 
-/// What an object keeps alive, and what keeps it.
+/// The retained size of an object, and its dominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retained {
-    /// Bytes that would be free without it.
+    /// Bytes that would be freed without it.
     pub bytes: u64,
-    /// The object without which it would go; `None` where only all roots together keep it.
+    /// The object without which it would be freed; `None` if only all roots together keep it alive.
     pub dominator: Option<u64>,
 }
 
 impl<'a> Keeping<'a> {
-    /// Makes the table.
+    /// Builds the table.
     ///
     /// # Errors
-    /// Where a temporary file cannot be made.
+    /// An error if a temporary file cannot be created.
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
         let mut places: Table<Place> = heap.memory.table(heap.objects.count() as usize)?;
         for place in heap.dominators.places() {
@@ -35,7 +35,7 @@ impl<'a> Keeping<'a> {
         Ok(Keeping { heap, places })
     }
 
-    /// What an object keeps alive; `None` where no root reaches it.
+    /// Returns the retained size of an object; `None` if no root reaches it.
     #[must_use]
     pub fn find(&self, id: u64) -> Option<Retained> {
         let number = self.heap.objects.ids.find(id)?;

@@ -1,11 +1,11 @@
-//! What objects, references and holders are called.
+//! The descriptions of objects, references and holders.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// What an object is called.
+/// The description of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Label {
     /// The object of a class: `class Main`.
@@ -38,28 +38,28 @@ impl fmt::Display for Label {
     }
 }
 
-/// How an object refers to another.
+/// The description of a reference from an object to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// An instance, by a field: `.name`.
+    /// From an instance, by a field: `.name`.
     Field(Arc<str>),
-    /// An array, by an element: `[7]`.
+    /// From an array, by an element: `[7]`.
     Element(usize),
-    /// A class, by a static field: `static cache`.
+    /// From a class, by a static field: `static cache`.
     Static(Arc<str>),
-    /// A class, to the one above.
+    /// From a class to its superclass.
     Superclass,
-    /// A class, to its loader.
+    /// From a class to its loader.
     ClassLoader,
-    /// A class, to its signers.
+    /// From a class to its signers.
     Signers,
-    /// A class, to its protection domain.
+    /// From a class to its protection domain.
     ProtectionDomain,
-    /// A class, by its constant pool.
+    /// From a class, by its constant pool.
     Constant,
-    /// A thread, by a local variable in a frame; `None` where the frame is not known.
+    /// From a thread, by a local variable in a frame; `None` if the frame is unknown.
     Local(Option<Arc<str>>),
-    /// An object, to its class.
+    /// From an object to its class.
     Class,
 }
 
@@ -81,12 +81,12 @@ impl fmt::Display for Reference {
     }
 }
 
-/// What of the program holds an object.
+/// The part of the program that holds an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// `static field Main.cache`.
     Static {
-        /// Its class, as that is called.
+        /// Its class.
         class: Label,
         /// Its name.
         field: Arc<str>,
@@ -95,12 +95,12 @@ pub enum Holder {
     ThreadLocal(Label),
     /// `local variable in Main.main(Main.java:7) of java.lang.Thread "main" @ 0x7f08`.
     Local {
-        /// Its frame, where that is known.
+        /// Its frame, if known.
         frame: Option<Arc<str>>,
         /// Its thread.
         thread: Label,
     },
-    /// Nothing of these: a root, and why it is one.
+    /// None of these: a root, and the reason it is one.
     Root {
         /// The object.
         object: Label,
@@ -126,7 +126,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// As text, which is what JSON has of them.
+/// Serializes as text, which is their form in JSON.
 macro_rules! serialize_as_text {
     ($($name:ty),*) => {$(
         impl Serialize for $name {
@@ -139,7 +139,7 @@ macro_rules! serialize_as_text {
 
 serialize_as_text!(Label, Reference, Holder);
 
-/// The text of what may be missing, which is empty then.
+/// Serializes an optional value as text, empty for `None`.
 #[expect(clippy::ref_option, reason = "serde asks for it")]
 pub(crate) fn text_or_nothing<T: fmt::Display, S: Serializer>(
     value: &Option<T>,

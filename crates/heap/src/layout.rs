@@ -1,4 +1,4 @@
-//! How large the VM makes its objects.
+//! The sizes of the VM's objects.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -11,39 +11,39 @@ use crate::classes::Classes;
 use crate::dump::Dump;
 use crate::{Error, records};
 
-/// Objects that are looked at to find the layout.
+/// The number of objects examined to determine the layout.
 const SAMPLE: usize = 200_000;
-/// Fewer distances between objects prove nothing.
+/// The least number of distances between objects that allows a conclusion.
 const ENOUGH: u32 = 100;
 
-/// How the VM lays objects out, in bytes.
+/// The VM's object layout, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Layout {
-    /// What stands before the fields: 8, 12 or 16.
+    /// The bytes before the fields: 8, 12 or 16.
     pub header: u32,
-    /// What stands before the elements of a byte array: 12, 16, 20 or 24.
+    /// The bytes before the elements of a byte array: 12, 16, 20 or 24.
     pub array_header: u32,
-    /// A reference: 4 or 8.
+    /// The size of a reference: 4 or 8.
     pub reference: u32,
-    /// Sizes are multiples of it: 8 to 256.
+    /// Sizes are multiples of this: 8 to 256.
     pub alignment: u32,
-    /// How this is known.
+    /// The origin of this information.
     pub known: Known,
 }
 
-/// How a layout is known.
+/// The origin of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Known {
     /// From the distances between the objects of the dump.
     Found,
-    /// Nothing in the dump tells: the usual one is assumed.
+    /// The usual layout, because the dump does not determine it.
     Assumed,
-    /// The user said so.
+    /// Given by the user.
     Given,
 }
 
-/// What is no layout.
+/// The reason a layout is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a layout is HEADER,REFERENCE,ALIGNMENT in bytes: 8, 12 or 16; 4 or 8; 8, 16, 32, 64, 128 or 256; such as 12,4,8"
@@ -100,13 +100,13 @@ impl Layout {
         }
     }
 
-    /// Bytes of an instance with so many references and so many bytes of other fields.
+    /// Returns the size of an instance with that many references and that many bytes of other fields.
     #[inline]
     pub(crate) fn instance(&self, references: u64, others: u64) -> u64 {
         self.align(u64::from(self.header) + references * u64::from(self.reference) + others)
     }
 
-    /// Bytes of an array of so many elements of this size.
+    /// Returns the size of an array with `length` elements of this size.
     #[inline]
     pub(crate) fn array(&self, length: u64, element: u64) -> u64 {
         let base = u64::from(self.array_header).next_multiple_of(element);
@@ -119,7 +119,7 @@ impl Layout {
         (size + mask) & !mask
     }
 
-    /// The layout of the VM that a dump is of.
+    /// Returns the layout of the VM that wrote a dump.
     pub(crate) fn of(dump: &Dump, classes: &mut Classes) -> Result<Layout, Error> {
         if dump.is_android() {
             return Ok(Layout::new(8, 4, 8, Known::Assumed));
@@ -132,7 +132,7 @@ impl Layout {
     }
 }
 
-/// An object as far as its size depends on it.
+/// The properties of an object that determine its size.
 #[derive(Clone, Copy)]
 enum Shape {
     Instance { references: u64, others: u64 },
@@ -150,8 +150,8 @@ impl Shape {
     }
 }
 
-/// A heap has its objects side by side, and their ids are addresses: the layout is the one under which no two overlap and
-/// most touch.
+/// Finds the layout. A heap has its objects side by side, and their ids are addresses: the layout is the one under
+/// which no two overlap and most touch.
 fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
     let mut candidates: Vec<(Layout, u32, u32)> =
         candidates().map(|layout| (layout, 0, 0)).collect();
@@ -179,14 +179,15 @@ fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
     Ok(best(&candidates, distances))
 }
 
-/// The candidate that fits, if there is enough to tell: with how many distances each touches, and with how many it overlaps.
+/// Returns the candidate that fits, if there are enough distances. Each candidate has the number of distances at which
+/// objects touch, and at which they overlap.
 fn best(candidates: &[(Layout, u32, u32)], distances: u32) -> Option<Layout> {
-    // Where all objects are of one size, several fit alike.
+    // If all objects have the same size, several candidates fit equally well.
     let usual = |layout: &Layout| (layout.header, layout.reference, layout.alignment) == (12, 4, 8);
     let best = candidates
         .iter()
-        // HotSpot adds fields of its own to some classes, and dumps without them make objects look too small, never too
-        // large; a few in a thousand may be wrong all the same.
+        // HotSpot adds its own fields to some classes, and dumps without them make objects look too small, never too
+        // large; a few in a thousand may be wrong nonetheless.
         .filter(|&&(_, touching, overlapping)| {
             touching >= distances / 4 && overlapping <= distances / 500
         })

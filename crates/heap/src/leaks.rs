@@ -1,4 +1,4 @@
-//! Who keeps most of the heap, and who allocated it.
+//! The objects that keep most of the heap alive, and the stacks that allocated it.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::names::Stack;
 use crate::objects::SiteIndex;
 use crate::paths::Path;
 
-/// Rows of what a suspect retains, and of stacks.
+/// The most rows about what a suspect retains, and the most stacks.
 const ROWS: usize = 5;
-/// An object of the same class so many times below another is an element of one structure, a linked list.
+/// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
 
 /// The suspects of a dump.
@@ -25,15 +25,15 @@ const REPEATS: u32 = 16;
 pub struct Leaks {
     /// Bytes of all that roots reach.
     pub live_bytes: u64,
-    /// Share of it from which something is a suspect.
+    /// The share of it from which something is a suspect.
     pub threshold: f64,
     /// Those that retain most first.
     pub suspects: Vec<Suspect>,
-    /// Whether the dump tells who allocated its objects.
+    /// `true` if the dump has the stacks that allocated its objects.
     pub has_stacks: bool,
 }
 
-/// What a suspect is.
+/// The kind of a suspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SuspectKind {
@@ -48,25 +48,25 @@ pub enum SuspectKind {
 /// An object, or several of a class or of a site, that keep much alive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
-    /// Which of these.
+    /// The kind.
     pub kind: SuspectKind,
     /// `java.util.HashMap$Node[] @ 0x7f00`, the class of several objects, or the frame that allocated them.
     pub what: String,
-    /// 1, or how many objects there are.
+    /// 1, or the number of objects.
     pub objects: u64,
     /// The id of the object, or of the largest one.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
-    /// Bytes it keeps alive; of several, what would be free without all of them.
+    /// Bytes it keeps alive; for several, the bytes that would be freed without all of them.
     pub retained: u64,
-    /// What of the program holds it: the last static field, thread-local or local variable on the path.
+    /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
     #[serde(serialize_with = "crate::label::text_or_nothing")]
     pub holder: Option<Holder>,
-    /// The shortest way to it, or to the largest of several.
+    /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
-    /// What it keeps alive, by class.
+    /// The objects it keeps alive, by class.
     pub kept: Vec<Kept>,
-    /// Who allocated that; empty where the dump does not tell.
+    /// The stacks that allocated those; empty if the dump does not have them.
     pub allocated: Vec<Allocated>,
 }
 
@@ -75,9 +75,9 @@ pub struct Suspect {
 pub struct Kept {
     /// The class.
     pub class: Arc<str>,
-    /// How many.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes that they take themselves.
+    /// Their shallow size, in bytes.
     pub shallow: u64,
 }
 
@@ -86,11 +86,11 @@ pub struct Kept {
 pub struct Allocated {
     /// The class.
     pub class: Arc<str>,
-    /// How many.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes that they take themselves.
+    /// Their shallow size, in bytes.
     pub shallow: u64,
-    /// Who allocated them, innermost frame first.
+    /// The stack that allocated them, innermost frame first.
     pub stack: Stack,
 }
 
@@ -99,11 +99,11 @@ struct Found {
     kind: SuspectKind,
     /// One, or several with the largest first.
     places: Vec<Place>,
-    /// Without the suspects below.
+    /// The retained size without the suspects below.
     own: u64,
 }
 
-/// What the objects of a group have in common.
+/// The common property of a group's objects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common {
     Class(ClassIndex),
@@ -120,7 +120,7 @@ impl Common {
 }
 
 impl Heap<'_> {
-    /// What retains at least `threshold` (0 to 1) of all that is alive.
+    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive.
     ///
     /// # Errors
     /// Those of reading records, and of temporary files.
@@ -190,15 +190,15 @@ impl Heap<'_> {
         self.retained_without(|object| members.contains(object as usize))
     }
 
-    /// Whether the dump tells who allocated its objects.
+    /// Returns `true` if the dump has the stacks that allocated its objects.
     #[must_use]
     pub fn has_stacks(&self) -> bool {
         let mut sites = self.objects.sites.iter();
         sites.any(|site| self.dump.has_stack(site.trace))
     }
 
-    /// Goes down from the roots as long as one object keeps enough alive. What then keeps much alive in many small parts is
-    /// a suspect.
+    /// Descends from the roots as long as one object keeps enough alive. An object that then keeps much alive in many
+    /// small parts is a suspect.
     fn suspects(&self, tree: &Tree, least: u64) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
@@ -225,7 +225,7 @@ impl Heap<'_> {
         Ok(found)
     }
 
-    /// Follows the only large object below, to the last one; returns that and the large ones below it.
+    /// Follows the only large object below, down to the last one; returns that and the large ones below it.
     fn descend(&self, tree: &Tree, start: Place, least: u64) -> (Place, Vec<Place>) {
         let mut at = start;
         let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
@@ -252,7 +252,8 @@ impl Heap<'_> {
         }
     }
 
-    /// Class loaders, with the lists of their classes, and the roots together keep what has nothing else in common.
+    /// Returns `true` for class loaders, with the lists of their classes, and for the roots together, which keep
+    /// unrelated objects alive.
     fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
         let is_loader = |place: Place| {
             place != TOP && self.is_a(self.dominators.object(place), Known::ClassLoader)
@@ -270,8 +271,8 @@ impl Heap<'_> {
         Ok(classes == Some(Value::Object(list)))
     }
 
-    /// Objects of one class, or of one stack that allocated several classes, that together keep enough alive. Each object is
-    /// in one group, the largest that there is for it.
+    /// Returns groups of objects of one class, or of one stack that allocated several classes, that together keep
+    /// enough alive. Each object is in one group, the largest of those it fits.
     fn groups_below(&self, tree: &Tree, place: Place, least: u64) -> Vec<Found> {
         let mut groups: HashMap<Common, Found> = HashMap::default();
         for child in tree.children(place) {
@@ -293,7 +294,7 @@ impl Heap<'_> {
             .into_iter()
             .filter(|(_, group)| group.own >= least)
             .collect();
-        // A group by site counts where it has more than those by class, which come before it.
+        // A group by site counts if it has more than those by class, which come before it.
         large.sort_by_key(|&(common, ref group)| (std::cmp::Reverse(group.own), common));
         let mut taken = HashSet::default();
         let mut found = Vec::new();
@@ -316,7 +317,7 @@ impl Heap<'_> {
         found
     }
 
-    /// What an object may have in common with others.
+    /// Returns the properties that an object may have in common with others.
     fn common(&self, place: Place) -> impl Iterator<Item = Common> {
         let object = self.dominators.object(place);
         let site = self.objects.sites.get(self.objects.site(object));
@@ -325,7 +326,7 @@ impl Heap<'_> {
         class.chain(trace.map(Common::Trace))
     }
 
-    /// What is below a suspect: by class, and by who allocated it.
+    /// Returns the objects below a suspect: by class, and by the stack that allocated them.
     fn below(&self, tree: &Tree, suspect: &Found) -> (Vec<Kept>, Vec<Allocated>) {
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
@@ -357,7 +358,7 @@ impl Heap<'_> {
         (kept.collect(), allocated.collect())
     }
 
-    /// Objects that a site has allocated.
+    /// Returns the description of objects that a site has allocated.
     pub(crate) fn allocated(&self, site: SiteIndex, objects: u64, shallow: u64) -> Allocated {
         let site = self.objects.sites.get(site);
         Allocated {
@@ -369,7 +370,7 @@ impl Heap<'_> {
     }
 }
 
-/// Those with most bytes.
+/// Iterates over those with the most bytes.
 fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u64)> {
     let mut rows: Vec<(u32, u64, u64)> = sums
         .iter()
@@ -379,7 +380,7 @@ fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u
     rows.into_iter().take(ROWS)
 }
 
-/// What of the program stands last on a path.
+/// Returns the last part of the program on a path.
 fn holder(path: &Path) -> Option<Holder> {
     let found = path.steps.windows(2).rev().find_map(|pair| {
         let from = || pair[0].object.clone();

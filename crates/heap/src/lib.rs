@@ -1,7 +1,8 @@
-//! The object graph of an HPROF heap dump: what is kept, by whom, and who allocated it.
+//! The object graph of an HPROF heap dump: the objects that are alive, the objects that keep them alive, and the stacks
+//! that allocated them.
 //!
-//! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their ids;
-//! all tables are indexed by these numbers.
+//! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their
+//! ids; all tables are indexed by these numbers.
 
 mod areas;
 mod classes;

@@ -1,4 +1,4 @@
-//! From an object to its record, and what that says to people.
+//! Finds an object's record, and describes its content for people.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,22 +13,22 @@ use crate::label::{Label, Reference};
 use crate::names::{Stack, push_printable};
 use crate::{Error, records};
 
-/// Bytes of records between two places that are remembered.
+/// The bytes of records between two remembered positions.
 pub(crate) const STRIDE: u64 = 256 * 1024;
 
-/// Where in the file the records of objects are.
+/// The positions of objects' records in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Ids and offsets of some of them; all others stand between those with the ids next to theirs.
+    /// Ids and offsets of some of them; all others are between the remembered neighbours of their ids.
     pub(crate) some: Vec<(u64, u64)>,
-    /// Whether that is so.
+    /// `true` if that holds.
     pub(crate) ascending: bool,
-    /// Otherwise the offset of each by number, looked for when it is first asked for.
+    /// Otherwise the offset of each by number, determined when first needed.
     pub(crate) all: OnceLock<Vec<u64>>,
 }
 
 impl Heap<'_> {
-    /// The record of an object; `None` where the dump has none.
+    /// Returns the record of an object; `None` if the dump has none.
     pub(crate) fn record(&self, number: u32) -> Result<Option<HeapRecord<'_>>, Error> {
         let id = self.objects.ids.id(number);
         if let Some(class) = self.class_of_object(number) {
@@ -47,7 +47,7 @@ impl Heap<'_> {
         self.record_at(offset, id)
     }
 
-    /// The record of the object with this id, which is the one at `offset` or behind it.
+    /// Returns the record of the object with this id, which is at `offset` or after it.
     fn record_at(&self, offset: u64, id: u64) -> Result<Option<HeapRecord<'_>>, Error> {
         for found in self.dump.records_from(offset) {
             let found = found?;
@@ -84,14 +84,14 @@ impl Heap<'_> {
         .then(|| read_id_be(found.record.bytes(), 1, self.dump.id_size()))
     }
 
-    /// The class whose object this is.
+    /// Returns the class with this object.
     pub(crate) fn class_of_object(&self, number: u32) -> Option<u32> {
         self.classes
             .find(self.objects.ids.id(number))
             .filter(|&class| self.classes.get(class).id != 0)
     }
 
-    /// What an object is called.
+    /// Returns the description of an object.
     pub(crate) fn label(&self, number: u32) -> Result<Label, Error> {
         if let Some(class) = self.class_of_object(number) {
             return Ok(Label::Class(Arc::clone(&self.classes.get(class).name)));
@@ -104,7 +104,7 @@ impl Heap<'_> {
         })
     }
 
-    /// An array of a primitive type with its length: `byte[100]`.
+    /// Returns an array type with its length: `byte[100]`.
     pub(crate) fn array_type(&self, number: u32) -> Result<String, Error> {
         let Some(HeapRecord::PrimitiveArray {
             element, elements, ..
@@ -116,7 +116,7 @@ impl Heap<'_> {
         Ok(format!("{}[{length}]", element.java_name()))
     }
 
-    /// The name of a thread; `None` for other objects.
+    /// Returns the name of a thread; `None` for other objects.
     pub(crate) fn thread_name(&self, number: u32) -> Result<Option<String>, Error> {
         if !self.is_a(number, Known::Thread) {
             return Ok(None);
@@ -127,12 +127,12 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an object is of this class or of one below it.
+    /// Returns `true` if an object is of this class or of a subclass.
     pub(crate) fn is_a(&self, number: u32, known: Known) -> bool {
         self.classes.is(self.objects.class(number), known)
     }
 
-    /// The value of the first field of this name.
+    /// Returns the value of the first field of this name.
     pub(crate) fn field(&self, number: u32, name: &str) -> Result<Option<Value>, Error> {
         let Some(HeapRecord::Instance { fields, .. }) = self.record(number)? else {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Heap<'_> {
         }))
     }
 
-    /// The text of a string, printable, cut behind `most` characters; `None` for other objects.
+    /// Returns the text of a string, printable, truncated after `most` characters; `None` for other objects.
     pub(crate) fn string(&self, id: ObjectId, most: usize) -> Result<Option<String>, Error> {
         let Some(number) = self.objects.ids.find(id.0) else {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Heap<'_> {
         let Some(value) = self.objects.ids.find(value.0) else {
             return Ok(None);
         };
-        // Strings of JDK 9 and newer hold bytes, of Latin-1 or of UTF-16 in the machine's order.
+        // Strings of JDK 9 and newer hold bytes, of Latin-1 or of UTF-16 in native byte order.
         let wide = self.field(number, "coder")? == Some(Value::Byte(1));
         let Some(HeapRecord::PrimitiveArray {
             element, elements, ..
@@ -195,7 +195,7 @@ impl Heap<'_> {
         Ok(Some(text))
     }
 
-    /// How `from` refers to `to`.
+    /// Returns the reference by which `from` refers to `to`.
     pub(crate) fn reference(&self, from: u32, to: u32) -> Result<Reference, Error> {
         let wanted = self.objects.ids.id(to);
         let id_size = self.dump.id_size();
@@ -238,20 +238,20 @@ impl Heap<'_> {
         Ok(local.map_or(Reference::Class, |local| self.local(*local)))
     }
 
-    /// The reference of a thread to what is in a local variable.
+    /// Returns the reference of a thread to an object in a local variable.
     pub(crate) fn local(&self, local: Local) -> Reference {
         let stack = self.thread_stack(local.thread);
         let frame = usize::try_from(local.frame).ok();
         Reference::Local(frame.and_then(|frame| stack.get(frame).cloned()))
     }
 
-    /// Where a thread is, innermost frame first.
+    /// Returns the stack of a thread, innermost frame first.
     pub(crate) fn thread_stack(&self, thread: u32) -> Stack {
         let trace = self.graph.roots.traces.get(&thread);
         trace.map_or_else(Stack::default, |&trace| self.dump.stack(trace))
     }
 
-    /// The name of a class's loader as people see it.
+    /// Returns the name of a class's loader for people.
     pub(crate) fn loader_label(&self, loader: u64) -> String {
         match self.objects.ids.find(loader) {
             None => "<boot loader>".to_owned(),

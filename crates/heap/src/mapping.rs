@@ -1,8 +1,8 @@
-//! Files in memory: the dump, and what does not fit beside it. The only unsafe code of this crate.
+//! Mapped files: the dump, and tables that do not fit into memory. The only unsafe code of this crate.
 //!
-//! Whoever reads a mapped page behind the end of its file gets SIGBUS, which ends a process. A file can be cut short at any
-//! time by whoever may write to it, so mappings of such files are watched: the first signal puts zeros in the place of what
-//! is missing, and from then on [`Mapped::is_whole`] says that the bytes are not the file's.
+//! Reading a mapped page beyond the end of its file raises SIGBUS, which ends a process. A file can be truncated at any
+//! time by anyone who may write to it, so mappings of such files are watched: the first signal replaces the missing
+//! part by zeros, and from then on [`Mapped::is_whole`] reports that the bytes are not the file's.
 
 #![allow(unsafe_code)]
 
@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use libc::{c_int, c_void, sigaction, siginfo_t};
 use memmap2::{Mmap, MmapMut};
 
-/// So many bytes tell one HPROF file from another: the first record's time stands in them.
+/// The number of bytes that distinguish one HPROF file from another, because they include the first record's time.
 const HEAD: usize = 64;
 
-/// A file that is mapped to be read.
+/// A file that is mapped for reading.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     // The first field is dropped first: an address is watched only while it belongs to this mapping.
@@ -37,10 +37,10 @@ impl Mapped {
     pub(crate) fn of(file: &File) -> io::Result<Mapped> {
         let file = file.try_clone()?;
         let head = head_of(&file)?;
-        // SAFETY: the bytes are only ever read as `u8`, for which every value is valid, and no decision about memory rests on
-        // reading a byte twice: each length is checked against the slice it indexes at the place of use. So a file that is
-        // written to meanwhile gives wrong numbers or an error, and no access outside the mapping. One that is cut short
-        // gives zeros, see `on_bus_error`.
+        // SAFETY: the bytes are only ever read as `u8`, for which every value is valid, and no decision about memory
+        // depends on reading a byte twice: each length is checked against the slice it indexes at the place of use. So
+        // a file that is written to concurrently gives wrong numbers or an error, but no access outside the mapping. A
+        // truncated one gives zeros, see `on_bus_error`.
         let bytes = unsafe { Mmap::map(&file)? };
         Ok(Mapped {
             watch: Watch::over(&bytes)?,
@@ -50,7 +50,7 @@ impl Mapped {
         })
     }
 
-    /// Whether all that was read so far is what the file held: it has been neither cut short nor written anew.
+    /// Returns `true` if everything read so far was the file's content: it has been neither truncated nor overwritten.
     pub(crate) fn is_whole(&self) -> bool {
         let length = self.file.metadata().map(|found| found.len());
         !self.watch.has_lost()
@@ -68,7 +68,7 @@ impl Deref for Mapped {
     }
 }
 
-/// What the file starts with.
+/// Reads the beginning of the file.
 fn head_of(file: &File) -> io::Result<Vec<u8>> {
     let mut head = vec![0; HEAD];
     let mut filled = 0;
@@ -82,23 +82,23 @@ fn head_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Maps a new temporary file of `length` bytes, all zero, which has no name and goes with the mapping.
+/// Maps a new temporary file of `length` bytes, all zero, which has no name and disappears with the mapping.
 ///
-/// Its blocks are reserved first: a full disk is an error here, and no signal later.
+/// Its blocks are reserved first, so that a full disk is an error here instead of a signal later.
 pub(crate) fn scratch(folder: &Path, length: u64) -> io::Result<MmapMut> {
     let file = tempfile::tempfile_in(folder)?;
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length)?;
-    // SAFETY: the file was created here with access for its owner alone and has no name, so nobody else can open it, and
-    // the only handle is dropped when this function returns: nothing but this mapping can change or cut it.
+    // SAFETY: the file was created here with access for its owner alone and has no name, so nobody else can open it,
+    // and the only handle is dropped when this function returns: nothing but this mapping can change or truncate it.
     unsafe { MmapMut::map_mut(&file) }
 }
 
-/// Keeps a mapping under the eyes of [`on_bus_error`].
+/// Registers a mapping with [`on_bus_error`].
 #[derive(Debug)]
 struct Watch(&'static Watched);
 
-/// Where a mapping is. It is in a list that only grows and is never freed, because a handler may be reading it at any time;
-/// that is 40 bytes for each file that the process maps.
+/// The address range of a mapping. It is in a list that only grows and is never freed, because a handler may be reading
+/// it at any time; that is 40 bytes for each file that the process maps.
 #[derive(Debug)]
 struct Watched {
     /// 0 once the mapping is gone.
@@ -108,8 +108,8 @@ struct Watched {
     next: *const Watched,
 }
 
-// SAFETY: `next` is written before the value is shared and never again, and leads to a value that lives for ever; the rest
-// is atomic or never written.
+// SAFETY: `next` is written before the value is shared and never again, and leads to a value that lives for ever; the
+// rest is atomic or never written.
 unsafe impl Sync for Watched {}
 
 /// The first of the list.
@@ -146,7 +146,7 @@ impl Drop for Watch {
     }
 }
 
-/// What is done about SIGBUS where no watched mapping is concerned, and the size of a page.
+/// The previous action for SIGBUS, used if no watched mapping is concerned, and the size of a page.
 struct Before {
     action: sigaction,
     page: usize,
@@ -170,16 +170,16 @@ fn handle_bus_errors() -> io::Result<()> {
         action: unsafe { before.assume_init() },
         page: rustix::param::page_size(),
     };
-    // The handler finds it there from its first call on. Of two threads that come here at once one fills it; both install
+    // The handler finds it from its first call on. If two threads come here at once, one of them sets it; both install
     // the same handler.
     let _ = BEFORE.set(before);
     let mut action = MaybeUninit::<sigaction>::zeroed();
-    // SAFETY: `action` is zeroed, which is a valid value of all its fields, and its mask is set by `sigemptyset`. The handler
-    // calls only what may be called in one.
+    // SAFETY: `action` is zeroed, which is a valid value of all its fields, and its mask is set by `sigemptyset`. The
+    // handler calls only what may be called in one.
     let installed = unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = on_bus_error as *const () as usize;
-        // The alternate stack is where the standard library finds out that a stack has overflowed.
+        // The alternate stack is where the standard library detects a stack overflow.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(libc::SIGBUS, action, ptr::null_mut())
@@ -190,10 +190,10 @@ fn handle_bus_errors() -> io::Result<()> {
     }
 }
 
-/// Puts zeros in the place of the rest of a watched mapping whose file does not reach as far any more, from the page that
-/// was read on; the read then goes on. Whatever else the signal is about goes to who dealt with it before.
+/// Replaces the rest of a watched mapping by zeros, from the page that was read, if its file no longer reaches that
+/// far; the read then continues. All other signals are passed to the previous handler.
 ///
-/// It runs on the thread that reads, at any instruction that reads a mapping: it allocates nothing and takes no lock.
+/// It runs on the reading thread, at any instruction that reads a mapping: it allocates nothing and takes no lock.
 extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the system hands over a `siginfo_t` with SA_SIGINFO, and one of SIGBUS by a fault has an address.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
@@ -201,9 +201,9 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, _: *mut c_void) 
     if code == libc::BUS_ADRERR && replace_from(address & !(before.page - 1), address) {
         return;
     }
-    // SAFETY: `before.action` is what this very call has given out earlier. The instruction is tried again when the handler
-    // returns and then meets that action; a signal that somebody sent (its code is not above 0) is sent once more, since
-    // nothing would bring it back.
+    // SAFETY: `before.action` is what this very call has given out earlier. The instruction is tried again when the
+    // handler returns and then meets that action; a signal that somebody sent (its code is not above 0) is sent once
+    // more, since nothing would bring it back.
     unsafe {
         libc::sigaction(signal, &raw const before.action, ptr::null_mut());
         if code <= 0 {
@@ -212,7 +212,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, _: *mut c_void) 
     }
 }
 
-/// Whether a watched mapping has the address, and has zeros from the page on now.
+/// Returns `true` if a watched mapping has the address; it now has zeros from the page on.
 fn replace_from(page: usize, address: usize) -> bool {
     let mut next = WATCHED.load(Ordering::Acquire).cast_const();
     // SAFETY: the list's values are never freed, and nothing but their atomics changes once they are in it.
@@ -220,11 +220,11 @@ fn replace_from(page: usize, address: usize) -> bool {
         let start = watched.start.load(Ordering::Acquire);
         if start != 0 && (start..start + watched.length).contains(&address) {
             let length = start + watched.length - page;
-            // SAFETY: the address is in a mapping of this process which is in use, as a thread is reading it just now, and
-            // which is private to `Mapped`, that gives out nothing but `&[u8]`; `page` is not before the mapping's start, a
-            // multiple of the page's size itself. So the call replaces pages of that mapping alone, up to the end of its last
-            // one, and reads of them find bytes, as before. `mmap` is one system call. It may change `errno`, which the code
-            // that reads memory has no use for.
+            // SAFETY: the address is in a mapping of this process which is in use, as a thread is reading it just now,
+            // and which is private to `Mapped`, that gives out nothing but `&[u8]`; `page` is not before the mapping's
+            // start, a multiple of the page's size itself. So the call replaces pages of that mapping alone, up to the
+            // end of its last one, and reads of them find bytes, as before. `mmap` is one system call. It may change
+            // `errno`, which the code that reads memory has no use for.
             let put = unsafe {
                 libc::mmap(
                     page as *mut c_void,
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(sums, [kept, 0, 0, 0]);
         assert!(!mapped.is_whole());
         assert!(untouched.is_whole());
-        // It grows again, which brings nothing back.
+        // It grows again, which does not restore its content.
         cut.set_len(100_000).expect("it is ours");
         assert!(!mapped.is_whole());
         assert_eq!(mapped[50_000], 0);

@@ -1,4 +1,4 @@
-//! Where the large tables are: in memory, and beyond a limit in temporary files.
+//! The location of large tables: in memory, and beyond a limit in temporary files.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +13,7 @@ use memmap2::MmapMut;
 
 use crate::mapping;
 
-/// How much memory the large tables may take. Clones share one limit.
+/// The memory limit for large tables. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Memory {
     left: Arc<AtomicU64>,
@@ -22,7 +22,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// As much as there is.
+    /// Uses as much memory as there is.
     #[must_use]
     pub fn unlimited() -> Memory {
         Memory {
@@ -32,7 +32,7 @@ impl Memory {
         }
     }
 
-    /// At most so many bytes; a table that does not fit becomes a mapped file in the folder for temporary files.
+    /// Uses at most `bytes` bytes; a table that does not fit becomes a mapped file in the folder for temporary files.
     #[must_use]
     pub fn limited(bytes: u64) -> Memory {
         Memory {
@@ -46,7 +46,7 @@ impl Memory {
         self.limited
     }
 
-    /// A table of `length` zeros.
+    /// Creates a table of `length` zeros.
     pub(crate) fn table<T: Pod>(&self, length: usize) -> io::Result<Table<T>> {
         let bytes = length as u64 * size_of::<T>() as u64;
         let taken = self
@@ -82,8 +82,8 @@ thread_local! {
     static IS_ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread has just asked for memory that it can do without, in its own way: an allocator that ends the process
-/// where there is none must answer such a request.
+/// Returns `true` if this thread is requesting memory that it can do without: an allocator that ends the process on
+/// failure must let such a request fail.
 #[must_use]
 pub fn is_asking() -> bool {
     IS_ASKING.try_with(Cell::get).unwrap_or(false)
@@ -97,7 +97,7 @@ fn asking<T>(ask: impl FnOnce() -> T) -> T {
 }
 
 impl Memory {
-    /// A table that grows at its end and has no limit but the system's.
+    /// Creates a table that grows at its end and has no limit except the system's.
     pub(crate) fn growing<T: Pod>(&self) -> Growing<T> {
         Growing {
             entries: Vec::new(),
@@ -116,16 +116,16 @@ impl Memory {
     }
 }
 
-/// A table that becomes as long as what is put into it.
+/// A table that becomes as long as its contents.
 pub(crate) struct Growing<T: Pod> {
     entries: Vec<T>,
-    /// Bytes that were asked for in vain; 0 as long as there was room.
+    /// The number of bytes that were requested in vain; 0 as long as there was memory.
     wanted: u64,
     memory: Memory,
 }
 
 impl<T: Pod> Growing<T> {
-    /// Adds an entry. Where there is no room, [`Growing::finish`] says so.
+    /// Adds an entry. If there is no memory, [`Growing::finish`] reports it.
     #[inline]
     pub(crate) fn push(&mut self, entry: T) {
         if self.entries.len() < self.entries.capacity() || self.grow() {
@@ -133,7 +133,7 @@ impl<T: Pod> Growing<T> {
         }
     }
 
-    /// Doubles the room, or adds at least a little where that is too much.
+    /// Doubles the capacity, or adds at least a little if that is too much.
     #[cold]
     fn grow(&mut self) -> bool {
         let length = self.entries.len();
@@ -180,7 +180,7 @@ enum Place<T> {
 }
 
 impl<T: Pod> Table<T> {
-    /// Gives back what is behind the first `length` entries.
+    /// Frees everything after the first `length` entries.
     pub(crate) fn truncate(&mut self, length: usize) {
         match &mut self.place {
             Place::Here(entries) => {
@@ -194,7 +194,7 @@ impl<T: Pod> Table<T> {
     }
 }
 
-/// Where rows of different lengths start in one table, all of them behind each other.
+/// The starts of rows of different lengths in one table, all directly after each other.
 #[derive(Debug)]
 pub(crate) enum Offsets {
     Short(Table<u32>),
@@ -202,7 +202,7 @@ pub(crate) enum Offsets {
 }
 
 impl Offsets {
-    /// So many rows, all empty, with no more than `most` entries together.
+    /// Creates `rows` empty rows, with at most `most` entries together.
     pub(crate) fn new(rows: usize, most: u64, memory: &Memory) -> io::Result<Offsets> {
         Ok(if most <= u32::MAX.into() {
             Offsets::Short(memory.table(rows + 1)?)
@@ -222,7 +222,7 @@ impl Offsets {
     #[inline]
     pub(crate) fn set(&mut self, row: usize, start: u64) {
         match self {
-            // There are no more entries than the caller has said.
+            // There are no more entries than the caller has announced.
             Offsets::Short(starts) => starts[row] = start as u32,
             Offsets::Long(starts) => starts[row] = start,
         }
@@ -233,8 +233,8 @@ impl Offsets {
         self.get(row) as usize..self.get(row + 1) as usize
     }
 
-    /// Turns the length of each row into where it ends; returns where the last one does. To fill a row from its end
-    /// backwards, moving it each time, leaves it where it starts.
+    /// Turns the length of each row into its end; returns the end of the last one. Filling a row backwards from its
+    /// end, moving it each time, leaves it at the start.
     pub(crate) fn add_up(&mut self) -> u64 {
         let rows = match self {
             Offsets::Short(starts) => starts.len(),
@@ -250,7 +250,7 @@ impl Offsets {
 }
 
 impl Memory {
-    /// For what has no limit.
+    /// Takes memory for tables without a limit.
     fn take<T>(&self, entries: usize) {
         let bytes = entries as u64 * size_of::<T>() as u64;
         self.left.fetch_sub(bytes, Ordering::Relaxed);

@@ -1,25 +1,25 @@
-//! Names as people write them.
+//! Names in the form that people write.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use hprof_format::shortened;
 
-/// Bytes of a name that are looked at; of the text that they make, fewer are shown.
+/// The most bytes of a name that are read; even fewer of the resulting text are shown.
 const READ: usize = 1000;
-/// Dimensions of an array, at the most, as the Java VM has it.
+/// The most dimensions of an array in the Java VM.
 const MOST_DIMENSIONS: usize = 255;
 
-/// A stack, innermost frame first. Stacks share their frames, and who has the same stack shares it.
+/// A stack, innermost frame first. Stacks share their frames, and equal stacks are shared.
 pub type Stack = Arc<[Arc<str>]>;
 
-/// Whether a stack has no frames, for serde.
+/// Returns `true` if a stack has no frames, for serde.
 pub(crate) fn is_empty(stack: &Stack) -> bool {
     stack.is_empty()
 }
 
-/// A class's name as Java source has it, from the name that a dump gives: `java/lang/String`, `[I`,
-/// `[Ljava/lang/String;`, or already `java.lang.String` and `int[]`. A very long one is cut.
+/// Converts a class's name in a dump to Java source: `java/lang/String`, `[I`, `[Ljava/lang/String;`, or already
+/// `java.lang.String` and `int[]`. A very long one is truncated.
 pub(crate) fn class_name(dumped: &[u8]) -> String {
     if dumped.len() > READ {
         return shortened(&dotted(&dumped[..READ])).into_owned();
@@ -38,7 +38,8 @@ pub(crate) fn class_name(dumped: &[u8]) -> String {
     shortened(&(element + &"[]".repeat(dimensions))).into_owned()
 }
 
-/// Hidden classes have a part behind the last slash that is no name: `Main$$Lambda/0x0000000801003000`.
+/// Replaces slashes by dots. Hidden classes have a part after the last slash that is not a name:
+/// `Main$$Lambda/0x0000000801003000`.
 fn dotted(name: &[u8]) -> String {
     let hidden = name
         .windows(3)
@@ -63,13 +64,13 @@ fn primitive(letter: u8) -> Option<&'static str> {
     })
 }
 
-/// A name that is no class's, as [`printable`] has it; a very long one is cut.
+/// Converts a name other than a class's by [`printable`]; a very long one is truncated.
 pub(crate) fn name(bytes: &[u8]) -> String {
     shortened(&printable(&bytes[..bytes.len().min(READ)])).into_owned()
 }
 
-/// Text without anything that a terminal would act on: control characters and what turns the direction of writing come
-/// out as `\u001b`, what is not UTF-8 as the replacement character.
+/// Removes everything that a terminal would interpret: control characters and those that change the direction of
+/// writing become `\u001b`, bytes that are not UTF-8 the replacement character.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
@@ -92,13 +93,13 @@ pub(crate) fn push_printable(out: &mut String, character: char) {
     }
 }
 
-/// The package of a class, of its elements where it is an array's; empty for the unnamed package and primitive types.
+/// Returns the package of a class, or of an array's elements; empty for the unnamed package and primitive types.
 pub(crate) fn package(class: &str) -> &str {
     let name = class.split(['[', '/']).next().unwrap_or_default();
     name.rsplit_once('.').map_or("", |(package, _)| package)
 }
 
-/// The same for people.
+/// Returns the same for people.
 pub(crate) fn package_label(class: &str) -> String {
     match package(class) {
         "" => "<no package>".to_owned(),
@@ -106,13 +107,13 @@ pub(crate) fn package_label(class: &str) -> String {
     }
 }
 
-/// An id as tools of the JDK write it. In JSON it is text: not every reader has integers of 64 bits.
+/// Serializes an id as the JDK's tools write it. In JSON it is text, because not every reader has integers of 64 bits.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 pub(crate) fn hex<S: serde::Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(&format_args!("0x{id:x}"))
 }
 
-/// The same where there may be none.
+/// As [`hex`], for an optional id.
 #[expect(clippy::ref_option, reason = "serde asks for it")]
 pub(crate) fn hex_or_none<S: serde::Serializer>(
     id: &Option<u64>,

@@ -1,4 +1,4 @@
-//! What is known of each object: class, stack, size.
+//! The facts about each object: class, stack, size.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use crate::classes::ClassIndex;
 use crate::ids::Ids;
 use crate::memory::{Memory, Table};
 
-/// A class and the stack that made some of its objects, by its place in [`Sites`]. 0 is no site.
+/// The index in [`Sites`] of a class and the stack that allocated some of its objects. 0 is not a site.
 pub(crate) type SiteIndex = u32;
 
 /// Sizes are multiples of this.
 const UNIT: u64 = 8;
-/// In the table of sizes: look elsewhere.
+/// The marker in the table of sizes that the size is stored elsewhere.
 const LARGE: u16 = u16::MAX;
 
-/// Where objects of one class were allocated.
+/// A class and the trace that allocated objects of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
     pub(crate) class: ClassIndex,
@@ -34,7 +34,7 @@ pub(crate) struct Sites {
 impl Sites {
     pub(crate) fn new() -> Sites {
         Sites {
-            // What no record describes.
+            // The entry for objects without a record.
             all: vec![Site::default()],
             index: HashMap::default(),
             last: (Site::default(), 0),
@@ -99,7 +99,7 @@ impl Objects {
         0..self.count()
     }
 
-    /// Sets what is known of an object; returns whether it was not known before.
+    /// Sets the facts about an object; returns `true` if they were not known before.
     #[inline]
     pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> bool {
         if std::mem::replace(&mut self.site_of[number as usize], site) != 0 {
@@ -115,7 +115,7 @@ impl Objects {
         true
     }
 
-    /// The bytes that it takes itself.
+    /// Returns its shallow size, in bytes.
     #[inline]
     pub(crate) fn size(&self, number: u32) -> u64 {
         match self.sizes[number as usize] {

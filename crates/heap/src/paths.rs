@@ -1,4 +1,4 @@
-//! The shortest way from a root to an object.
+//! The shortest path from a root to an object.
 
 use fixedbitset::FixedBitSet;
 use hprof_format::Root;
@@ -10,22 +10,22 @@ use crate::heap::Heap;
 use crate::label::{Label, Reference};
 use crate::memory::Table;
 
-/// So many objects are shown at each end of a way.
+/// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
 
-/// A way from a root to an object.
+/// A path from a root to an object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Path {
-    /// Why the first object is alive: `thread`, `sticky class`.
+    /// The reason the first object is alive: `thread`, `sticky class`.
     pub root: String,
     /// The objects, the root first.
     pub steps: Vec<PathStep>,
 }
 
-/// An object on a way.
+/// An object on a path.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathStep {
-    /// How the object before refers to it; `None` for the root.
+    /// The reference from the previous object; `None` for the root.
     #[serde(serialize_with = "crate::label::text_or_nothing")]
     pub reference: Option<Reference>,
     /// The object.
@@ -33,9 +33,9 @@ pub struct PathStep {
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
-    /// Bytes that it takes itself.
+    /// Its shallow size, in bytes.
     pub shallow: u64,
-    /// How many objects of the way before this one are left out, because it is very long.
+    /// The number of objects of the path before this one that are omitted, because it is very long.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -45,9 +45,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The shortest ways from roots to all objects.
+/// The shortest paths from roots to all objects.
 pub(crate) struct Ways {
-    /// From which object each one was reached; itself for roots, [`NONE`] for what was not reached. Shifted by one, so
+    /// The object from which each one was reached; itself for roots, [`NONE`] if it was not reached. Shifted by one, so
     /// that a table of zeros has reached nothing.
     from: Table<u32>,
 }
@@ -64,7 +64,7 @@ impl Ways {
         }
     }
 
-    /// The objects from a root to `object`.
+    /// Returns the objects from a root to `object`.
     pub(crate) fn to(&self, object: u32) -> Vec<u32> {
         let mut way = vec![object];
         let mut at = object;
@@ -78,8 +78,8 @@ impl Ways {
 }
 
 impl Heap<'_> {
-    /// Looks for ways until so many of `wanted` are reached, or everything that can be; also tells which were, the closest
-    /// to a root first.
+    /// Searches paths until `most` of `wanted` are reached, or everything that can be; also returns those that were
+    /// reached, the closest to a root first.
     pub(crate) fn ways(&self, wanted: &[u32], most: usize) -> Result<(Ways, Vec<u32>), Error> {
         let mut ways = Ways {
             from: self.memory.table(self.objects.count() as usize)?,
@@ -115,7 +115,7 @@ impl Heap<'_> {
         Ok((ways, found))
     }
 
-    /// A way with what people want to know of it; `None` where no root reaches the object.
+    /// Returns a path with descriptions for people; `None` if no root reaches the object.
     pub(crate) fn path(&self, ways: &Ways, object: u32) -> Result<Option<Path>, Error> {
         if ways.from(object) == NONE {
             return Ok(None);
@@ -149,7 +149,8 @@ impl Heap<'_> {
         }))
     }
 
-    /// The shortest ways to an object, or to those of a class, as many as `most`; the closest to a root come first.
+    /// Returns the shortest paths to an object, or to those of a class, at most `most`; the closest to a root come
+    /// first.
     ///
     /// # Errors
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
@@ -181,7 +182,7 @@ impl Heap<'_> {
         }
     }
 
-    /// The classes of a name, one for each loader that has it.
+    /// Returns the classes of a name, one for each loader that has it.
     pub(crate) fn classes_named(&self, name: &str) -> Result<FixedBitSet, Error> {
         let wanted = crate::names::class_name(name.as_bytes());
         let all = self.classes.iter();
@@ -195,7 +196,7 @@ impl Heap<'_> {
     }
 }
 
-/// What keeps an object alive, in a few words: `jni global`, `java frame`, `sticky class`.
+/// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.
 #[must_use]
 pub fn root_name(root: Root) -> String {
     root.kind()
@@ -204,7 +205,7 @@ pub fn root_name(root: Root) -> String {
         .to_lowercase()
 }
 
-/// What to look for.
+/// The target of a search.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// The object with this id.

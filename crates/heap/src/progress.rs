@@ -1,20 +1,20 @@
-//! How far long work is.
+//! The progress of long operations.
 
-/// What is being done.
+/// The stage of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Looking for objects.
     Index,
     /// Reading their references.
     References,
-    /// Finding out what keeps what alive.
+    /// Computing dominators.
     Dominators,
     /// Looking for paths and groups.
     Analysis,
 }
 
 impl Stage {
-    /// A few words for a terminal.
+    /// Returns a few words for a terminal.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -26,13 +26,13 @@ impl Stage {
     }
 }
 
-/// Hears how far the work is.
+/// Receives the progress of an operation.
 pub trait Progress {
-    /// `done` of `all` of a stage, in units of the stage's own.
+    /// Reports `done` of `all` of a stage, in units of the stage's own.
     fn at(&self, stage: Stage, done: u64, all: u64);
 }
 
-/// Hears nothing.
+/// Ignores the progress.
 #[derive(Debug)]
 pub struct Silent;
 

@@ -1,4 +1,4 @@
-//! What stands in the records of objects.
+//! The content of objects' records.
 
 use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize, ObjectId, Value};
 
@@ -12,7 +12,7 @@ pub(crate) fn decode<'a>(found: &Found<'a>) -> Result<HeapRecord<'a>, Error> {
         .map_err(|error| record_error(found.offset, error))
 }
 
-/// The ids that a class refers to, statics last. None is 0.
+/// Iterates over the ids that a class refers to, statics last. None of them is 0.
 pub(crate) fn class_references<'a>(class: &'a ClassDump<'_>) -> impl Iterator<Item = u64> + 'a {
     let own = [
         class.super_class,
@@ -30,7 +30,7 @@ pub(crate) fn class_references<'a>(class: &'a ClassDump<'_>) -> impl Iterator<It
     all.map(|ObjectId(id)| id).filter(|&id| id != 0)
 }
 
-/// The value of a field of this type that `bytes` start with; `None` where they end before.
+/// Returns the value of a field of this type at the start of `bytes`; `None` if they are too short.
 pub(crate) fn value(bytes: &[u8], kind: BasicType, id_size: IdSize) -> Option<Value> {
     let bytes = bytes.get(..kind.size(id_size.bytes() as usize))?;
     let number = bytes

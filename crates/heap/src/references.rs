@@ -1,11 +1,11 @@
-//! How firmly `java.lang.ref` holds what it refers to.
+//! The strength of references in `java.lang.ref`.
 
 use std::str::FromStr;
 
-/// How a reference object holds its referent.
+/// The strength with which a reference object holds its referent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
-    /// As every other object holds what its fields refer to.
+    /// As any other object holds the targets of its fields.
     Strong,
     Soft,
     Weak,
@@ -14,7 +14,7 @@ pub(crate) enum Strength {
 }
 
 impl Strength {
-    /// That of a class of the JDK which sets it for itself and its subclasses.
+    /// Returns the strength of a class of the JDK that defines it for itself and its subclasses.
     pub(crate) fn of_class(name: &str) -> Option<Strength> {
         Some(match name {
             "java.lang.ref.SoftReference" => Strength::Soft,
@@ -26,7 +26,7 @@ impl Strength {
     }
 }
 
-/// Which kinds of reference objects do not keep their referents.
+/// The kinds of reference objects that do not keep their referents alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excluded {
     /// `SoftReference` and its subclasses.
@@ -35,12 +35,12 @@ pub struct Excluded {
     pub weak: bool,
     /// `PhantomReference` and its subclasses.
     pub phantom: bool,
-    /// What the VM makes for objects with a `finalize` method.
+    /// The VM's references to objects with a `finalize` method.
     pub finalizer: bool,
 }
 
 impl Excluded {
-    /// Every reference keeps what it refers to.
+    /// Every reference keeps its target alive.
     pub const NONE: Excluded = Excluded {
         soft: false,
         weak: false,
@@ -58,7 +58,7 @@ impl Excluded {
         }
     }
 
-    /// Their names as the option has them.
+    /// Returns their names as in the option.
     #[must_use]
     pub fn names(self) -> Vec<&'static str> {
         let all = [
@@ -72,7 +72,7 @@ impl Excluded {
     }
 }
 
-/// As a collection treats them: only soft references keep their referents.
+/// As a collection treats them: only soft references keep their referents alive.
 impl Default for Excluded {
     fn default() -> Excluded {
         Excluded {
@@ -84,7 +84,7 @@ impl Default for Excluded {
     }
 }
 
-/// A kind of reference object that there is not.
+/// An unknown kind of reference object.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no kind of reference {0:?}: weak, soft, phantom and finalizer can be excluded, commas between them; or none"

@@ -1,4 +1,4 @@
-//! One object: what is in it, and who refers to it.
+//! One object: its content, and the objects that refer to it.
 
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapRecord, IdSize, ObjectId, Value};
@@ -9,9 +9,9 @@ use crate::label::Label;
 use crate::names::Stack;
 use crate::{Error, records};
 
-/// Elements and referrers that are shown.
+/// The most elements and referrers that are shown.
 const MOST: usize = 100;
-/// Characters of a string that are shown.
+/// The most characters of a string that are shown.
 const CHARACTERS: usize = 1000;
 
 /// One object.
@@ -24,32 +24,32 @@ pub struct Shown {
     pub id: u64,
     /// The name of its class.
     pub class: String,
-    /// Bytes that it takes itself.
+    /// Its shallow size, in bytes.
     pub shallow: u64,
-    /// Bytes that would be free without it; `None` where no root reaches it.
+    /// Bytes that would be freed without it; `None` if no root reaches it.
     pub retained: Option<u64>,
     /// A string's text.
     pub text: Option<String>,
-    /// Why it is a root, if it is.
+    /// The reasons it is a root, if any.
     pub roots: Vec<String>,
     /// Fields or elements with their values, a hundred of them.
     pub values: Vec<Named>,
-    /// How many there are.
+    /// The number of fields or elements.
     pub length: u64,
-    /// Who refers to it, the first hundred, in the dump's order.
+    /// The objects that refer to it, the first hundred, in the dump's order.
     pub referrers: Vec<Named>,
-    /// Who allocated it, innermost frame first.
+    /// The stack that allocated it, innermost frame first.
     pub stack: Stack,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// The field or place.
+    /// The field or index.
     pub name: String,
     /// The value or the object.
     pub value: String,
-    /// The id of the object, where it is one.
+    /// The id, if it is an object.
     #[serde(
         serialize_with = "crate::names::hex_or_none",
         skip_serializing_if = "Option::is_none"
@@ -58,7 +58,8 @@ pub struct Named {
 }
 
 impl Heap<'_> {
-    /// What is in an object and who refers to it. Of its fields or elements those from `first` on are given.
+    /// Returns the content of an object and the objects that refer to it. Of its fields or elements those from `first`
+    /// on are given.
     ///
     /// # Errors
     /// [`Error::NoObject`], and those of reading records.
@@ -164,7 +165,7 @@ impl Heap<'_> {
         })
     }
 
-    /// Asks the records, which also have the references that the graph leaves out.
+    /// Searches the records, because they also have the references that the graph omits.
     fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
         let wanted = self.objects.ids.id(number);
         let mut found = Vec::new();
@@ -195,7 +196,7 @@ impl Heap<'_> {
         Ok(found)
     }
 
-    /// The object of a record, if it refers to `wanted`.
+    /// Returns the object of a record, if it refers to `wanted`.
     fn referrer(&self, record: &HeapRecord<'_>, wanted: u64) -> Option<u64> {
         let id_size = self.dump.id_size();
         let (object, refers) = match record {

@@ -1,4 +1,4 @@
-//! What a dump holds, in a few figures.
+//! A summary of a dump, in a few figures.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,66 +14,66 @@ use crate::label::Label;
 use crate::layout::Layout;
 use crate::names::Stack;
 
-/// A dump in figures.
+/// A summary of a dump.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Which of the file's dumps it is, from 1.
+    /// Its number among the file's dumps, from 1.
     pub dump: usize,
-    /// How sizes were worked out.
+    /// The layout from which sizes were computed.
     pub layout: Layout,
-    /// References that keep nothing.
+    /// The kinds of references that do not keep their target alive.
     pub excluded: Vec<&'static str>,
     /// Objects that roots reach.
     pub objects: u64,
-    /// Bytes that they take.
+    /// Their size, in bytes.
     pub bytes: u64,
     /// Objects that no root reaches.
     pub unreachable_objects: u64,
-    /// Bytes that they take.
+    /// Their size, in bytes.
     pub unreachable_bytes: u64,
     /// Classes of the dump.
     pub classes: u64,
-    /// Class loaders that have loaded one of them, the boot loader included.
+    /// Class loaders that have loaded one of them, including the boot loader.
     pub loaders: u64,
-    /// Classes and stacks that allocated objects of them.
+    /// Pairs of a class and a stack that allocated objects of it.
     pub sites: u64,
-    /// Whether there are such stacks.
+    /// `true` if there are such stacks.
     pub has_stacks: bool,
-    /// Roots by kind. Local variables of threads are among them.
+    /// Roots by kind, including local variables of threads.
     pub roots: BTreeMap<String, u64>,
 }
 
-/// An object and what it keeps alive.
+/// An object and its retained size.
 #[derive(Clone, Debug, Serialize)]
 pub struct ObjectRow {
-    /// What it is called.
+    /// Its description.
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
-    /// Bytes that it takes itself.
+    /// Its shallow size, in bytes.
     pub shallow: u64,
-    /// Bytes that would be free without it.
+    /// Bytes that would be freed without it.
     pub retained: u64,
-    /// Who allocated it, innermost frame first.
+    /// The stack that allocated it, innermost frame first.
     #[serde(skip_serializing_if = "crate::names::is_empty")]
     pub stack: Stack,
 }
 
-/// A thread and what it keeps alive.
+/// A thread and its retained size.
 #[derive(Clone, Debug, Serialize)]
 pub struct ThreadRow {
     /// The thread.
     #[serde(flatten)]
     pub object: ObjectRow,
-    /// Where it is, innermost frame first.
+    /// Its stack, innermost frame first.
     pub frames: Vec<FrameRow>,
 }
 
-/// A frame and what it holds.
+/// A frame and the objects it holds.
 #[derive(Clone, Debug, Serialize)]
 pub struct FrameRow {
-    /// `Main.main(Main.java:7)`; empty for what is held by no frame that is known.
+    /// `Main.main(Main.java:7)`; empty for objects held by an unknown frame.
     pub frame: Arc<str>,
     /// The objects in its local variables.
     pub locals: Vec<LocalRow>,
@@ -82,18 +82,18 @@ pub struct FrameRow {
 /// An object in a local variable.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
-    /// What it is called.
+    /// Its description.
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
 }
 
-/// Local variables of one frame that are shown.
+/// The most local variables of one frame that are shown.
 const LOCALS: usize = 20;
 
 impl Heap<'_> {
-    /// The dump in figures.
+    /// Returns a summary of the dump.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let all_bytes: u64 = self
@@ -136,13 +136,13 @@ impl Heap<'_> {
         }
     }
 
-    /// The layout by which sizes were worked out.
+    /// Returns the layout from which sizes were computed.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The objects that keep most alive, as many as `most`; those of one class, where one is named.
+    /// Returns the objects that retain most, at most `most`; only those of one class, if one is named.
     ///
     /// # Errors
     /// [`Error::NoClass`], and those of reading records.
@@ -163,7 +163,7 @@ impl Heap<'_> {
                 continue;
             }
             places.push(place);
-            // Sorting now and then keeps few.
+            // Sorting now and then limits their number.
             if places.len() / 2 > most {
                 places.sort_by_key(by_size);
                 places.truncate(most);
@@ -188,8 +188,8 @@ impl Heap<'_> {
         })
     }
 
-    /// The threads with their stacks and what their local variables hold, those that keep most, as many as `most`; and how
-    /// many there are.
+    /// Returns the threads with their stacks and the objects in their local variables, those that retain most, at most
+    /// `most`; and the number of all threads.
     ///
     /// # Errors
     /// Those of reading records.
@@ -217,7 +217,7 @@ impl Heap<'_> {
         let known = frames.len();
         frames.push(FrameRow::of(Arc::default()));
         for local in self.graph.roots.locals_of(thread) {
-            // Those that are not shown have one row together.
+            // Those that are not shown share one row.
             let frame = usize::try_from(local.frame).map_or(known, |frame| frame.min(FRAMES));
             let locals = &mut frames[frame.min(known)].locals;
             if locals.len() < LOCALS {
@@ -229,7 +229,7 @@ impl Heap<'_> {
         }
         frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
         let mut object = self.object_row(place)?;
-        // That of its making would be taken for where it is.
+        // The stack that allocated it would be taken for its current one.
         object.stack = Stack::default();
         Ok(ThreadRow { object, frames })
     }

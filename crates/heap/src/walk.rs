@@ -1,5 +1,5 @@
-//! A dump record by record, in the file's order, with names and sizes and without a graph: for whoever makes something
-//! else of it.
+//! Reads a dump record by record, in the file's order, with names and sizes but without a graph, for conversion to
+//! another form.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::progress::{Progress, Stage};
 use crate::references::Excluded;
 use crate::{Error, records};
 
-/// What a class refers to beside its static fields, in the order of their numbers among all fields.
+/// The references of a class other than its static fields, in the order of their numbers among all fields.
 const OF_CLASSES: [&str; 5] = [
     "<superclass>",
     "<class loader>",
@@ -27,53 +27,53 @@ const OF_CLASSES: [&str; 5] = [
 /// The last of them.
 const CONSTANT: u32 = OF_CLASSES.len() as u32 - 1;
 
-/// Goes over a dump. Memory grows with its classes alone.
+/// A walk over a dump. Its memory grows only with the number of classes.
 pub struct Walk<'a> {
     contents: Contents<'a>,
     fields: Vec<Field>,
     /// The number of the first field of each class.
     first_fields: Vec<u32>,
-    /// The references in an instance of each class; made when the first instance comes.
+    /// The references in an instance of each class; computed at the first instance.
     references: Vec<Option<Box<[Holder]>>>,
-    /// Classes that the visitor has heard of.
+    /// The number of classes passed to the visitor so far.
     told: usize,
 }
 
 /// A field that refers to an object.
 #[derive(Clone, Copy)]
 struct Holder {
-    /// Where in the instance's bytes it is.
+    /// Its offset in the instance's bytes.
     place: usize,
     field: u32,
 }
 
-/// A field, by its place among [`Walk::fields`].
+/// A field, identified by its index in [`Walk::fields`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The class that declares it, by its place among [`Walk::classes`]; `None` for what every class refers to.
+    /// The class that declares it, as an index into [`Walk::classes`]; `None` for references that every class has.
     pub class: Option<u32>,
     /// Its name.
     pub name: Arc<str>,
-    /// What it holds.
+    /// The type of its value.
     pub kind: BasicType,
-    /// Whether it belongs to the class and not to each instance.
+    /// `true` if it belongs to the class and not to each instance.
     pub is_static: bool,
 }
 
-/// A class of the dump, or one that its objects have and the dump does not.
+/// A class of the dump, or one that objects refer to and the dump lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassRow<'a> {
-    /// Its object; 0 where nothing tells it.
+    /// The id of its object; 0 if unknown.
     pub object: u64,
-    /// Whether the dump describes it.
+    /// `true` if the dump describes it.
     pub is_dumped: bool,
-    /// Its name as Java source has it.
+    /// Its name as in Java source.
     pub name: &'a str,
-    /// The object of the class above; 0 for none.
+    /// The object of the superclass; 0 for none.
     pub super_object: u64,
     /// The object of its loader; 0 for the boot loader.
     pub loader: u64,
-    /// Bytes of an instance in the VM; `None` for arrays.
+    /// The size of an instance in the VM, in bytes; `None` for arrays.
     pub instance_size: Option<u64>,
 }
 
@@ -82,47 +82,48 @@ pub struct ClassRow<'a> {
 pub struct ObjectRecord {
     /// Its id.
     pub id: u64,
-    /// Its class, by its place among [`Walk::classes`].
+    /// Its class, as an index into [`Walk::classes`].
     pub class: u32,
-    /// The serial number of the stack that made it, as the file has it.
+    /// The serial number in the file of the stack that allocated it.
     pub trace: u32,
-    /// Bytes that it takes itself.
+    /// Its shallow size, in bytes.
     pub shallow: u64,
-    /// Elements of an array.
+    /// The number of elements of an array.
     pub length: Option<u64>,
 }
 
-/// Where in an object a reference stands.
+/// The position of a reference in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a field, by its place among [`Walk::fields`].
+    /// In a field, as an index into [`Walk::fields`].
     Field(u32),
     /// In this element of an array.
     Element(u32),
 }
 
-/// Hears of everything in a dump. An object comes before its references.
+/// Receives everything in a dump. An object comes before its references.
 pub trait Visitor {
-    /// Why it does not go on.
+    /// The reason it does not go on.
     type Error: From<Error>;
 
-    /// A class, by its place among [`Walk::classes`], and its object, 0 where nothing tells it. Classes come in the order of
-    /// their places, and before all objects of them.
+    /// Called with a class, as an index into [`Walk::classes`], and its object, 0 if unknown. Classes come in the order
+    /// of their indexes, and before all of their objects.
     fn class(&mut self, class: u32, object: u64);
 
-    /// An object.
+    /// Called with an object.
     ///
     /// # Errors
     /// Those of the visitor.
     fn object(&mut self, object: &ObjectRecord) -> Result<(), Self::Error>;
 
-    /// A reference of the object that came last, `from`; never null. `to` need not be in the dump.
+    /// Called with a reference of the last object, `from`; never null. `to` need not be in the dump. `to` need not be
+    /// in the dump.
     ///
     /// # Errors
     /// Those of the visitor.
     fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Self::Error>;
 
-    /// Something that keeps an object alive.
+    /// Called with a root that keeps an object alive.
     ///
     /// # Errors
     /// Those of the visitor.
@@ -133,7 +134,7 @@ impl<'a> Walk<'a> {
     /// Reads the classes of a dump.
     ///
     /// # Errors
-    /// [`Error`], with the byte, where the dump is damaged.
+    /// [`Error`], with the offset, if the dump is damaged.
     pub fn of(
         dump: &'a Dump,
         layout: Option<Layout>,
@@ -181,13 +182,13 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Every field, and what stands for the references that every class has.
+    /// Returns all fields, including entries for the references that every class has.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Every class; those that the dump lacks follow once an object of them has come.
+    /// Iterates over all classes; those that the dump lacks follow once one of their objects has occurred.
     pub fn classes(&self) -> impl Iterator<Item = ClassRow<'_>> {
         self.contents.classes.iter().map(|(_, class)| ClassRow {
             object: class.object,
@@ -200,10 +201,10 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Tells `visitor` of everything in the dump.
+    /// Passes everything in the dump to `visitor`.
     ///
     /// # Errors
-    /// Those of the visitor, and [`Error`] where the dump is damaged.
+    /// Those of the visitor, and [`Error`] if the dump is damaged.
     pub fn visit<V: Visitor>(
         &mut self,
         visitor: &mut V,
@@ -343,7 +344,7 @@ impl Field {
     }
 }
 
-/// The fields of instances, then the static ones.
+/// Returns the fields of instances, then the static ones.
 fn fields_of(index: u32, class: &ClassDump<'_>, dump: &Dump) -> Vec<Field> {
     let field = |name, kind, is_static| Field {
         class: Some(index),

@@ -1,4 +1,4 @@
-//! A file that is cut short or written anew while it is open: every question about it is an error, and nothing dies.
+//! A file that is truncated or overwritten while it is open: every question about it is an error, and nothing crashes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ fn dump() -> File {
         root: Root::StickyClass,
     }
     .write(&mut content);
-    // Each refers to the next one; some of them stand on a page of their own each.
+    // Each refers to the next one; some of them are alone on a page.
     for number in 0..50_000 {
         HeapRecord::Instance {
             object: ObjectId(FIRST + 16 * number),
@@ -103,7 +103,7 @@ fn a_file_that_is_cut_short_costs_the_answers_alone() {
         heap.show(FIRST + 16 * 30_000, 0).expect("it is there");
         file.set_len(left).expect("it is ours");
         assert_changed(&dump, &heap);
-        // What is asked again finds zeros where the file was, and still says so.
+        // A second question finds zeros where the file was, and is still an error.
         assert_changed(&dump, &heap);
     }
 }

@@ -1,4 +1,4 @@
-//! Damaged dumps: an error with the byte or an answer, never a panic, never memory out of proportion.
+//! Damaged dumps: an error with the offset or an answer, never a panic, never memory out of proportion.
 
 #[allow(dead_code, reason = "each test uses a part")]
 mod model;
@@ -7,7 +7,7 @@ use hprof_heap::{By, Dump, Error, Excluded, Heap, Memory, Options, Silent, Targe
 use model::{Model, file, model};
 use proptest::prelude::*;
 
-/// Asks everything that can be asked.
+/// Asks all questions.
 fn ask_all(bytes: &[u8]) -> Result<(), Error> {
     let file = file(bytes);
     let dump = Dump::open(&file, None)?;
@@ -33,7 +33,7 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes to set, and where to cut.
+/// Bytes to set, and the length to truncate to.
 type Damage = (Vec<(prop::sample::Index, u8)>, Option<prop::sample::Index>);
 
 fn damage() -> impl Strategy<Value = Damage> {

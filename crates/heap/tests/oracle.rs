@@ -1,4 +1,4 @@
-//! Dominators, retained sizes, groups and paths against their definitions: take the object away and see what becomes
+//! Compares dominators, retained sizes, groups and paths with their definitions: remove the object and see what becomes
 //! unreachable.
 
 mod model;
@@ -29,7 +29,7 @@ fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
     assert_eq!(summary.unreachable_bytes, all - truth.bytes(&live));
 }
 
-/// Name, objects, bytes, retained; those of sites have their traces left out, so they are a set with repeats.
+/// Name, objects, bytes, retained; those of sites lack their traces, so this is a multiset.
 type Rows = Vec<(String, u64, u64, u64)>;
 
 fn assert_groups(
@@ -68,7 +68,7 @@ fn assert_groups(
         .collect();
     found.sort();
     assert_eq!(found, expected);
-    // A lower bound, and never below what the members take.
+    // A lower bound, and never below the shallow size of the members.
     let mut bounds: Vec<_> = heap
         .groups(by, 0)
         .expect("groups")
@@ -161,10 +161,10 @@ proptest! {
     }
 }
 
-/// Bytes of a list's element in the dump: tag, id, trace, class, length, one field.
+/// The size of a list's element in the dump: tag, id, trace, class, length, one field.
 const NODE: usize = 1 + 8 + 4 + 8 + 4 + 8;
 
-/// A linked list whose first element is a root; the class stands last.
+/// Returns a linked list whose first element is a root; the class comes last.
 fn list(length: u64) -> Vec<u8> {
     use hprof_format::{
         BasicType, BinaryEncoder, ClassDump, Encoder, HeapRecord, Micros, Millis, ObjectId, Record,
@@ -213,7 +213,7 @@ fn list(length: u64) -> Vec<u8> {
     out
 }
 
-/// Nodes of 16 bytes, in every part of the file.
+/// Asserts that there are nodes of 16 bytes in every part of the file.
 fn assert_histogram(list: &[u8], length: u64) {
     let dump = Dump::open(&model::file(list), None).expect("a dump");
     let layout = Some("12,4,8".parse().expect("a layout"));
@@ -222,13 +222,13 @@ fn assert_histogram(list: &[u8], length: u64) {
     assert_eq!((nodes.objects, nodes.shallow), (length, length * 16));
 }
 
-/// Answers every question on a thread with a small stack: nothing may call itself once for each element.
+/// Answers every question on a thread with a small stack: nothing may recurse once for each element.
 fn assert_list(length: u64) {
     let ask = move || {
         let file = list(length);
         assert_histogram(&file, length);
         with_heap(&file, Excluded::default(), Memory::unlimited(), |heap| {
-            // Nodes of 16; the class object of 16 and its java.lang.Class are kept by every node.
+            // Nodes of 16 bytes; the class object of 16 and its java.lang.Class are kept alive by every node.
             let first = heap.largest(None, 1).expect("readable records").remove(0);
             assert_eq!((first.id, first.retained), (800, length * 16 + 16));
             let last = (length - 1 + 100) * 8;

@@ -1,4 +1,4 @@
-//! Equal strings and arrays, empty and sparse collections against a count by the definition.
+//! Compares equal strings and arrays, and empty and sparse collections, with a count by the definition.
 
 #[allow(dead_code, reason = "each test uses a part")]
 mod model;
@@ -31,11 +31,11 @@ const OBJECTS: usize = 5;
 enum Kind {
     Bytes(Vec<u8>),
     Longs(Vec<u8>),
-    /// Which of the arrays of bytes before it is its value, and the coder.
+    /// The index of its value among the preceding byte arrays, and the coder.
     String(usize, u8),
-    /// Room and how much of it is used.
+    /// Capacity, and the used part of it.
     Array(u32, u32),
-    /// Which of the arrays before it is its own; none where there is none.
+    /// The index of its array among the preceding ones; `None` if it has no array.
     List(bool, Option<usize>),
 }
 
@@ -51,7 +51,7 @@ fn kinds() -> impl Strategy<Value = Vec<(Kind, bool)>> {
     proptest::collection::vec((kind, prop::bool::weighted(0.8)), 1..60)
 }
 
-/// What a list or string leads to: the so many-th, counted round, of the objects before it that fit.
+/// Returns the target of a list or string: the preceding objects that fit are counted cyclically.
 fn target(kinds: &[(Kind, bool)], place: usize, at: usize) -> Option<usize> {
     let fits = |kind: &Kind| match kinds[place].0 {
         Kind::String(..) => matches!(kind, Kind::Bytes(_)),
@@ -72,7 +72,7 @@ fn class_id(class: usize) -> u64 {
     (class as u64 + 1) * 8
 }
 
-/// Descending ids make the tables be sorted.
+/// Returns an object's id. Descending ids make sorting of the tables necessary.
 fn object_id(place: usize, reversed: bool) -> u64 {
     let place = if reversed { 500 - place } else { place };
     (100 + place as u64) * 8
@@ -164,7 +164,7 @@ fn write_object(kinds: &[(Kind, bool)], place: usize, reversed: bool, content: &
     }
 }
 
-/// Objects and wasted bytes of each group that wastes something, without what the groups are called.
+/// Objects and wasted bytes of each group that wastes something, without the groups' names.
 type Rows = Vec<(u64, u64)>;
 
 struct Truth {
@@ -284,7 +284,8 @@ proptest! {
     #[test]
     fn waste_is_what_the_definitions_say(kinds in kinds(), reversed in any::<bool>(), limited in any::<bool>()) {
         let memory = if limited { Memory::limited(0) } else { Memory::unlimited() };
-        // Which list counts an array that several share depends on the order of ids; their sum does not where all are of one class.
+        // If several lists share an array, the order of ids determines which one counts it; the sum is independent of
+        // that if all are of one class.
         let one_class = kinds.iter().all(|(kind, _)| !matches!(kind, Kind::List(true, _)));
         prop_assume!(!reversed || one_class);
         with_heap(&write(&kinds, reversed), Excluded::default(), memory, |heap| {

@@ -4,10 +4,10 @@
 //! rewrite [--round-trip] FROM TO [TRACKER]
 //! ```
 //!
-//! Puts the tree FROM with every class in it instrumented, or taken apart and put together again, to TO. Methods get
-//! their numbers one after the other; `TO/methods` names them, a line each. TRACKER is the class whose `entry`, `exit`
-//! and `exception_exit` are called, `java/lang/HprofTracker` by default. Prints how much was done, and the time that the
-//! rewriting alone took.
+//! Copies the tree FROM to TO with every class instrumented, or disassembled and reassembled. Methods are numbered
+//! consecutively; `TO/methods` lists their names, one per line. TRACKER is the class whose `entry`, `exit` and
+//! `exception_exit` are called, `java/lang/HprofTracker` by default. Prints the number of classes and methods, and the
+//! time for the rewriting alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ struct Totals {
     bytes: usize,
     time: Duration,
     left_out: BTreeMap<String, usize>,
-    /// Taken apart and put together, these came out different.
+    /// The classes that were different after being disassembled and reassembled.
     changed: usize,
     methods: Vec<u8>,
     count: u32,

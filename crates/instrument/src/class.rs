@@ -1,4 +1,4 @@
-//! The class file: which of its methods get the calls, and the file with their new code.
+//! The class file: chooses the methods that get the calls, and writes the file with their new code.
 
 use crate::code::{self, ClassContext, Insertion, Scratch};
 use crate::error::{Error, Fault};
@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::{ClassInfo, Hooks, Instrumented, LeftOut, Method, Reason, tables};
 
 const MAGIC: u32 = 0xCAFE_BABE;
-/// From this version on the verifier reads stack maps.
+/// The first version for which the verifier reads stack maps.
 const FIRST_WITH_STACK_MAPS: u16 = 50;
 const ACC_NATIVE: u16 = 0x0100;
 const INTRINSIC: [&[u8]; 2] = [
@@ -16,7 +16,7 @@ const INTRINSIC: [&[u8]; 2] = [
     b"Ljdk/internal/HotSpotIntrinsicCandidate;",
 ];
 
-/// The name of the class in these bytes, with slashes, in modified UTF-8.
+/// Returns the name of the class in these bytes, with slashes, in modified UTF-8.
 ///
 /// # Errors
 ///
@@ -25,13 +25,13 @@ pub fn class_name(class: &[u8]) -> Result<&[u8], Error> {
     Ok(Class::parse(class)?.info.name)
 }
 
-/// Inserts the calls of `hooks` into the methods of `class`. `number` is asked once for each method that can be
-/// instrumented, in the order of the class file, and answers the number that the calls pass, or `None` to leave the
-/// method alone. A method that was given a number may still turn out to be too large, and is then among those left out.
+/// Inserts the calls of `hooks` into the methods of `class`. `number` is called once for each method that can be
+/// instrumented, in the order of the class file, and returns the number that the calls pass, or `None` to leave the
+/// method unchanged. A method with a number may still turn out to be too large, and is then listed in `left_out`.
 ///
 /// # Errors
 ///
-/// The bytes are not a class file that can be read. The VM will say what is wrong with it.
+/// The bytes are not a class file that can be read. The VM will report the fault.
 pub fn instrument(
     class: &[u8],
     hooks: &Hooks,
@@ -86,8 +86,7 @@ pub fn instrument(
     Ok(Instrumented { class, left_out })
 }
 
-/// Takes every method's code apart and puts it together again with nothing inserted: for tests, which expect the same
-/// bytes.
+/// Disassembles and reassembles every method's code without inserting anything: for tests, which expect the same bytes.
 ///
 /// # Errors
 ///
@@ -107,26 +106,26 @@ pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
     let mut scratch = Scratch::default();
     class.each_method(|_, code| {
         if let Some(code) = code {
-            // Code that cannot be read stays as it is.
+            // Code that cannot be read stays unchanged.
             let _ = copy.replace(&code, &context, &nothing, &mut scratch);
         }
     })?;
     Ok(copy.finish(class.pool.end, &Additions::behind(class.pool.count())))
 }
 
-/// A class file, read up to its methods.
+/// A class file, parsed up to its methods.
 pub(crate) struct Class<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) pool: Pool<'a>,
     info: ClassInfo<'a>,
     minor: u16,
-    /// Where the fields start.
+    /// The offset of the fields.
     pub(crate) fields: usize,
 }
 
-/// A Code attribute and where it stands.
+/// A Code attribute and its offset.
 struct CodeAttribute<'a> {
-    /// Where the length stands, which the contents follow.
+    /// The offset of the length, which is followed by the contents.
     offset: usize,
     contents: &'a [u8],
 }
@@ -172,7 +171,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    /// Shows each method, with its code if it has some.
+    /// Calls back for each method, with its code if it has any.
     fn each_method<'s>(
         &'s self,
         mut each: impl FnMut(&Method<'s>, Option<CodeAttribute<'s>>),
@@ -224,7 +223,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    /// What keeps a method with code from being instrumented, as far as that can be said before its code is read.
+    /// Returns the reason a method with code cannot be instrumented, as far as it is known before the code is read.
     fn obstacle(&self, method: &Method, code: &[u8]) -> Option<Reason> {
         let is_finalizer = method.name == b"finalize" && method.descriptor == b"()V";
         if method.is_intrinsic {
@@ -238,7 +237,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    /// The VM's compiler does not survive a handler in the constructor of all objects.
+    /// Returns `false` for the constructor of `java.lang.Object`: a handler in it would crash the VM's compiler.
     fn may_have_handler(&self, method: &Method) -> bool {
         !(self.info.super_name.is_none() && method.name == b"<init>")
     }
@@ -273,7 +272,7 @@ impl From<Fault> for Reason {
     }
 }
 
-/// The annotations of a method that are kept at run time, unread.
+/// The run-time visible annotations of a method, not parsed yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Annotations<'a> {
     pool: &'a Pool<'a>,
@@ -285,7 +284,7 @@ impl<'a> Annotations<'a> {
         self.pool
     }
 
-    /// What stands behind something that cannot be read is not found.
+    /// Annotations after one that cannot be read are not found.
     pub(crate) fn contains(&self, descriptor: &[u8]) -> bool {
         let mut reader = Reader::new(self.contents);
         let count = reader.u16().unwrap_or(0);
@@ -301,7 +300,7 @@ impl std::fmt::Debug for Annotations<'_> {
     }
 }
 
-/// What the pool must hold for the calls.
+/// The constant pool entries for the calls.
 struct Calls {
     entry: u16,
     exit: u16,
@@ -318,7 +317,7 @@ struct MethodCalls {
 }
 
 impl Calls {
-    /// `None`: the pool has no room.
+    /// Adds the entries; `None` if the pool has no room.
     fn add(hooks: &Hooks, pool: &mut Additions) -> Option<Self> {
         let tracker = pool.class(hooks.tracker)?;
         let descriptor = pool.utf8(b"(I)V")?;
@@ -337,7 +336,7 @@ impl Calls {
         })
     }
 
-    /// `None`: the pool has no room for the number.
+    /// Returns the calls with this number; `None` if the pool has no room for it.
     fn with(&self, number: u32, pool: &mut Additions) -> Option<MethodCalls> {
         let mut push = Call::default();
         match (number, number.to_be_bytes()) {
@@ -364,7 +363,7 @@ impl Calls {
     }
 }
 
-/// A number pushed and a method called: at most six bytes.
+/// The code that pushes a number and calls a method: at most six bytes.
 #[derive(Default, Clone, Copy)]
 struct Call {
     code: [u8; 6],
@@ -382,12 +381,12 @@ impl Call {
     }
 }
 
-/// A class file that is copied, with some of its Code attributes replaced. What is between them goes over in one piece.
+/// A copy of a class file with some of its Code attributes replaced. The bytes in between are copied in one piece.
 struct Copy<'a> {
     class: &'a [u8],
-    /// So far; the head with the pool is put in its place at the end.
+    /// The output so far; the header with the pool is inserted at the end.
     out: Vec<u8>,
-    /// What has been copied or replaced.
+    /// The end of the part that has been copied or replaced.
     done: usize,
 }
 
@@ -400,7 +399,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// After an error the attribute stays as it was.
+    /// Replaces an attribute. After an error it stays unchanged.
     fn replace(
         &mut self,
         code: &CodeAttribute,
@@ -417,7 +416,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// The whole file; the old pool ends at `pool_end`.
+    /// Returns the whole file; the old pool ends at `pool_end`.
     fn finish(mut self, pool_end: usize, additions: &Additions) -> Vec<u8> {
         const COUNT: usize = 8;
         self.out.extend_from_slice(&self.class[self.done..]);

@@ -1,4 +1,4 @@
-//! One method's code: what is inserted, the handlers, and everything that speaks of places in the code.
+//! One method's code: the inserted calls, the handlers, and everything that refers to positions in the code.
 
 use crate::constructor::{Constructor, Part, Range};
 use crate::error::Fault;
@@ -9,10 +9,10 @@ use crate::pool::Pool;
 use crate::reader::Reader;
 use crate::tables;
 
-/// What a class's methods have in common.
+/// The properties common to a class's methods.
 pub(crate) struct ClassContext<'a> {
     pub(crate) pool: &'a Pool<'a>,
-    /// Whether the verifier of this class's version reads stack maps. One that does reads nothing else.
+    /// `true` if the verifier uses stack maps for this class's version, and nothing else.
     pub(crate) has_stack_maps: bool,
     /// The pool's entry for `java/lang/Throwable`.
     pub(crate) throwable: u16,
@@ -20,21 +20,21 @@ pub(crate) struct ClassContext<'a> {
     pub(crate) stack_map_name: u16,
 }
 
-/// What is inserted into one method.
+/// The code inserted into one method.
 pub(crate) struct Insertion<'a> {
     /// Before the first instruction.
     pub(crate) entry: &'a [u8],
     /// Before each return.
     pub(crate) exit: &'a [u8],
-    /// What a handler does before it throws the exception on; `None`: there is to be no handler.
+    /// The code of a handler before it rethrows the exception; `None` for no handler.
     pub(crate) exception_exit: Option<&'a [u8]>,
-    /// How many slots of the stack `entry` and `exit` need beside what the method has there.
+    /// The number of stack slots that `entry` and `exit` need in addition to the method's.
     pub(crate) stack: u16,
-    /// For a constructor its descriptor.
+    /// The descriptor, if the method is a constructor.
     pub(crate) constructor: Option<&'a [u8]>,
 }
 
-/// Memory that is used again for each method.
+/// Memory that is reused for each method.
 #[derive(Default)]
 pub(crate) struct Scratch {
     layout: Layout,
@@ -43,14 +43,14 @@ pub(crate) struct Scratch {
     covers: Vec<Cover>,
 }
 
-/// A part of the new code that one of our handlers covers.
+/// A part of the new code that one of the inserted handlers covers.
 struct Cover {
     start: u32,
     end: u32,
     before_super: bool,
 }
 
-/// A Code attribute's contents, taken apart.
+/// A Code attribute's contents, split into parts.
 struct Code<'a> {
     max_stack: u16,
     max_locals: u16,
@@ -58,7 +58,7 @@ struct Code<'a> {
     /// Entries of eight bytes.
     exceptions: &'a [u8],
     attribute_count: u16,
-    /// The attributes, one behind the other.
+    /// The attributes, one after another.
     attributes: &'a [u8],
 }
 
@@ -85,7 +85,7 @@ impl<'a> Code<'a> {
         })
     }
 
-    /// Each attribute: the name's index in the pool, and the contents.
+    /// Calls back for each attribute with its name's index in the pool, and its contents.
     fn each_attribute(
         &self,
         mut each: impl FnMut(u16, &'a [u8]) -> Result<(), Fault>,
@@ -101,7 +101,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The stack map, if there is one.
+    /// Returns the stack map, if there is one.
     fn stack_map(&self, context: &ClassContext) -> Result<Option<&'a [u8]>, Fault> {
         let mut found = None;
         self.each_attribute(|name, contents| {
@@ -117,17 +117,17 @@ impl<'a> Code<'a> {
     }
 }
 
-/// How long the code of a Code attribute is, in bytes; 0 if that cannot be read.
+/// Returns the length of the code of a Code attribute, in bytes; 0 if it cannot be read.
 pub(crate) fn code_length(contents: &[u8]) -> u32 {
     Reader::at(contents, 4).u32().unwrap_or(0)
 }
 
-/// Whether the code is a single `return`.
+/// Returns `true` if the code is a single `return`.
 pub(crate) fn is_empty(contents: &[u8]) -> bool {
     Code::parse(contents).is_ok_and(|code| code.bytes == [crate::opcodes::RETURN])
 }
 
-/// Writes a Code attribute (its length and contents) anew, with the insertion. After an error `out` holds a part.
+/// Writes a Code attribute (its length and contents) with the insertion. After an error `out` holds a part.
 pub(crate) fn rewrite(
     contents: &[u8],
     context: &ClassContext,
@@ -156,7 +156,7 @@ pub(crate) fn rewrite(
     let max_stack = code.max_stack.checked_add(insertion.stack);
     let mut max_stack = max_stack.ok_or(Fault::TooLarge)?;
     if !handlers.is_empty() {
-        // The exception, and what the exits need.
+        // The exception, and the slots for the exit call.
         max_stack = max_stack.max(1 + insertion.stack);
     }
     push_u2(max_stack.into(), out)?;
@@ -176,7 +176,7 @@ pub(crate) fn rewrite(
 }
 
 impl Scratch {
-    /// Fills in what our handlers cover.
+    /// Computes the ranges that the inserted handlers cover.
     fn find_covers(
         &mut self,
         code: &Code,
@@ -219,10 +219,10 @@ impl Scratch {
         Ok(())
     }
 
-    /// Covers the runs of instructions before and behind the call of `super(...)`, each by a handler of its own.
-    /// Without stack maps one handler does for both. Runs that cannot throw are left out.
+    /// Covers the runs of instructions before and after the call of `super(...)`, each by its own handler. Without
+    /// stack maps one handler serves both. Runs that cannot throw are omitted.
     fn cover_constructor(&mut self, code: &[u8], context: &ClassContext, end: u32) {
-        // Start and group of the run, and whether it may throw.
+        // The start and the group of the run, and whether it may throw.
         let mut run: Option<(u32, bool, bool)> = None;
         let mut pc = 0;
         while pc < code.len() {
@@ -262,7 +262,7 @@ impl Scratch {
         }
     }
 
-    /// The handlers that the covers need, in the order in which they stand behind the body.
+    /// Returns the handlers for the covered ranges, in the order in which they follow the body.
     fn handlers(&self, body_end: usize, insertion: &Insertion) -> Vec<HandlerFrame> {
         let length = insertion
             .exception_exit
@@ -281,7 +281,8 @@ impl Scratch {
         handlers
     }
 
-    /// The program's own handlers come first: ours see only what leaves the method.
+    /// Writes the exception table. The program's own handlers come first: the inserted ones handle only exceptions that
+    /// leave the method.
     fn write_exceptions(
         &self,
         code: &Code,
@@ -317,7 +318,7 @@ impl Scratch {
     }
 }
 
-/// The attributes of the code: those that are known get the new places, others stay as they are.
+/// Writes the attributes of the code: the positions in known ones are updated, others are copied.
 fn write_attributes(
     code: &Code,
     context: &ClassContext,
@@ -338,7 +339,7 @@ fn write_attributes(
             b"StackMapTable" if context.has_stack_maps => {
                 frames::write(Some(contents), layout, handlers, context.throwable, out)?;
             }
-            // Nobody reads them here: the first in a class that is too old for it, the second on small devices only.
+            // Not read by the VM here: the first in a class that is too old for it, the second only on small devices.
             b"StackMapTable" | b"StackMap" if layout.total != code.bytes.len() => {
                 out.truncate(start);
                 return Ok(());

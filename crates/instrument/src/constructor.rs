@@ -1,9 +1,9 @@
-//! Which part of a constructor runs before its `super(...)` or `this(...)`.
+//! Finds the part of a constructor that runs before its `super(...)` or `this(...)`.
 //!
-//! The verifier has two kinds of states in a constructor, and a handler can be entered from one of them only. Nothing
-//! in the code says which call of an `<init>` is the one that counts: it is the one on the object that the constructor
-//! was called with. So that object is followed, through the stack and the local variables, along every way from the
-//! constructor's start to that call.
+//! The verifier has two kinds of states in a constructor, and a handler can be entered from only one of them. Nothing
+//! in the code marks the call of `<init>` that matters: it is the one on the object that the constructor was called
+//! with. So that object is followed, through the stack and the local variables, along every path from the constructor's
+//! start to that call.
 
 use crate::descriptor;
 use crate::error::Fault;
@@ -13,27 +13,27 @@ use crate::opcodes::*;
 use crate::pool::Pool;
 use crate::reader::{i32_at, u16_at};
 
-/// What a handler has to do with an instruction.
+/// The constraint that an instruction puts on handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The object is constructed, as far as the verifier is concerned.
     Behind,
-    /// The object waits, in local variable 0.
+    /// The object is not constructed yet, and is in local variable 0.
     Before,
-    /// The same, but the instruction cannot throw.
+    /// As `Before`, but the instruction cannot throw.
     BeforeQuietly,
-    /// No handler may cover this: the call itself, or the object waits somewhere else.
+    /// No handler may cover this: it is the call itself, or the unconstructed object is somewhere else.
     Never,
 }
 
-/// What is followed and what has been found. Used again for each constructor.
+/// The state of the analysis and its results. Reused for each constructor.
 #[derive(Default)]
 pub(crate) struct Constructor {
-    /// By pc; meaningful where instructions start.
+    /// By pc; meaningful only where instructions start.
     pub(crate) parts: Vec<Part>,
     seen: Vec<bool>,
     ways: Vec<(usize, ThisPlaces)>,
-    /// Entries of the exception table that may yet be looked at; hostile code would take for ever.
+    /// The number of exception table entries that may still be examined; hostile code would take forever.
     budget: usize,
 }
 
@@ -44,7 +44,7 @@ pub(crate) type Range = (u16, u16, u16);
 struct Lost;
 
 impl Constructor {
-    /// Fills in `parts`. `false`: that was not possible, and no handler may cover any of it.
+    /// Fills in `parts`. Returns `false` if that was not possible, and no handler may cover any of it.
     pub(crate) fn follow(
         &mut self,
         code: &[u8],
@@ -69,7 +69,7 @@ impl Constructor {
             locals: 1,
         };
         self.ways.push((0, start));
-        // Last in, first out: what the class file says comes before what is found on the way.
+        // Last in, first out: positions from the class file come before those found on the way.
         if let Some(table) = frames {
             let ways = &mut self.ways;
             frames::before_super(table, &arguments, &mut |pc, places| ways.push((pc, places)))?;
@@ -85,7 +85,7 @@ impl Constructor {
         Ok(true)
     }
 
-    /// Goes from `pc` on until the flow ends, the object is constructed, or the place is known.
+    /// Follows the code from `pc` until the flow ends, the object is constructed, or the position is known.
     fn go(
         &mut self,
         code: &[u8],
@@ -112,7 +112,7 @@ impl Constructor {
                     self.parts[pc] = Part::Never;
                     return Ok(());
                 }
-                // A field of its own class, which is there: javac keeps the outer object in it before `super(...)`.
+                // A field of its own class, which javac uses to keep the outer object before `super(...)`.
                 Step::StoresOwnField if self.parts[pc] == Part::Before => {
                     self.parts[pc] = Part::BeforeQuietly;
                 }
@@ -127,7 +127,7 @@ impl Constructor {
         Err(Lost)
     }
 
-    /// The handlers of the program that the instruction may go to.
+    /// Follows the program's handlers to which the instruction may branch.
     fn enter_handlers(
         &mut self,
         pc: usize,
@@ -150,7 +150,7 @@ impl Constructor {
         Ok(())
     }
 
-    /// Notes where a jump leads. Answers whether the flow goes on behind it too.
+    /// Notes the target of a jump. Returns `true` if the flow also continues after it.
     fn branch(
         &mut self,
         code: &[u8],
@@ -197,13 +197,13 @@ impl Constructor {
     }
 }
 
-/// What an instruction does to the object that waits.
+/// The effect of an instruction on the unconstructed object.
 enum Step {
-    /// Nothing that ends its wait.
+    /// It stays unconstructed.
     On,
-    /// It is the call of `super(...)` or `this(...)`.
+    /// The instruction is the call of `super(...)` or `this(...)`.
     Constructs,
-    /// It stores one of the object's own fields.
+    /// The instruction stores one of the object's own fields.
     StoresOwnField,
     /// The flow ends.
     Ends,
@@ -280,7 +280,7 @@ impl ThisPlaces {
         Ok(())
     }
 
-    /// `kind`: 0 to 4 for int, long, float, double, reference.
+    /// Handles a store; `kind`: 0 to 4 for int, long, float, double, reference.
     fn store(&mut self, kind: u8, local: usize) -> Result<(), Lost> {
         let wide = matches!(kind, 1 | 3);
         let is_this = self.pop()?;
@@ -299,7 +299,7 @@ impl ThisPlaces {
         Ok(())
     }
 
-    /// `dup` and its kin: which of the values that are taken off go back, counted from the top.
+    /// Handles `dup` and its kin: which of the popped values are pushed again, counted from the top.
     fn shuffle(&mut self, opcode: u8) -> Result<(), Lost> {
         let (taken, put): (usize, &[usize]) = match opcode - DUP {
             0 => (1, &[0, 0]),

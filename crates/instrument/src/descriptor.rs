@@ -1,20 +1,20 @@
-//! The types of methods and fields, as they are written: `(ILjava/lang/String;)J`.
+//! The types of methods and fields in their textual form: `(ILjava/lang/String;)J`.
 
-/// The first letter of each argument; `None` if this is no method's descriptor.
+/// Returns the first letter of each argument; `None` if this is not a method's descriptor.
 pub(crate) fn arguments(descriptor: &[u8]) -> Option<Vec<u8>> {
     let mut letters = Vec::new();
     each_argument(descriptor, |letter| letters.push(letter))?;
     Some(letters)
 }
 
-/// How many slots of the stack the arguments take, without the object itself, and how many the result takes.
+/// Returns the number of stack slots for the arguments, without the object itself, and for the result.
 pub(crate) fn slots(descriptor: &[u8]) -> Option<(u32, u32)> {
     let mut arguments = 0;
     let result = each_argument(descriptor, |letter| arguments += slots_of(letter))?;
     Some((arguments, size(result)))
 }
 
-/// How many slots a value of this type takes.
+/// Returns the number of slots for a value of this type.
 pub(crate) fn size(kind: &[u8]) -> u32 {
     kind.first().copied().map_or(1, slots_of)
 }
@@ -27,7 +27,7 @@ fn slots_of(letter: u8) -> u32 {
     }
 }
 
-/// Answers the type of the result.
+/// Calls `each` for each argument, and returns the type of the result.
 fn each_argument(descriptor: &[u8], mut each: impl FnMut(u8)) -> Option<&[u8]> {
     let mut rest = descriptor.strip_prefix(b"(")?;
     loop {

@@ -1,4 +1,4 @@
-//! Stack maps: what the verifier is told about the places that jumps lead to.
+//! Stack maps: the verifier's information about the targets of jumps.
 
 use crate::error::Fault;
 use crate::layout::Layout;
@@ -10,28 +10,28 @@ const UNINITIALIZED: u8 = 8;
 const SAME_LOCALS_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
-/// Small frames hold their distance in their kind, up to here.
+/// The number of distances that small frames can encode in their kind.
 const SMALL: u16 = 64;
 
-/// A frame to be added behind all others.
+/// A frame to be added after all others.
 pub(crate) struct HandlerFrame {
-    /// Where it is, in the new code.
+    /// Its position in the new code.
     pub(crate) position: u32,
-    /// Whether the object is still waiting for its constructor's `super(...)`.
+    /// `true` if the object is not constructed yet.
     pub(crate) before_super: bool,
 }
 
-/// One frame of the table, its types not looked at.
+/// A frame of the table, with its types not parsed.
 struct Frame<'a> {
     kind: u8,
-    /// The instruction that it is for.
+    /// The instruction that it describes.
     pc: usize,
     /// For a full frame the locals and the stack; for the others those that it adds.
     locals: Types<'a>,
     stack: Types<'a>,
 }
 
-/// So many verification types, as they are written.
+/// A number of verification types, in encoded form.
 #[derive(Clone, Copy)]
 struct Types<'a> {
     count: u16,
@@ -59,7 +59,7 @@ impl<'a> Types<'a> {
         Ok(Self { count, bytes })
     }
 
-    /// Each type's tag and what follows it.
+    /// Iterates over each type's tag and the bytes after it.
     fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ struct Frames<'a> {
     table: &'a [u8],
     reader: Reader<'a>,
     left: u16,
-    /// The pc of the frame before the next.
+    /// The pc of the previous frame.
     before: Option<usize>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The next frame. Behind the last there must be nothing.
+    /// Returns the next frame. After the last there must be nothing.
     fn next(&mut self) -> Result<Option<Frame<'a>>, Fault> {
         if self.left == 0 {
             return match self.reader.is_at_end() {
@@ -152,8 +152,8 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Writes the contents of a StackMapTable anew: the frames of `table`, if there is one, at the new positions, and
-/// then `handlers`, each with nothing but the exception (of the class `throwable`) that is known.
+/// Rewrites the contents of a StackMapTable: the frames of `table`, if there is one, at their new positions, followed
+/// by `handlers`, for each of which only the exception (of the class `throwable`) is known.
 pub(crate) fn write(
     table: Option<&[u8]>,
     layout: &Layout,
@@ -183,7 +183,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A frame's distance is one less than the bytes between it and the one before, but for the first.
+/// Returns a frame's encoded distance: one less than the bytes from the previous frame, except for the first.
 fn distance(before: Option<u32>, position: u32) -> Result<u16, Fault> {
     let start = before.map_or(0, |before| before + 1);
     let distance = position.checked_sub(start).ok_or(Fault::Malformed)?;
@@ -196,7 +196,7 @@ fn write_frame(
     layout: &Layout,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
-    // Code only grows, so a frame may need the long form, and never a short one instead of a long one.
+    // Code only grows, so a frame may need the long form instead of a short one, but never the reverse.
     let long = distance >= SMALL;
     let kind = match frame.kind {
         0..64 if long => SAME_EXTENDED,
@@ -225,19 +225,19 @@ fn push_u2(number: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where an object that waits for its `super(...)` is kept.
+/// The places of an unconstructed object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThisPlaces {
-    /// How many slots of the stack are in use.
+    /// The number of stack slots in use.
     pub(crate) depth: u32,
-    /// Bit n: it is in slot n of the stack.
+    /// Bit n is set if it is in slot n of the stack.
     pub(crate) stack: u64,
-    /// Bit n: it is in local variable n.
+    /// Bit n is set if it is in local variable n.
     pub(crate) locals: u64,
 }
 
-/// Asks `each` about every frame that knows of an object that waits for its `super(...)`. `arguments` are the types of
-/// the constructor's arguments, one letter each, with the object itself left out.
+/// Calls `each` for every frame with an unconstructed object. `arguments` are the types of the constructor's arguments,
+/// one letter each, without the object itself.
 pub(crate) fn before_super(
     table: &[u8],
     arguments: &[u8],

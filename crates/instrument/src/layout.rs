@@ -1,4 +1,4 @@
-//! Where each instruction goes when code is inserted before it, and the code with its jumps set right.
+//! Computes the new position of each instruction when code is inserted, and writes the code with adjusted jumps.
 
 use crate::error::Fault;
 use crate::opcodes::{
@@ -7,38 +7,38 @@ use crate::opcodes::{
 use crate::pool::Pool;
 use crate::reader::{i32_at, u16_at};
 
-/// The longest code that a method may have, in bytes.
+/// The most bytes of code that a method may have.
 pub(crate) const MAX_CODE: usize = 0xFFFF;
-/// No instruction starts here.
+/// Marks a position at which no instruction starts.
 const INSIDE: u32 = u32::MAX;
-/// Each round widens at least one jump; real code needs two.
+/// The most rounds of widening, each of which widens at least one jump; real code needs two.
 const MAX_ROUNDS: usize = 16;
 
-/// An instruction that is not copied as it is.
+/// An instruction that is not copied unchanged.
 #[derive(Clone, Copy)]
 struct Site {
     pc: usize,
     kind: Kind,
-    /// A jump that needs four bytes for its offset.
+    /// `true` for a jump that needs four bytes for its offset.
     widened: bool,
 }
 
-/// The new position of every old one. Used again for each method, so that nothing is allocated for one.
+/// The new position of every old one. Reused for each method, to avoid allocations.
 #[derive(Default)]
 pub(crate) struct Layout {
-    /// By old pc, and one for the end.
+    /// By old pc, with one more for the end.
     positions: Vec<u32>,
     sites: Vec<Site>,
-    /// How long the code will be, with what the caller puts behind it.
+    /// The final length of the code, including what the caller appends.
     pub(crate) total: usize,
-    /// Whether an instruction is there that may throw.
+    /// `true` if there is an instruction that may throw.
     pub(crate) throws: bool,
 }
 
 impl Layout {
-    /// Lays out `code` with `entry` bytes before it and `exit` bytes before each return. Answers how long the result
-    /// is. A position is that of the code inserted before the instruction, but for pc 0: a jump to it must not enter
-    /// the method again.
+    /// Lays out `code` with `entry` bytes before it and `exit` bytes before each return. Returns the length of the
+    /// result. A position is that of the code inserted before the instruction, except for pc 0: a jump to it must not
+    /// enter the method again.
     pub(crate) fn lay_out(
         &mut self,
         code: &[u8],
@@ -61,7 +61,7 @@ impl Layout {
         Err(Fault::JumpTooFar)
     }
 
-    /// Walks over the instructions. Positions say where they start, as yet at their old place.
+    /// Finds the instructions to change. Positions are still the old ones.
     fn find_sites(&mut self, code: &[u8], pool: &Pool) -> Result<(), Fault> {
         self.positions.clear();
         self.positions.resize(code.len() + 1, INSIDE);
@@ -91,7 +91,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives each instruction its position, from site to site. Answers the end.
+    /// Assigns each instruction its position, from site to site. Returns the end.
     fn place_all(&mut self, code: &[u8], entry: usize, exit: usize) -> usize {
         let mut shift = entry;
         let mut from = 0;
@@ -101,7 +101,7 @@ impl Layout {
             match site.kind {
                 Kind::Return => shift += exit,
                 Kind::Jump if site.widened => shift += 2,
-                // The operands stay aligned; `shift` may shrink here, but not below zero: the entry is before.
+                // The operands stay aligned; `shift` may shrink here, but not below zero, because the entry is before.
                 Kind::Switch => {
                     shift = shift + padding(site.pc + shift) - padding(site.pc);
                 }
@@ -112,7 +112,7 @@ impl Layout {
         code.len() + shift
     }
 
-    /// Marks the jumps that do not reach their targets. Answers whether there was one.
+    /// Marks the jumps that do not reach their targets. Returns `true` if there was one.
     fn widen(&mut self, code: &[u8]) -> Result<bool, Fault> {
         let mut sites = std::mem::take(&mut self.sites);
         let mut widened = false;
@@ -135,7 +135,7 @@ impl Layout {
         Ok(widened)
     }
 
-    /// The distance between the instruction at `pc` and its target, where both are now.
+    /// Returns the distance between the instruction at `pc` and its target, at their new positions.
     fn new_offset(&self, pc: usize, offset: i32) -> Result<i32, Fault> {
         let target = target(pc, offset).ok_or(Fault::Malformed)?;
         let to = self.instruction(target).ok_or(Fault::Malformed)?;
@@ -144,7 +144,7 @@ impl Layout {
         Ok(to.cast_signed() - from.cast_signed())
     }
 
-    /// The new position of the instruction that started at `pc`; `None` if none did.
+    /// Returns the new position of the instruction that started at `pc`; `None` if none did.
     pub(crate) fn instruction(&self, pc: usize) -> Option<u32> {
         let inside = pc + 1 < self.positions.len();
         self.positions
@@ -153,15 +153,15 @@ impl Layout {
             .filter(|&position| inside && position != INSIDE)
     }
 
-    /// The first instruction behind `pc`, or the end of the code.
+    /// Returns the first instruction after `pc`, or the end of the code.
     pub(crate) fn next_instruction(&self, pc: usize) -> usize {
         let rest = self.positions.get(pc + 1..).unwrap_or_default();
         let skipped = rest.iter().take_while(|&&position| position == INSIDE);
         pc + 1 + skipped.count()
     }
 
-    /// The new position of any old one: in tables that describe the code, not all is where an instruction starts, nor
-    /// even inside the code. What was outside stays outside.
+    /// Returns the new position of any old one: in tables that describe the code, positions need not be the start of an
+    /// instruction, nor even inside the code. Positions outside stay outside.
     pub(crate) fn anywhere(&self, pc: u16) -> u16 {
         let pc = usize::from(pc);
         let end = self.positions.len().saturating_sub(1);
@@ -174,7 +174,7 @@ impl Layout {
         u16::try_from(position).unwrap_or(u16::MAX)
     }
 
-    /// Where the instruction starts that holds the byte at `pc`.
+    /// Returns the start of the instruction that contains the byte at `pc`.
     fn start_before(&self, pc: usize) -> usize {
         const LONGEST_BUT_SWITCHES: usize = 6;
         let near = (pc.saturating_sub(LONGEST_BUT_SWITCHES)..=pc)
@@ -236,7 +236,7 @@ impl Layout {
             (8, 8)
         };
         out.extend_from_slice(&code[operands + 4..operands + fixed]);
-        // A row is an offset, in a lookupswitch with its key before it.
+        // A row is an offset, preceded by its key in a lookupswitch.
         for row in (operands + fixed..pc + length).step_by(stride) {
             out.extend_from_slice(&code[row..row + stride - 4]);
             self.write_offset(code, pc, row + stride - 4, out)?;
@@ -244,7 +244,7 @@ impl Layout {
         Ok(length)
     }
 
-    /// Writes the offset that stands at `operand`, of the instruction at `pc`.
+    /// Writes the offset at `operand`, of the instruction at `pc`.
     fn write_offset(
         &self,
         code: &[u8],
@@ -263,23 +263,23 @@ impl Layout {
 fn place(positions: &mut [u32], from: usize, shift: usize) {
     for (pc, position) in (from + shift..).zip(positions) {
         if *position != INSIDE {
-            // Code is at most 64 KB, and what is inserted at most six bytes for each of its own.
+            // Code has at most 64 KB, and at most six bytes are inserted for each of its own.
             *position = u32::try_from(pc).unwrap_or(INSIDE - 1);
         }
     }
 }
 
-/// The target of the jump at `pc`.
+/// Returns the target of the jump at `pc`.
 pub(crate) fn target(pc: usize, offset: i32) -> Option<usize> {
     pc.checked_add_signed(isize::try_from(offset).ok()?)
 }
 
-/// How many bytes stand between a switch and its operands.
+/// Returns the number of bytes between a switch and its operands.
 pub(crate) fn padding(pc: usize) -> usize {
     3 - pc % 4
 }
 
-/// Whether anything but an error of the VM itself can leave the instruction at `pc`.
+/// Returns `true` if the instruction at `pc` can throw anything other than an error of the VM itself.
 pub(crate) fn may_throw(code: &[u8], pc: usize, pool: &Pool) -> bool {
     let constant = match code[pc] {
         LDC => code.get(pc + 1).map(|&index| u16::from(index)),
@@ -289,7 +289,7 @@ pub(crate) fn may_throw(code: &[u8], pc: usize, pool: &Pool) -> bool {
     !constant.is_some_and(|index| pool.is_plain_value(index))
 }
 
-/// How long the instruction at `pc` is; `None`: it is cut off, or none.
+/// Returns the length of the instruction at `pc`; `None` if it is truncated or invalid.
 pub(crate) fn length_at(code: &[u8], pc: usize) -> Option<usize> {
     let row = instruction(*code.get(pc)?);
     let length = match row.kind {

@@ -1,5 +1,5 @@
-//! The instruction set as tables: how long an instruction is, what it does to the flow, to the stack, and whether it
-//! can throw.
+//! The instruction set as tables: the length of each instruction, its effects on the flow and on the stack, and whether
+//! it can throw.
 
 pub(crate) const LDC: u8 = 18;
 pub(crate) const LDC_W: u8 = 19;
@@ -35,7 +35,7 @@ pub(crate) const ICONST_0: u8 = 3;
 pub(crate) const IINC: u8 = 132;
 const LAST: u8 = JSR_W;
 
-/// What the rewriter has to do about an instruction.
+/// The rewriter's treatment of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Copy it.
@@ -48,23 +48,23 @@ pub(crate) enum Kind {
     WideJump,
     /// `tableswitch` or `lookupswitch`.
     Switch,
-    /// The prefix `wide`: one instruction with the one behind it.
+    /// The prefix `wide`, which forms one instruction with the next one.
     Wide,
-    /// No instruction that a class file may hold.
+    /// Not an instruction that a class file may contain.
     Unknown,
 }
 
-/// One instruction's row.
+/// The table row of one instruction.
 #[derive(Clone, Copy)]
 pub(crate) struct Instruction {
     pub(crate) kind: Kind,
-    /// In bytes; 0 where it depends on the operands.
+    /// The length in bytes; 0 if it depends on the operands.
     pub(crate) length: u8,
-    /// Whether anything but an error of the VM itself (no memory, a thread stopped from outside) can leave it.
+    /// `true` if it can throw anything other than an error of the VM itself (no memory, a thread stopped from outside).
     pub(crate) throws: bool,
 }
 
-/// The row of every byte.
+/// The rows of all byte values.
 pub(crate) static INSTRUCTIONS: [Instruction; 256] = {
     let mut rows = [Instruction {
         kind: Kind::Unknown,
@@ -110,8 +110,9 @@ const fn length(opcode: u8) -> u8 {
     }
 }
 
-/// Constants, local variables, the stack, arithmetic, jumps and returns do not; loading a constant may run code, but
-/// only for kinds other than numbers and strings: the caller looks at those itself.
+/// Returns whether an instruction can throw. Constants, local variables, the stack, arithmetic, jumps and returns
+/// cannot; loading a constant may run code, but only for kinds other than numbers and strings: the caller checks those
+/// itself.
 const fn throws(opcode: u8) -> bool {
     !matches!(
         opcode,
@@ -127,10 +128,10 @@ const fn throws(opcode: u8) -> bool {
     )
 }
 
-/// How many slots an instruction takes off the stack and puts on it. `None`: it depends on the operands, or the values
-/// move about, or the flow ends there.
+/// Returns the number of stack slots that an instruction pops and pushes. `None` if that depends on the operands, the
+/// values are moved, or the flow ends there.
 pub(crate) fn stack_effect(opcode: u8) -> Option<(u32, u32)> {
-    // Arithmetic comes in turns: of one slot, of two.
+    // Arithmetic alternates between one slot and two.
     let of_int = opcode.is_multiple_of(2);
     Some(match opcode {
         0 | IINC | GOTO | GOTO_W => (0, 0),

@@ -1,5 +1,5 @@
-//! The constant pool: where its entries stand, and what is appended to it. No entry is ever changed or moved, so
-//! every reference to it stays true.
+//! The constant pool: the offsets of its entries, and the entries appended to it. No entry is ever changed or moved, so
+//! every reference to it stays valid.
 
 use crate::Error;
 use crate::reader::{Reader, u16_at};
@@ -17,14 +17,14 @@ const NAME_AND_TYPE: u8 = 12;
 /// A class file's constant pool.
 pub(crate) struct Pool<'a> {
     class: &'a [u8],
-    /// For each index where its entry starts, with the tag; 0 for those that are none.
+    /// The offset of each index's entry, at its tag; 0 for an unused index.
     offsets: Vec<u32>,
-    /// The first byte behind the pool.
+    /// The offset of the first byte after the pool.
     pub(crate) end: usize,
 }
 
 impl<'a> Pool<'a> {
-    /// Reads the pool that starts with its count at `offset` of the class file.
+    /// Parses the pool that starts with its count at `offset` of the class file.
     pub(crate) fn parse(class: &'a [u8], offset: usize) -> Result<Self, Error> {
         let mut reader = Reader::at(class, offset);
         let count = reader.u16()?;
@@ -45,7 +45,7 @@ impl<'a> Pool<'a> {
                 }
             };
             reader.take(length)?;
-            // A class file of 4 GB is refused before.
+            // A class file of 4 GB has been refused already.
             offsets.push(u32::try_from(start).unwrap_or(0));
             if matches!(tag, LONG | DOUBLE) {
                 offsets.push(0);
@@ -58,12 +58,12 @@ impl<'a> Pool<'a> {
         })
     }
 
-    /// One more than the highest index.
+    /// Returns one more than the highest index.
     pub(crate) fn count(&self) -> usize {
         self.offsets.len()
     }
 
-    /// The bytes of an entry behind its tag, and all that follows.
+    /// Returns the bytes of an entry after its tag, and everything that follows.
     fn entry(&self, index: u16, tag: u8) -> Option<&'a [u8]> {
         let offset = *self.offsets.get(usize::from(index))? as usize;
         let entry = self.class.get(offset..)?;
@@ -87,10 +87,10 @@ impl<'a> Pool<'a> {
         self.utf8(name.ok_or(Error::WrongConstant { index, wanted })?)
     }
 
-    /// The name and the descriptor of the field or method that an instruction names.
+    /// Returns the name and the descriptor of the field or method that an instruction refers to.
     pub(crate) fn member(&self, index: u16) -> Result<(&'a [u8], &'a [u8]), Error> {
         let wanted = "a field, a method or a call site";
-        // A field, a method, an interface's method; a constant that is computed, a call site.
+        // A field, a method, an interface's method; a dynamic constant, a call site.
         let pair = [9, METHODREF, 11, 17, 18]
             .into_iter()
             .find_map(|tag| self.entry(index, tag))
@@ -102,7 +102,7 @@ impl<'a> Pool<'a> {
         Ok((self.utf8(name)?, self.utf8(descriptor)?))
     }
 
-    /// Whether loading this constant runs no code and fails only for want of memory.
+    /// Returns `true` if loading this constant runs no code and fails only for lack of memory.
     pub(crate) fn is_plain_value(&self, index: u16) -> bool {
         [INTEGER, FLOAT, LONG, DOUBLE, STRING]
             .into_iter()
@@ -110,7 +110,7 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// Entries that go behind those of a pool.
+/// Entries that are appended to a pool.
 pub(crate) struct Additions {
     pub(crate) bytes: Vec<u8>,
     /// The index of the next entry.
@@ -118,7 +118,7 @@ pub(crate) struct Additions {
 }
 
 impl Additions {
-    /// For a pool that has `count` entries, index 0 counted.
+    /// Creates additions to a pool with `count` entries, including index 0.
     pub(crate) fn behind(count: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -126,13 +126,13 @@ impl Additions {
         }
     }
 
-    /// The count of the pool with these.
+    /// Returns the count of the pool with these.
     pub(crate) fn count(&self) -> u16 {
-        // `index` refuses what would not fit.
+        // `index` refuses entries that would not fit.
         u16::try_from(self.next).unwrap_or(u16::MAX)
     }
 
-    /// The index for one more entry; `None`: the pool is full.
+    /// Returns the index for one more entry; `None` if the pool is full.
     fn index(&mut self) -> Option<u16> {
         // The count is one more than the last index and must fit too.
         let index = u16::try_from(self.next)

@@ -1,8 +1,8 @@
-//! Big-endian numbers out of a byte slice, every read checked.
+//! Reads big-endian numbers from a byte slice, with every read checked.
 
 use crate::Error;
 
-/// A place in a class file. Offsets in errors count from the start of the slice that `Reader::new` was given.
+/// A position in a class file. Offsets in errors count from the start of the slice passed to `Reader::new`.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         self.offset >= self.bytes.len()
     }
 
-    /// The next `length` bytes.
+    /// Returns the next `length` bytes.
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let taken = self
             .bytes
@@ -53,20 +53,20 @@ impl<'a> Reader<'a> {
         Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// The contents of an attribute whose name has been read: a length and as many bytes.
+    /// Returns the contents of an attribute whose name has been read: a length and that many bytes.
     pub(crate) fn sized(&mut self) -> Result<&'a [u8], Error> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 }
 
-/// The number at `offset`, if the slice is that long.
+/// Returns the number at `offset`, if the slice is long enough.
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let bytes = bytes.get(offset..)?.first_chunk::<2>()?;
     Some(u16::from_be_bytes(*bytes))
 }
 
-/// The number at `offset`, if the slice is that long.
+/// Returns the number at `offset`, if the slice is long enough.
 pub(crate) fn i32_at(bytes: &[u8], offset: usize) -> Option<i32> {
     let bytes = bytes.get(offset..)?.first_chunk::<4>()?;
     Some(i32::from_be_bytes(*bytes))

@@ -1,11 +1,12 @@
-//! What a class file tells of its source: the file's name, and the line where a method begins.
+//! The facts about its source in a class file: the file's name, and the line where a method begins.
 
 use crate::class::Class;
 use crate::error::Error;
 use crate::pool::Pool;
 use crate::reader::Reader;
 
-/// The file that a class was compiled from, in modified UTF-8; `None` where the class does not say, or cannot be read.
+/// Returns the file that a class was compiled from, in modified UTF-8; `None` if the class does not have it, or cannot
+/// be read.
 pub fn source_file(class: &[u8]) -> Option<&[u8]> {
     Class::parse(class).ok()?.source_file().ok()?
 }
@@ -33,7 +34,7 @@ impl<'a> Class<'a> {
     }
 }
 
-/// The line of the first instruction of a Code attribute.
+/// Returns the line of the first instruction of a Code attribute.
 pub(crate) fn first_line(pool: &Pool, code: &[u8]) -> Option<u16> {
     find_first_line(pool, code).ok()?
 }

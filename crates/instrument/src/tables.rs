@@ -1,12 +1,11 @@
 //! The attributes of code that the verifier does not read: lines, local variables, annotations of types. The VM still
-//! checks some of them when it loads a class, so what was wrong stays wrong, and what was right stays right.
+//! checks some of them when it loads a class, so invalid ones must stay invalid, and valid ones valid.
 
 use crate::error::Fault;
 use crate::layout::Layout;
 use crate::reader::Reader;
 
-/// Writes a LineNumberTable anew. The entry code belongs to the method's first line, and so does the handler at
-/// `handler`.
+/// Rewrites a LineNumberTable. The entry code belongs to the method's first line, and so does the handler at `handler`.
 pub(crate) fn lines(
     contents: &[u8],
     layout: &Layout,
@@ -34,7 +33,7 @@ pub(crate) fn lines(
     Ok(())
 }
 
-/// Writes a LocalVariableTable or a LocalVariableTypeTable anew.
+/// Rewrites a LocalVariableTable or a LocalVariableTypeTable.
 pub(crate) fn variables(contents: &[u8], layout: &Layout, out: &mut Vec<u8>) -> Result<(), Fault> {
     let mut reader = Reader::new(contents);
     let count = reader.u16()?;
@@ -48,7 +47,7 @@ pub(crate) fn variables(contents: &[u8], layout: &Layout, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// A start and a length, at their new place.
+/// Converts a start and a length to their new values.
 fn span([a, b, c, d]: [u8; 4], layout: &Layout) -> [u8; 4] {
     let start = u16::from_be_bytes([a, b]);
     let length = u16::from_be_bytes([c, d]);
@@ -62,7 +61,7 @@ fn span([a, b, c, d]: [u8; 4], layout: &Layout) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// What holds from the method's start on holds for the entry code too.
+/// Returns the new start; a range from the method's start includes the entry code.
 fn start_of(pc: u16, layout: &Layout) -> u16 {
     match pc {
         0 => 0,
@@ -70,8 +69,8 @@ fn start_of(pc: u16, layout: &Layout) -> u16 {
     }
 }
 
-/// Writes the annotations of the types in code anew. Neither the VM nor reflection reads them, so those that cannot
-/// be read are left as they are.
+/// Rewrites the annotations of the types in code. Neither the VM nor reflection reads them, so those that cannot be
+/// read stay unchanged.
 pub(crate) fn type_annotations(contents: &[u8], layout: &Layout, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(contents);
@@ -80,12 +79,12 @@ pub(crate) fn type_annotations(contents: &[u8], layout: &Layout, out: &mut Vec<u
     }
 }
 
-/// Puts the new places into `out`, which holds the same bytes as `contents`.
+/// Writes the new positions into `out`, which holds the same bytes as `contents`.
 fn relocate_annotations(contents: &[u8], layout: &Layout, out: &mut [u8]) -> Result<(), Fault> {
     let mut reader = Reader::new(contents);
     for _ in 0..reader.u16()? {
         match reader.u8()? {
-            // A local variable: where it lives.
+            // A local variable: its range.
             0x40 | 0x41 => {
                 for _ in 0..reader.u16()? {
                     let at = reader.offset();
@@ -116,7 +115,7 @@ fn relocate_annotations(contents: &[u8], layout: &Layout, out: &mut [u8]) -> Res
     Ok(())
 }
 
-/// Reads over an annotation. Answers the pool's index of its type.
+/// Skips an annotation. Returns the pool's index of its type.
 pub(crate) fn skip_annotation(reader: &mut Reader, depth: u32) -> Result<u16, Fault> {
     let kind = reader.u16()?;
     for _ in 0..reader.u16()? {

@@ -4,14 +4,14 @@ use crate::Hooks;
 use crate::pool::Additions;
 
 const MAGIC: u32 = 0xCAFE_BABE;
-/// That of Java 8: every VM that the agent supports reads it.
+/// The version of Java 8, which every VM that the agent supports can read.
 const VERSION: u16 = 52;
 const PUBLIC_FINAL_SUPER_SYNTHETIC: u16 = 0x1031;
 const PUBLIC_STATIC_NATIVE_SYNTHETIC: u16 = 0x1109;
 
-/// The bytes of the tracker: a public final class with nothing but the hooks, as public static native methods that
-/// take an int. It is for the boot loader, in whatever package its name says. Empty if a name is longer than a class
-/// file can say.
+/// Returns the bytes of the tracker: a public final class with only the hooks, as public static native methods that
+/// take an int. It is for the boot loader, in the package of its name. Empty if a name is longer than a class file
+/// allows.
 pub fn tracker_class(hooks: &Hooks) -> Vec<u8> {
     build(hooks).unwrap_or_default()
 }

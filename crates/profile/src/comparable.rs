@@ -7,8 +7,8 @@ use indexmap::IndexSet;
 
 use crate::{FrameId, LabelsId, Name, Names, Profile};
 
-/// A class under a name that it has in every run: without the number of a lambda and the address of a hidden class, as in
-/// `Main$$Lambda$14.0x00007f12a4000a08`.
+/// Returns a name of a class that is the same in every run: without the number of a lambda and the address of a hidden
+/// class, as in `Main$$Lambda$14.0x00007f12a4000a08`.
 #[must_use]
 pub fn stable_class(class: &str) -> Cow<'_, str> {
     let element = class.trim_end_matches("[]");
@@ -36,8 +36,8 @@ fn without_number(class: &str) -> &str {
 }
 
 impl Profile {
-    /// The profile as it can be compared with those of other runs: lambdas and hidden classes have names without what
-    /// differs from run to run, so that several may have become one.
+    /// Returns the profile in a form that can be compared with other runs: the names of lambdas and hidden classes lose
+    /// the parts that differ from run to run, so that several may become one.
     #[must_use]
     pub fn comparable(mut self) -> Profile {
         let count = self.names.iter().len() as u32;
@@ -68,7 +68,7 @@ impl Profile {
 }
 
 impl Names {
-    /// The name that a class has in every run, where it is another.
+    /// Returns the name that a class has in every run, if it is different.
     fn stable(&mut self, class: Name) -> Option<Name> {
         let stable = match stable_class(self.text(class)) {
             Cow::Borrowed(_) => return None,
@@ -78,7 +78,7 @@ impl Names {
     }
 }
 
-/// What is changed, each once, and where each has its place now.
+/// Returns the changed values, each once, and the new index of each old one.
 fn again<T: Copy + Eq + std::hash::Hash>(
     all: &IndexSet<T, RandomState>,
     change: impl Fn(T) -> T,

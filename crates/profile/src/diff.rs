@@ -1,31 +1,31 @@
-//! Two profiles beside each other.
+//! The comparison of two profiles.
 
 use foldhash::HashMap;
 
 use crate::{By, Cost, Metric, Profile, costs};
 
-/// What a group costs in two profiles.
+/// The cost of a group in two profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The group's name.
     pub name: String,
-    /// Its costs in the first; `None` where it does not appear there.
+    /// Its costs in the first; `None` if it does not occur there.
     pub base: Option<Costs>,
-    /// Its costs in the second; `None` where it has vanished.
+    /// Its costs in the second; `None` if it does not occur there.
     pub new: Option<Costs>,
 }
 
-/// What one group costs in one profile.
+/// The cost of one group in one profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// In itself.
+    /// The cost of the group itself.
     pub own: u64,
-    /// With all that it calls.
+    /// The cost including everything it calls.
     pub total: u64,
 }
 
 impl Change {
-    /// How much more `cost` is in the second profile.
+    /// Returns the increase of `cost` from the first profile to the second.
     #[must_use]
     pub fn difference(&self, cost: impl Fn(&Costs) -> u64) -> i128 {
         let value = |costs: &Option<Costs>| i128::from(costs.as_ref().map_or(0, &cost));
@@ -33,8 +33,8 @@ impl Change {
     }
 }
 
-/// The costs of every group of two profiles, which are [comparable](Profile::comparable), the base's scaled by `scale`,
-/// which is a numerator and a denominator; the largest change of the own cost first.
+/// Returns the costs of every group of two profiles, which must be [comparable](Profile::comparable). The base's are
+/// scaled by `scale`, a numerator and a denominator. The largest change of the own cost comes first.
 #[must_use]
 pub fn changes(
     base: &Profile,
@@ -70,7 +70,7 @@ pub fn changes(
     changes
 }
 
-/// `value` times a fraction, to the nearest whole.
+/// Multiplies `value` by a fraction, rounding to the nearest whole number.
 #[must_use]
 pub fn scaled(value: u64, (numerator, denominator): (u64, u64)) -> u64 {
     if numerator == denominator || denominator == 0 {

@@ -16,21 +16,21 @@ pub use speedscope::speedscope;
 
 use crate::{Frame, FrameId, FrameKind, Profile};
 
-/// A frame as tools without fields for class and signature show it: `Class.method`.
+/// Returns the frames' names for tools without fields for class and signature: `Class.method`.
 fn method_names(profile: &Profile) -> Vec<String> {
     let frames = 0..profile.frames().len() as u32;
     frames.map(|frame| profile.method(FrameId(frame))).collect()
 }
 
-/// What tools show as the file of a frame: empty where it is not known.
+/// Returns the source file of a frame; empty if unknown.
 fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
     frame.source.map_or("", |source| profile.names.text(source))
 }
 
-/// What a sample without frames is shown as.
+/// The name of a sample without frames.
 const EMPTY: &str = "<empty>";
 
-/// Stands for all threads where the file does not tell them apart.
+/// Stands for all threads if the file does not distinguish them.
 const ANY_THREAD: &str = "any thread";
 
 fn is_native(frame: &Frame) -> bool {

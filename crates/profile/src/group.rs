@@ -1,4 +1,4 @@
-//! By what costs are added up.
+//! The groups by which costs are added up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 
 use crate::{FrameKind, LabelsId, Name, Profile};
 
-/// What the costs of a row have in common.
+/// The property that the costs of a row have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum By {
     /// The method.
@@ -29,7 +29,7 @@ pub enum By {
 }
 
 impl By {
-    /// Every one.
+    /// All groupings.
     pub const ALL: [By; 7] = [
         By::Method,
         By::Line,
@@ -40,7 +40,7 @@ impl By {
         By::Trace,
     ];
 
-    /// The name by which users choose it.
+    /// Returns the name by which users choose it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl fmt::Display for By {
     }
 }
 
-/// A name that stands for no [`By`].
+/// A name that does not stand for a [`By`].
 #[derive(Debug, thiserror::Error)]
 #[error("costs cannot be added up by `{0}`, only by {all}", all = By::ALL.map(By::name).join(", "))]
 pub struct UnknownBy(String);
@@ -77,12 +77,12 @@ impl FromStr for By {
     }
 }
 
-/// What a group is called where the file does not tell.
+/// The names of groups that the file does not identify.
 const UNKNOWN_THREAD: &str = "<any thread>";
 const UNKNOWN_TYPE: &str = "<unknown>";
 const NO_PACKAGE: &str = "<no package>";
 
-/// The groups of a profile's frames, or of its labels.
+/// The groups of a profile's frames, or of its sets of labels.
 #[derive(Debug)]
 pub struct Groups {
     /// The name of each group.
@@ -92,7 +92,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of all frames; `by` is method, line, class or package.
+    /// Returns the groups of all frames; `by` is method, line, class or package.
     #[must_use]
     pub fn of_frames(profile: &Profile, by: By) -> Groups {
         let names = &profile.names;
@@ -121,7 +121,7 @@ impl Groups {
         }))
     }
 
-    /// The groups of all sets of labels; `by` is thread or type.
+    /// Returns the groups of all sets of labels; `by` is thread or type.
     #[must_use]
     pub fn of_labels(profile: &Profile, by: By) -> Groups {
         let text = |name: Option<Name>, unknown: &str| match name {

@@ -1,4 +1,4 @@
-//! What an HPROF file says of costs, as one model: stacks with values, units and labels.
+//! The costs in an HPROF file, as one model: stacks with values, units and labels.
 //!
 //! [`load`] reads a file in either format. Everything that shows, compares, merges or converts profiles works on
 //! [`Profile`], so that no two views disagree about a sum.

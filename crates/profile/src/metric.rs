@@ -1,9 +1,9 @@
-//! What is measured, and in which unit.
+//! The metrics of a profile, and their units.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of value. Ordered by what a reader most likely came for.
+/// A kind of value. Ordered by what a reader most likely wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// CPU samples.
@@ -16,22 +16,22 @@ pub enum Metric {
     AllocBytes,
     /// Objects allocated.
     AllocObjects,
-    /// Bytes that are alive.
+    /// Live bytes.
     LiveBytes,
-    /// Objects that are alive.
+    /// Live objects.
     LiveObjects,
-    /// Time that threads waited for monitors of others.
+    /// Time that threads waited for monitors that others owned.
     Contention,
-    /// How often they did.
+    /// The number of such waits.
     Contentions,
     /// Calls of the innermost method of a stack.
     Calls,
 }
 
-/// What the numbers of a metric count.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Things.
+    /// A number of things.
     Count,
     /// Bytes.
     Bytes,
@@ -40,7 +40,7 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// Every metric.
+    /// All metrics.
     pub const ALL: [Metric; 10] = [
         Metric::Cpu,
         Metric::Time,
@@ -54,7 +54,7 @@ impl Metric {
         Metric::Calls,
     ];
 
-    /// The name by which users choose it.
+    /// Returns the name by which users choose it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// Returns its unit.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
@@ -87,7 +87,7 @@ impl Metric {
 }
 
 impl Unit {
-    /// The unit's name: `count`, `bytes`, `nanoseconds`.
+    /// Returns the unit's name: `count`, `bytes`, `nanoseconds`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

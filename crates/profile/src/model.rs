@@ -17,20 +17,20 @@ pub struct StackId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelsId(pub u32);
 
-/// How a frame's code ran, as far as the file tells.
+/// The way a frame's code ran, as far as the file reveals it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FrameKind {
     /// A Java method.
     Java,
-    /// A Java method of which only is known that it was compiled.
+    /// A Java method that is only known to have been compiled.
     Compiled,
     /// A native method.
     Native,
-    /// No method: stands for what the file has no stack of.
+    /// Not a method: stands for costs without a stack in the file.
     Marker,
 }
 
-/// A place in a method.
+/// A method and a position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame {
     /// The class, as in Java source; empty for a marker.
@@ -41,13 +41,13 @@ pub struct Frame {
     pub signature: Option<Name>,
     /// Its source file.
     pub source: Option<Name>,
-    /// The line, 1 and up.
+    /// The line, from 1.
     pub line: Option<u32>,
-    /// How it ran.
+    /// The way it ran.
     pub kind: FrameKind,
 }
 
-/// What is known of a sample beyond its stack.
+/// The properties of a sample other than its stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Labels {
     /// The thread's name.
@@ -56,11 +56,11 @@ pub struct Labels {
     pub class: Option<Name>,
     /// The machine.
     pub host: Option<Name>,
-    /// The file that it was read from, where several were.
+    /// The file that it was read from, if there were several.
     pub file: Option<Name>,
 }
 
-/// All stacks, one behind the other.
+/// All stacks, one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     frames: Vec<FrameId>,
@@ -75,7 +75,7 @@ impl Stacks {
         StackId(self.ends.len() as u32 - 1)
     }
 
-    /// The frames of a stack, innermost first.
+    /// Returns the frames of a stack, innermost first.
     #[must_use]
     #[inline]
     pub fn frames(&self, stack: StackId) -> &[FrameId] {
@@ -87,38 +87,38 @@ impl Stacks {
         &self.frames[start..self.ends[index]]
     }
 
-    /// Puts other frames in the places of those that are there.
+    /// Replaces the frames by others.
     pub(crate) fn rename(&mut self, other: impl Fn(FrameId) -> FrameId) {
         for frame in &mut self.frames {
             *frame = other(*frame);
         }
     }
 
-    /// How many stacks there are.
+    /// Returns the number of stacks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 }
 
-/// Samples that were measured together: each has a value of each of the table's metrics.
+/// Samples that were measured together: each has a value for each of the table's metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     metrics: Vec<Metric>,
     stacks: Vec<StackId>,
     labels: Vec<LabelsId>,
-    /// The values of one sample after those of the other.
+    /// The values of all samples, one sample after another.
     values: Vec<u64>,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(metrics: &[Metric]) -> Table {
         Table {
@@ -127,7 +127,7 @@ impl Table {
         }
     }
 
-    /// What is measured here.
+    /// Returns the metrics.
     #[must_use]
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
@@ -141,7 +141,7 @@ impl Table {
         self.values.extend_from_slice(values);
     }
 
-    /// Every sample with all its values.
+    /// Iterates over the samples with all their values.
     pub fn rows(&self) -> impl Iterator<Item = (StackId, LabelsId, &[u64])> {
         let values = self.values.chunks_exact(self.metrics.len().max(1));
         let keys = self.stacks.iter().zip(&self.labels);
@@ -149,20 +149,20 @@ impl Table {
             .map(|((&stack, &labels), values)| (stack, labels, values))
     }
 
-    /// Puts other labels in the places of those that are there.
+    /// Replaces the labels by others.
     pub(crate) fn relabel(&mut self, other: impl Fn(LabelsId) -> LabelsId) {
         for labels in &mut self.labels {
             *labels = other(*labels);
         }
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
@@ -172,46 +172,46 @@ impl Table {
 /// One value of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Where.
+    /// The stack.
     pub stack: StackId,
-    /// What else is known.
+    /// The labels.
     pub labels: LabelsId,
-    /// How much, in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: u64,
 }
 
 /// One dump of one run, or the sum of several.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Every text.
+    /// All texts.
     pub names: Names,
     pub(crate) frames: IndexSet<Frame, RandomState>,
-    /// Every stack.
+    /// All stacks.
     pub stacks: Stacks,
     pub(crate) labels: IndexSet<Labels, RandomState>,
     pub(crate) tables: Vec<Table>,
-    /// When the run began, in milliseconds since 1970; 0 where it is not known.
+    /// The time at which the run began, in milliseconds since 1970; 0 if unknown.
     pub created: u64,
-    /// How long after that the file's last words are, in microseconds; 0 where it is not known.
+    /// The time from then to the file's last record, in microseconds; 0 if unknown.
     pub length: u64,
-    /// The process's number, where the file tells it.
+    /// The process id, if the file has it.
     pub process: Option<u32>,
-    /// What the file says of itself in words.
+    /// The notes in the file.
     pub notes: Vec<String>,
-    /// Which dump of the run this is, from 1 on.
+    /// The number of this dump in the run, from 1.
     pub section: u32,
-    /// How many dumps the file has.
+    /// The number of dumps in the file.
     pub sections: u32,
 }
 
 impl Profile {
-    /// The tables.
+    /// Returns the tables.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// The table of these metrics, which is made where it is not there.
+    /// Returns the table of these metrics, creating it if necessary.
     pub(crate) fn table(&mut self, metrics: &[Metric]) -> &mut Table {
         let found = self.tables.iter().position(|t| t.metrics == metrics);
         let index = found.unwrap_or_else(|| {
@@ -221,7 +221,7 @@ impl Profile {
         &mut self.tables[index]
     }
 
-    /// Every metric that the profile has, the most wanted first.
+    /// Returns the profile's metrics, the most wanted first.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         let all = self.tables.iter().flat_map(|table| &table.metrics);
@@ -231,7 +231,7 @@ impl Profile {
         metrics
     }
 
-    /// The samples of one metric; none where the profile does not have it. Values may be 0.
+    /// Iterates over the samples of one metric; none if the profile does not have it. Values may be 0.
     pub fn samples(&self, metric: Metric) -> impl Iterator<Item = Sample> {
         let place = move |table: &Table| table.metrics.iter().position(|&m| m == metric);
         let tables = self.tables.iter();
@@ -245,46 +245,46 @@ impl Profile {
         })
     }
 
-    /// The sum of a metric over all samples.
+    /// Returns the sum of a metric over all samples.
     #[must_use]
     pub fn total(&self, metric: Metric) -> u64 {
         self.samples(metric)
             .fold(0, |sum: u64, sample| sum.saturating_add(sample.value))
     }
 
-    /// A frame.
+    /// Returns the frame with this id.
     #[must_use]
     pub fn frame(&self, frame: FrameId) -> &Frame {
         &self.frames[frame.0 as usize]
     }
 
-    /// Every frame, in the order of their ids.
+    /// Iterates over all frames, in the order of their ids.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = &Frame> {
         self.frames.iter()
     }
 
-    /// The id of a frame, which is kept.
+    /// Returns the id of a frame, adding it if it is new.
     pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
         FrameId(self.frames.insert_full(frame).0 as u32)
     }
 
-    /// The labels of an id.
+    /// Returns the labels with this id.
     #[must_use]
     pub fn labels(&self, labels: LabelsId) -> &Labels {
         &self.labels[labels.0 as usize]
     }
 
-    /// Every set of labels, in the order of their ids.
+    /// Iterates over all sets of labels, in the order of their ids.
     pub fn label_sets(&self) -> impl ExactSizeIterator<Item = &Labels> {
         self.labels.iter()
     }
 
-    /// The id of a set of labels, which is kept.
+    /// Returns the id of a set of labels, adding it if it is new.
     pub fn intern_labels(&mut self, labels: Labels) -> LabelsId {
         LabelsId(self.labels.insert_full(labels).0 as u32)
     }
 
-    /// `Class.method` of a frame; a marker's name alone.
+    /// Returns `Class.method` of a frame; only the name for a marker.
     #[must_use]
     pub fn method(&self, frame: FrameId) -> String {
         let frame = self.frame(frame);
@@ -295,7 +295,7 @@ impl Profile {
         }
     }
 
-    /// The thread's name.
+    /// Returns the thread's name.
     #[must_use]
     pub fn thread(&self, labels: LabelsId) -> Option<&str> {
         let name = self.labels(labels).thread?;

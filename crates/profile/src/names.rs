@@ -1,14 +1,14 @@
-//! Texts that occur once each.
+//! Texts that are stored once each.
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-/// A text of one [`Names`].
+/// The id of a text in one [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub(crate) u32);
 
 impl Name {
-    /// Its place in [`Names::iter`].
+    /// Returns its position in [`Names::iter`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -20,7 +20,7 @@ impl Name {
 pub struct Names(IndexSet<Box<str>, RandomState>);
 
 impl Names {
-    /// The name of a text, which is kept; of a very long one, its start.
+    /// Returns the id of a text, adding it if it is new; a very long one is truncated.
     pub fn intern(&mut self, text: &str) -> Name {
         let text = &*hprof_format::shortened(text);
         if let Some(index) = self.0.get_index_of(text) {
@@ -29,13 +29,13 @@ impl Names {
         Name(self.0.insert_full(text.into()).0 as u32)
     }
 
-    /// The text of a name that this table gave.
+    /// Returns the text of a name that this table returned.
     #[must_use]
     pub fn text(&self, name: Name) -> &str {
         self.0.get_index(name.index()).map_or("", |text| text)
     }
 
-    /// All texts, in the order in which they came.
+    /// Iterates over all texts, in the order in which they were added.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|text| &**text)
     }

@@ -1,4 +1,4 @@
-//! From records to a profile.
+//! Builds a profile from records.
 
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -14,15 +14,15 @@ use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, 
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// The thread that the agent names where it knows none.
+/// The serial numbers that the agent uses for an unknown thread.
 const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
-/// Stands for a name that no record gave.
+/// The name of anything that no record named.
 const UNKNOWN: &str = "<unknown>";
-/// The one frame of what the file counts in its totals and lists in no row.
+/// The frame of costs that are in the file's totals but in no row.
 const NOT_LISTED: &str = "<not listed>";
-/// The labels of the samples of the records behind it: a note that `hprof merge` writes.
+/// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
 pub(crate) const LABELS_NOTE: &str = "labels: ";
-/// Stands between two labels.
+/// The separator between two labels.
 pub(crate) const LABEL_SEPARATOR: &str = ", ";
 
 const SITES: [Metric; 4] = [
@@ -38,7 +38,7 @@ const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
 
 /// Builds a profile out of records, which come in the order of the file.
 ///
-/// A record may name only what came before it; what it names otherwise is unknown.
+/// A record may name only what earlier records define; everything else is unknown.
 #[derive(Default)]
 pub struct Records {
     profile: Profile,
@@ -48,11 +48,11 @@ pub struct Records {
     threads: Map<ThreadSerial, Name>,
     frames: Dense<FrameId>,
     traces: Dense<Trace>,
-    /// How many records of the same metrics there were so far.
+    /// The number of records of the same metrics so far.
     seen: Map<&'static [Metric], u32>,
     host: Option<Name>,
     file: Option<Name>,
-    /// What the next sites leave out.
+    /// The sum of the rows that the next sites omit.
     left_out: Option<LeftOut<4>>,
 }
 
@@ -65,7 +65,7 @@ struct Trace {
 }
 
 impl Records {
-    /// A profile of the wanted section of a file.
+    /// Creates a builder for the wanted section of a file.
     #[must_use]
     pub fn new(wanted: Wanted) -> Records {
         Records {
@@ -74,7 +74,7 @@ impl Records {
         }
     }
 
-    /// What was read so far.
+    /// Returns the profile read so far.
     #[must_use]
     pub fn finish(mut self) -> Profile {
         self.profile.section = match self.wanted {
@@ -84,22 +84,22 @@ impl Records {
         self.profile
     }
 
-    /// When the run began, in milliseconds since 1970.
+    /// Sets the time at which the run began, in milliseconds since 1970.
     pub fn created(&mut self, millis: u64) {
         self.profile.created = millis;
     }
 
-    /// Something was written so many microseconds after the beginning.
+    /// Notes that something was written `micros` microseconds after the beginning.
     pub fn reached(&mut self, micros: u64) {
         self.profile.length = self.profile.length.max(micros);
     }
 
-    /// The number of the process.
+    /// Sets the process id.
     pub fn process(&mut self, number: u32) {
         self.profile.process = Some(number);
     }
 
-    /// Takes one record; those that say nothing of costs are passed over.
+    /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
             Record::String { id, ref text } if id.is_note() => {
@@ -156,7 +156,7 @@ impl Records {
         }
     }
 
-    /// Takes one record about monitors.
+    /// Takes a record about monitors.
     pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
         if let MonitorRecord::Time { total, count, rows } = record {
             self.monitors([*total, *count], rows);
@@ -263,7 +263,7 @@ impl Records {
         self.traces.insert(serial.0.into(), trace);
     }
 
-    /// Begins what a dump of a run has one of; whether it is wanted.
+    /// Begins a section of a dump; returns `true` if it is wanted.
     fn begin(&mut self, metrics: &'static [Metric]) -> bool {
         let seen = self.seen.entry(metrics).or_default();
         *seen += 1;
@@ -285,7 +285,7 @@ impl Records {
         if !self.begin(&SITES) {
             return;
         }
-        // A binary file has no totals above 2^32 - 1 of what is alive.
+        // A binary file has no totals above 2^32 - 1 for live objects.
         if let Some(left_out) = left_out {
             let sums = left_out.with_sites(sites);
             totals = std::array::from_fn(|at| totals[at].max(sums[at]));
@@ -341,7 +341,7 @@ impl Records {
         }
     }
 
-    /// Adds a row for each of a record's, and one for what its totals have beyond them.
+    /// Adds a row for each of a record's, and one for the part of its totals beyond them.
     fn table<const N: usize>(
         &mut self,
         metrics: [Metric; N],
@@ -413,14 +413,14 @@ impl Records {
     }
 }
 
-/// A map from numbers that mostly follow one another.
+/// A map from numbers that are mostly consecutive.
 struct Dense<V> {
     first: u64,
     near: Vec<Option<V>>,
     far: Map<u64, V>,
 }
 
-/// How far a number may be from the last one to be kept beside it.
+/// The greatest distance of a number from the last one for which it is stored next to it.
 const GAP: usize = 1 << 16;
 
 impl<V> Default for Dense<V> {

@@ -4,21 +4,21 @@ use foldhash::HashMap;
 
 use crate::{By, FrameId, Groups, Metric, Profile};
 
-/// What a group of frames or samples costs.
+/// The cost of a group of frames or samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// The group's name; the frames of a stack stand behind one another, innermost first, with line breaks between.
+    /// The group's name; for a stack, its frames, innermost first, separated by line breaks.
     pub name: String,
-    /// What was spent in it itself: the samples whose innermost frame is in the group.
+    /// The cost of the group itself: the samples whose innermost frame is in the group.
     pub own: u64,
-    /// What was spent in it and in all that it called: the samples that have a frame in the group, counted once.
+    /// The cost including everything it calls: the samples that have a frame in the group, counted once.
     pub total: u64,
 }
 
-/// What an empty stack is called.
+/// The name of an empty stack.
 const EMPTY: &str = "<empty>";
 
-/// The costs of all groups that have any, the largest own cost first.
+/// Returns the costs of all groups that have any, the largest own cost first.
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
@@ -36,7 +36,7 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
 struct MethodSums {
     own: u64,
     total: u64,
-    /// The last sample that was counted in, from 1 on.
+    /// The last sample that was counted, from 1.
     seen: u32,
 }
 

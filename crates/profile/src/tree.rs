@@ -1,45 +1,45 @@
-//! Stacks as trees: who calls a method, and what it calls.
+//! Stacks as trees: the callers of a method, and the methods it calls.
 
 use foldhash::HashMap;
 
 use crate::{By, FrameId, Groups, Metric, Profile};
 
-/// Which way a tree grows.
+/// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the outermost callers to what they call.
+    /// From the outermost callers to the methods they call.
     Callees,
     /// From the innermost frames to their callers.
     Callers,
 }
 
-/// A place in a tree.
+/// A node of a tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The group of [`Tree::names`].
+    /// The group, an index into [`Tree::names`].
     pub group: u32,
-    /// The node's place in [`Tree::nodes`] above this one; the root's is its own, 0.
+    /// The parent, an index into [`Tree::nodes`]; the root's is 0, itself.
     pub parent: u32,
-    /// The samples that end here.
+    /// The value of the samples that end here.
     pub own: u64,
-    /// The samples that end here or further down.
+    /// The value of the samples that end here or further down.
     pub total: u64,
-    /// The nodes below, the costliest first.
+    /// The child nodes, the costliest first.
     pub children: Vec<u32>,
 }
 
-/// Stacks that begin alike stand together.
+/// A tree in which stacks with the same beginning share nodes.
 #[derive(Debug)]
 pub struct Tree {
     /// The names of the groups.
     pub names: Vec<String>,
-    /// Every node after its parent; the first is the root, which stands for everything.
+    /// All nodes, each after its parent; the first is the root, which stands for everything.
     pub nodes: Vec<Node>,
 }
 
 impl Tree {
-    /// The tree of a metric. With `from`, it begins at the methods whose name this takes: a stack counts once, from the
-    /// outermost such frame on to its callees, from the innermost on to its callers.
+    /// Creates the tree of a metric. With `from`, it begins at the methods whose names this accepts: a stack counts
+    /// once, from the outermost such frame to its callees, or from the innermost to its callers.
     #[must_use]
     pub fn new(
         profile: &Profile,
@@ -77,7 +77,7 @@ impl Tree {
         }
     }
 
-    /// The name of a node's group.
+    /// Returns the name of a node's group.
     #[must_use]
     pub fn name(&self, node: &Node) -> &str {
         &self.names[node.group as usize]
@@ -122,7 +122,7 @@ impl Builder {
         *own = own.saturating_add(value);
     }
 
-    /// Adds up what is below each node, and sorts it.
+    /// Adds up the values below each node, and sorts it.
     fn finish(mut self) -> Vec<Node> {
         for index in (0..self.nodes.len()).rev() {
             let node = &mut self.nodes[index];

@@ -1,4 +1,4 @@
-//! From a profile back to an HPROF file.
+//! Writes a profile as an HPROF file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const FIRST_THREAD: u32 = 200_001;
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
 const FIRST_TRACE: u32 = 300_001;
 const FIRST_FRAME: u64 = 500_000;
-/// Bytes that are gathered before they are written.
+/// The number of bytes that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 
 /// The forms of an HPROF file.
@@ -31,12 +31,12 @@ pub enum Form {
     Binary,
     /// `format=a`: call times and monitors too.
     Text,
-    /// `cpu=old`, which holds nothing else.
+    /// `cpu=old`, which can hold nothing else.
     OldProf,
 }
 
 impl Form {
-    /// The form that holds all metrics of a profile; binary where it can; `None` where no form holds them all.
+    /// Returns the form that can hold all metrics of a profile, preferring binary; `None` if there is none.
     #[must_use]
     pub fn for_profile(profile: &Profile) -> Option<Form> {
         let metrics = profile.metrics();
@@ -52,19 +52,19 @@ impl Form {
     }
 }
 
-/// Why a profile cannot be written.
+/// The reason a profile cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The destination failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// No form of HPROF file holds all that was measured.
+    /// No form of HPROF file can hold all of its metrics.
     #[error("calls by caller and callee (cpu=old) cannot stand in one file with other values")]
     Mixed,
 }
 
-/// Writes a profile as an HPROF file, in the form that holds all of it. Labels other than thread and class stand in notes,
-/// which [`crate::load`] knows. Counts that do not fit the binary format's fields become several rows.
+/// Writes a profile as an HPROF file, in a form that can hold all of it. Labels other than thread and class are stored
+/// in notes, which [`crate::load`] reads. Counts that do not fit the binary format's fields become several rows.
 ///
 /// # Errors
 /// [`WriteError`].
@@ -98,7 +98,7 @@ struct Writer<'a, W> {
     buffer: Vec<u8>,
     out: W,
     strings: Map<String, StringId>,
-    /// How many were written.
+    /// The number of notes written.
     notes: u32,
     classes: Map<Name, ClassSerial>,
     threads: Map<Name, ThreadSerial>,
@@ -116,7 +116,7 @@ impl<W: Write> Writer<'_, W> {
             thread: ThreadSerial(0),
             frames: Vec::new().into(),
         })?;
-        // What was left out is rows here.
+        // Rows that were omitted in the file are rows here.
         let notes = profile.notes.iter();
         for note in notes.filter(|note| !tells_what_is_left_out(note)) {
             self.note(note)?;
@@ -175,7 +175,7 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
-    /// The id of a text; the empty one has one too, as some readers look up every name.
+    /// Returns the id of a text; even the empty one has an id, because some readers look up every name.
     fn string(&mut self, text: &str) -> io::Result<StringId> {
         if let Some(&id) = self.strings.get(text) {
             return Ok(id);
@@ -209,7 +209,7 @@ impl<W: Write> Writer<'_, W> {
         self.classes.insert(class, serial);
         self.record(&Record::LoadClass {
             serial,
-            // Readers want different objects for different classes.
+            // Readers require different objects for different classes.
             class_object: ObjectId(serial.0.into()),
             trace: SYSTEM_TRACE,
             name,
@@ -252,7 +252,7 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
-    /// The traces of a table, those of one machine and file together, behind a note that names these.
+    /// Writes the traces of a table, those of one machine and file together, after a note that names these.
     fn traces(&mut self, table: &Table) -> io::Result<()> {
         let profile = self.profile;
         let mut keys: Vec<(Labels, StackId)> = table
@@ -352,7 +352,7 @@ impl<W: Write> Writer<'_, W> {
         for (stack, labels, values) in table.rows() {
             total = total.saturating_add(values[0]);
             let trace = self.trace_serial(stack, labels);
-            // Also in text: the record has counts of 32 bits.
+            // In text, too: the record has counts of 32 bits.
             split(values, |values| {
                 rows.push(CpuSample {
                     count: saturated(values[0]),
@@ -430,7 +430,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// The values as rows that the form has room for.
+    /// Calls `row` with the values, split into rows that the form has room for.
     fn fitting(&self, values: &[u64], row: impl FnMut(&[u64])) {
         match self.form {
             Form::Binary => split(values, row),
@@ -439,7 +439,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Values above 2^32 - 1 as several that are not.
+/// Splits values above 2^32 - 1 into several that fit.
 fn split(values: &[u64], mut row: impl FnMut(&[u64])) {
     let mut left = values.to_vec();
     loop {
@@ -454,7 +454,7 @@ fn split(values: &[u64], mut row: impl FnMut(&[u64])) {
     }
 }
 
-/// What a trace tells of a sample: not the class that was allocated.
+/// Returns the labels that a trace identifies: not the class that was allocated.
 fn trace_labels(labels: &Labels) -> Labels {
     Labels {
         class: None,
@@ -487,7 +487,7 @@ fn array_of(class: &str) -> Option<BasicType> {
     Some(primitive.map_or(BasicType::Object, |&(_, _, kind)| kind))
 }
 
-/// A class's name as HotSpot's own dumps write it, the opposite of [`hprof_format::source_name`].
+/// Converts a class's name to the form of HotSpot's own dumps, the opposite of [`hprof_format::source_name`].
 fn class_file_name(source: &str) -> String {
     let element = source.trim_end_matches("[]");
     let dimensions = (source.len() - element.len()) / 2;

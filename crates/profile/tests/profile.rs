@@ -1,4 +1,4 @@
-//! What a file says, what is made of it, and what other formats say then.
+//! Compares the content of a file with the profile made from it, and with its other formats.
 
 use std::io::Read;
 
@@ -143,7 +143,7 @@ fn what_is_left_out_is_one_row() {
             .sum();
         assert_eq!(all.total(metric), listed + left_out, "{metric}");
     }
-    // Written again, it is a row and no line: nothing counts twice.
+    // Written again, it is a row and not a line: nothing counts twice.
     let (_, merged) = written(&merged(&[&all, &all], None));
     let twice = read(&merged, Wanted::Last);
     assert_eq!(twice.notes.len(), 0, "{:?}", twice.notes);
@@ -152,7 +152,7 @@ fn what_is_left_out_is_one_row() {
     }
 }
 
-/// What the binary format has no room for.
+/// Values that the binary format has no room for.
 #[test]
 fn totals_above_32_bits_are_those_of_the_rows() {
     let note = LeftOut {
@@ -278,7 +278,7 @@ fn sums_do_not_depend_on_the_order() {
     assert_eq!(written(&sum).1.len(), written(&back).1.len());
 }
 
-/// The run without what only text can hold.
+/// Returns the run without the parts that only text can hold.
 fn binary_run() -> Profile {
     let end = RUN.find("CPU TIME").expect("it is there");
     read(&RUN.as_bytes()[..end], Wanted::Last)
@@ -297,7 +297,7 @@ fn what_is_written_reads_back() {
         for metric in profile.metrics() {
             for by in By::ALL {
                 let costs = |profile| costs(profile, metric, by);
-                // The text form has no word for native methods.
+                // The text form cannot express native methods.
                 if form == Form::Binary || !matches!(by, By::Line | By::Trace) {
                     assert_eq!(costs(&again), costs(&profile), "{metric} by {by}");
                 }
@@ -330,7 +330,8 @@ fn sums_above_32_bits_stay_exact() {
     }
 }
 
-/// A run whose lambda has this name, called by the one before in a hidden class; half of what is allocated is lambdas.
+/// Returns a run whose lambda has this name, called by the one before in a hidden class; half of the allocations are
+/// lambdas.
 fn run_with_lambda(lambda: &str, hidden: &str) -> Profile {
     let text = RUN
         .replace("p.B.go(", &format!("p.Main{lambda}.go("))
@@ -474,7 +475,7 @@ fn json_has_all_that_there_is() {
     }
 }
 
-/// As much of pprof's `profile.proto` as is looked at.
+/// The parts of pprof's `profile.proto` that the tests examine.
 #[derive(Message)]
 struct Pprof {
     #[prost(message, repeated, tag = "1")]

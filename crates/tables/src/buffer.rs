@@ -1,4 +1,4 @@
-//! The rows of one column that are not written yet.
+//! The rows of one column that have not been written yet.
 
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -10,11 +10,11 @@ use crate::schema::{Column, Kind};
 #[derive(Debug)]
 pub(crate) struct Buffer {
     values: Values,
-    /// 1 for each row with a value, 0 for one without; `None` where every row has one.
+    /// 1 for each row with a value, 0 for one without; `None` if every row has one.
     levels: Option<Vec<i16>>,
 }
 
-/// Those that are not null.
+/// The values that are not null.
 #[derive(Debug)]
 enum Values {
     Longs(Vec<i64>),
@@ -73,7 +73,7 @@ impl Buffer {
         }
     }
 
-    /// Hands everything to the writer of a column, and is empty then.
+    /// Passes all rows to the writer of a column, and empties the buffer.
     pub(crate) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<()> {
         let levels = self.levels.as_deref();
         match (writer, &self.values) {
@@ -89,7 +89,7 @@ impl Buffer {
             (ColumnWriter::BoolColumnWriter(writer), Values::Flags(values)) => {
                 writer.write_batch(values, levels, None)?;
             }
-            // Both are made from one schema.
+            // Both are created from the same schema.
             _ => {}
         }
         self.clear();
@@ -108,8 +108,8 @@ impl Buffer {
         }
     }
 
-    /// The order in which the rows ascend, nulls first and equal ones as they are; `None` where they do already. Only
-    /// columns of 64 and 32 bits are ordered by.
+    /// Returns the ascending order of the rows, nulls first and equal ones unchanged; `None` if they are already in
+    /// order. Only columns of 64 and 32 bits can be sorted by.
     pub(crate) fn order(&self, rows: usize) -> Option<Vec<u32>> {
         let mut keyed = self.keyed(rows);
         if keyed.is_sorted_by_key(|&(key, _)| key) {
@@ -120,7 +120,7 @@ impl Buffer {
         Some(keyed.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// What each row is ordered by, and its number.
+    /// Returns the sort key of each row, and its number.
     fn keyed(&self, rows: usize) -> Vec<(i64, u32)> {
         let numbers = 0..rows as u32;
         let value = |place: u32| match &self.values {
@@ -166,7 +166,7 @@ impl Buffer {
         }
     }
 
-    /// Where the value of each row is; `None` where that is the row's own number.
+    /// Returns the index of each row's value; `None` if that is the row's own number.
     fn places(&self, rows: usize) -> Option<Vec<Option<u32>>> {
         let levels = self.levels.as_ref()?;
         let mut next = 0;

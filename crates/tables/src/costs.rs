@@ -1,4 +1,4 @@
-//! CPU samples, call times, allocation sites and contended monitors: of each kind those of one dump of the run.
+//! CPU samples, call times, allocation sites and contended monitors: of each kind, those of one dump of the run.
 
 use hprof_format::{
     AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, LeftOut, MonitorRecord, Record,
@@ -9,13 +9,13 @@ use crate::Error;
 use crate::names::{self, Names};
 use crate::output::Output;
 
-/// What the file counts in its totals and lists in no row.
+/// The frame of costs that are in the file's totals but in no row.
 const NOT_LISTED: &str = "<not listed>";
 
-/// What the records so far have told.
+/// The costs in the records so far.
 #[derive(Default)]
 pub(crate) struct Costs {
-    /// Which dump is wanted, from 1 on; the last without it.
+    /// The wanted dump, from 1; `None` for the last one.
     wanted: Option<u32>,
     cpu_samples: CostRows<1>,
     call_times: CostRows<2>,
@@ -23,7 +23,7 @@ pub(crate) struct Costs {
     monitors: CostRows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
-    /// What the next sites leave out.
+    /// The sum of the rows that the next sites omit.
     left_out: Option<LeftOut<4>>,
 }
 
@@ -65,7 +65,7 @@ impl Costs {
         }
     }
 
-    /// How many dumps the file has.
+    /// Returns the number of dumps in the file.
     pub(crate) fn sections(&self) -> u32 {
         let seen = [
             self.cpu_samples.seen,
@@ -77,7 +77,7 @@ impl Costs {
         seen.into_iter().max().unwrap_or_default()
     }
 
-    /// Takes a record; those that say nothing of costs are passed over.
+    /// Takes a record; those without costs are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         match *record {
             Record::String { id, ref text } if id.is_note() => {
@@ -98,7 +98,7 @@ impl Costs {
                     live_bytes,
                     live_instances,
                 ];
-                // A binary file has no totals above 2^32 - 1 of what is alive.
+                // A binary file has no totals above 2^32 - 1 for live objects.
                 if let Some(left_out) = self.left_out.take() {
                     let [live, live_objects, allocated, allocated_objects] =
                         left_out.with_sites(sites);
@@ -195,7 +195,7 @@ impl<const N: usize> CostRows<N> {
         }
     }
 
-    /// The rows, one for what the totals have beyond them included, in the order of class and trace.
+    /// Returns the rows, including one for the part of the totals beyond them, ordered by class and trace.
     fn stored(self, names: &mut Names, out: &mut Output) -> Result<Vec<Stored<N>>, Error> {
         let mut rest = self.totals;
         let mut stored = Vec::with_capacity(self.rows.len() + 1);
@@ -226,7 +226,7 @@ fn signed(value: u64) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
-/// No class.
+/// The serial number that means no class.
 const NONE: ClassSerial = ClassSerial(0);
 
 impl From<&CpuSample> for CostRow<1> {

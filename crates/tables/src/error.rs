@@ -1,4 +1,4 @@
-//! Why an input has no tables.
+//! The reasons an input has no tables.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use hprof_format::{ReadError, TextError};
 use parquet::errors::ParquetError;
 
-/// Why an input has no tables.
+/// The reason an input has no tables.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The input failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The input is no sound file of the binary format.
+    /// The input is not a valid file in the binary format.
     #[error(transparent)]
     Binary(#[from] ReadError),
-    /// The input is no sound file of the text format.
+    /// The input is not a valid file in the text format.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The heap dump is not sound.
+    /// The heap dump is invalid.
     #[error(transparent)]
     Heap(#[from] hprof_heap::Error),
     /// The input has no such dump.
     #[error("there is no section {wanted}; the file has {sections}")]
     NoSection {
-        /// What was asked for.
+        /// The requested dump.
         wanted: u32,
-        /// How many there are.
+        /// The number of dumps.
         sections: u32,
     },
     /// The tables cannot be written.
@@ -34,7 +34,7 @@ pub enum Error {
     Output {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The tables cannot be encoded.
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// Whether the tables are at fault and not the input, so that others would fare no better.
+    /// Returns `true` if the tables are at fault and not the input, so that other inputs would fail too.
     #[must_use]
     pub fn is_output(&self) -> bool {
         matches!(self, Error::Output { .. } | Error::Parquet(_))
@@ -60,7 +60,7 @@ impl Error {
 impl From<ParquetError> for Error {
     fn from(error: ParquetError) -> Error {
         match error {
-            // What failed below it stands in it as text or as a cause.
+            // An underlying failure is contained as text or as a cause.
             ParquetError::External(cause) => match cause.downcast::<io::Error>() {
                 Ok(error) => Error::Output {
                     path: PathBuf::from("the tables"),

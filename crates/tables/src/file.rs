@@ -14,12 +14,12 @@ use parquet::schema::types::{ColumnPath, Type};
 use crate::buffer::Buffer;
 use crate::schema::{Column, Kind, Table};
 
-/// Rows of a row group: what is kept in memory.
+/// The number of rows in a row group, which is kept in memory.
 const ROWS: usize = 1 << 18;
-/// Bytes of texts that are kept in memory.
+/// The most bytes of texts that are kept in memory.
 const TEXT_BYTES: usize = 32 << 20;
 
-/// The first column of every table. Distances of nothing take less time than a dictionary of one.
+/// The first column of every table. Delta encoding of a constant takes less time than a dictionary with one entry.
 static RUN_ID: Column = Column {
     name: "run_id",
     kind: Kind::Distinct,
@@ -56,7 +56,7 @@ impl TableFile {
         })
     }
 
-    /// Adds a row. `fill` gives a value for each column, in their order.
+    /// Adds a row. `fill` must supply a value for each column, in their order.
     #[inline]
     pub(crate) fn row(&mut self, fill: impl FnOnce(&mut TableRow<'_>)) -> Result<()> {
         let mut row = TableRow {
@@ -73,7 +73,7 @@ impl TableFile {
         Ok(())
     }
 
-    /// Writes what is left and the file's end; returns how many rows there are.
+    /// Writes the rest and the file's end; returns the number of rows.
     pub(crate) fn finish(mut self) -> Result<u64> {
         if self.rows > 0 {
             self.write_group()?;
@@ -103,7 +103,7 @@ impl TableFile {
         Ok(())
     }
 
-    /// Rows come in the order of the second column to sort by, if there is one.
+    /// Sorts the rows by the second column to sort by, if there is one.
     fn sort(&mut self) {
         let Some(&first) = self.table.sort.first() else {
             return;
@@ -185,7 +185,7 @@ fn field(column: &Column) -> Result<Type> {
 
 fn properties(table: &Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        // The pages that every engine reads.
+        // The page version that every engine reads.
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(concat!("hprof ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
@@ -193,7 +193,7 @@ fn properties(table: &Table) -> WriterProperties {
         .set_sorting_columns(sorting(table));
     for column in std::iter::once(&RUN_ID).chain(table.columns) {
         let path = ColumnPath::from(column.name);
-        // Also for a dictionary that grows too large.
+        // Also used for a dictionary that grows too large.
         if matches!(
             column.kind,
             Kind::Repeated | Kind::Distinct | Kind::Small | Kind::Counted
@@ -212,7 +212,7 @@ fn sorting(table: &Table) -> Option<Vec<SortingColumn>> {
     let places = table.sort.iter().filter_map(place);
     let columns: Vec<SortingColumn> = places
         .map(|place| SortingColumn {
-            // Behind run_id.
+            // After run_id.
             column_idx: place as i32 + 1,
             descending: false,
             nulls_first: true,

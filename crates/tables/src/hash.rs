@@ -1,17 +1,17 @@
-//! Numbers that are the same wherever a text or a file is.
+//! Hashes that are the same regardless of where a text or a file is.
 
 use std::hash::Hasher;
 use std::io::{self, ErrorKind, Read};
 
 use twox_hash::XxHash3_64;
 
-/// XXH3-64.
+/// Returns the XXH3-64 hash of a text.
 pub(crate) fn of_text(text: &str) -> i64 {
     XxHash3_64::oneshot(text.as_bytes()).cast_signed()
 }
 
-/// XXH3-64 of everything that `source` gives, without the highest bit, so that it is never negative; and how many bytes that
-/// were.
+/// Returns the XXH3-64 hash of everything that `source` supplies, without the highest bit, so that it is never
+/// negative; and the number of bytes.
 pub(crate) fn of_content(mut source: impl Read, seed: u32) -> io::Result<(i64, u64)> {
     let mut hasher = XxHash3_64::with_seed(seed.into());
     let mut buffer = vec![0; 1 << 18];
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_xxh3() {
-        // As `xxhsum -H3` prints them.
+        // As printed by `xxhsum -H3`.
         assert_eq!(of_text(""), 0x2d06_8005_38d3_94c2);
         let (run, length) = of_content(&b""[..], 0).expect("bytes");
         assert_eq!((run, length), (0x2d06_8005_38d3_94c2, 0));

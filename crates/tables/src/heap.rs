@@ -11,7 +11,7 @@ use crate::Error;
 use crate::names::{Class, MADE_UP, Names, id};
 use crate::output::Output;
 
-/// Writes them; a file without the dump has no rows of them. Whether there is one.
+/// Writes the tables; returns `false` if the file has no heap dump, in which case they have no rows.
 pub(crate) fn write(
     file: &File,
     wanted: Option<u32>,
@@ -73,7 +73,7 @@ fn write_fields(walk: &Walk<'_>, classes: &[i64], out: &mut Output) -> Result<()
     Ok(())
 }
 
-/// Adds what the dump tells of classes.
+/// Adds the facts about classes in the dump.
 fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
     for (index, row) in walk.classes().enumerate() {
         let super_class = names
@@ -170,7 +170,7 @@ impl Visitor for Tables<'_> {
 }
 
 impl Tables<'_> {
-    /// A thread of a file that starts none, as the VM's own dumps.
+    /// Adds a thread of a file without START THREAD, such as the VM's own dumps.
     fn thread(&mut self, thread: ThreadSerial, object: u64) -> Result<(), Error> {
         let no_names = [StringId(0); 3];
         let (object, no_trace) = (ObjectId(object), TraceSerial(0));

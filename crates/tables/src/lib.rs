@@ -1,6 +1,7 @@
 //! HPROF files as Parquet tables, for SQL engines and data frames: `DIR/<table>/<run>.parquet`.
 //!
-//! [`convert`] reads one file, a run, in either format. docs/tables.md describes the tables; [`TABLES`] has them as data.
+//! [`convert`] reads one file, a run, in either format. docs/reference/tables.md describes the tables; [`TABLES`] has them as
+//! data.
 
 #![forbid(unsafe_code)]
 
@@ -28,43 +29,44 @@ use output::Output;
 pub use error::Error;
 pub use schema::{ALL as TABLES, Column, Kind, Table};
 
-/// The version of the tables, which stands in each run: it counts up when a column changes its meaning or goes.
+/// The version of the tables, which is stored in each run: it is incremented when a column changes its meaning or is
+/// removed.
 pub const VERSION: i32 = 1;
 
-/// Bytes of what a record of the binary format starts with.
+/// The size of a record header of the binary format, in bytes.
 const RECORD_HEADER: u64 = 9;
-/// Bytes of a file that tell its format.
+/// The number of bytes of a file that identify its format.
 const TELLING: u64 = 32;
 
-/// What is wanted.
+/// The options of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Which dump of the run, from 1 on; the last without it.
+    /// The dump of the run, from 1; `None` for the last one.
     pub section: Option<u32>,
-    /// What is said of the run: names and values.
+    /// The user's labels of the run: names and values.
     pub labels: Vec<(String, String)>,
-    /// Work out retained sizes, with so much memory for large tables.
+    /// Compute retained sizes, with that much memory for large tables.
     pub retained: Option<Memory>,
 }
 
-/// What has been written.
+/// The result of a conversion.
 #[derive(Clone, Debug)]
 pub struct Converted {
     /// The id of the run.
     pub run: i64,
-    /// The tables and how many rows each has.
+    /// The tables, with the number of rows of each.
     pub rows: Vec<(&'static str, u64)>,
-    /// Whether there was a heap dump in the text format, which gives no tables.
+    /// `true` if there was a heap dump in the text format, which yields no tables.
     pub text_heap_dump: bool,
 }
 
-/// Writes the tables of a file, which is not compressed, below `folder`; `name` is what table `run` calls it.
+/// Writes the tables of a file, which is not compressed, below `folder`; `name` is its name in table `run`.
 ///
-/// Nothing is left of tables that cannot be completed. Memory grows with the names and stacks of the program and not with its
+/// Tables that cannot be completed are removed. Memory grows with the names and stacks of the program and not with its
 /// objects, unless retained sizes are wanted.
 ///
 /// # Errors
-/// [`Error`]; where the file is damaged, with the place.
+/// [`Error`]; with the position, if the file is damaged.
 pub fn convert(
     mut file: File,
     name: &str,
@@ -97,12 +99,12 @@ pub fn convert(
     })
 }
 
-/// What stands in a file outside of a heap dump.
+/// The content of a file other than a heap dump.
 struct Run {
     names: Names,
     costs: Costs,
     format: String,
-    /// When it began, in milliseconds since 1970.
+    /// The time at which it began, in milliseconds since 1970.
     created: u64,
     has_dump: bool,
     text_heap_dump: bool,
@@ -141,7 +143,7 @@ impl Run {
                     self.costs.record(&record);
                     self.names.record(&record, out)?;
                 }
-                // It is read later, by a reader of its own, which also finds out where it breaks off.
+                // It is read later, by a separate reader, which also detects if it is incomplete.
                 Item::HeapDump { length, .. } => {
                     self.has_dump = true;
                     let end = entry.offset + RECORD_HEADER + u64::from(length);

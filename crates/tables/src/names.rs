@@ -1,4 +1,4 @@
-//! Classes, threads, frames and stacks, by the numbers that the file has for them.
+//! Classes, threads, frames and stacks, by their numbers in the file.
 
 use std::fmt::Write;
 
@@ -12,29 +12,29 @@ use hprof_profile::stable_class;
 use crate::output::Output;
 use crate::{Error, hash};
 
-/// Numbers that no file has begin here: serial numbers have 32 bits.
+/// The first number that no file uses: serial numbers have 32 bits.
 pub(crate) const MADE_UP: i64 = 1 << 32;
 /// The same for frames, whose numbers have 64 bits.
 const MADE_UP_FRAMES: i64 = 1 << 62;
-/// The thread that stands for those that the agent does not know.
+/// The thread that stands for those unknown to the agent.
 const UNKNOWN_THREAD: u32 = 200_000;
-/// Stands for a name that no record gave.
+/// The name of anything that no record named.
 const UNKNOWN: &str = "<unknown>";
-/// A stack without frames.
+/// The text of a stack without frames.
 const EMPTY: &str = "<empty>";
-/// Bytes of a stack on one line: thousands of frames of one long name would be gigabytes in one cell.
+/// The most bytes of a stack on one line: thousands of frames with one long name would be gigabytes in a cell.
 const LONGEST_STACK: usize = 1 << 20;
-/// What `hprof merge` writes before the traces of a run.
+/// The beginning of the note that `hprof merge` writes before the traces of a run.
 const LABELS: &str = "labels: ";
 
-/// What the records so far have named.
+/// The names in the records so far.
 #[derive(Default)]
 pub(crate) struct Names {
     strings: HashMap<u64, Box<str>>,
     classes: Vec<Class>,
     class_of: HashMap<u32, usize>,
     class_of_object: HashMap<u64, usize>,
-    /// `Class.method` of each frame, as it stands in a stack.
+    /// `Class.method` of each frame, as written in a stack.
     frames: HashMap<i64, Box<str>>,
     traces: HashSet<i64>,
     /// Threads that have a row, and those that are named and may have none.
@@ -48,7 +48,7 @@ pub(crate) struct Names {
     pub(crate) notes: Vec<String>,
 }
 
-/// A class; what a heap dump alone tells comes later.
+/// A class; the facts that only a heap dump has are added later.
 pub(crate) struct Class {
     pub(crate) id: i64,
     name: String,
@@ -60,13 +60,13 @@ pub(crate) struct Class {
     pub(crate) instance_bytes: Option<i64>,
 }
 
-/// An id of 64 bits as it is stored.
+/// Returns an id of 64 bits as it is stored.
 pub(crate) fn id(id: u64) -> i64 {
     id.cast_signed()
 }
 
 impl Names {
-    /// Takes a record; those that say nothing of names are passed over.
+    /// Takes a record; those without names are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
             Record::String { id, ref text } if id.is_note() => {
@@ -111,7 +111,7 @@ impl Names {
         Ok(())
     }
 
-    /// Classes are written at the end, when a heap dump has told more of them.
+    /// Writes the classes, at the end, when a heap dump has added more facts.
     pub(crate) fn finish(mut self, out: &mut Output) -> Result<(), Error> {
         self.classes.sort_by_key(|class| class.id);
         for class in &self.classes {
@@ -160,7 +160,7 @@ impl Names {
         }
     }
 
-    /// The text of a string; `None` for no string and for an empty one.
+    /// Returns the text of a string; `None` for no string and for an empty one.
     fn string(&self, id: StringId) -> Option<&str> {
         let text = match id {
             StringId(0) => "",
@@ -185,7 +185,7 @@ impl Names {
         self.classes.push(class);
     }
 
-    /// The class of a serial number, which gets a row where it has none; `None` where the file does not know it.
+    /// Returns the class of a serial number, adding a row if it has none; `None` if the file does not define it.
     pub(crate) fn class_id(&mut self, serial: ClassSerial) -> Option<i64> {
         if serial.0 == 0 {
             return None;
@@ -197,13 +197,13 @@ impl Names {
         Some(serial.0.into())
     }
 
-    /// The class whose object this is.
+    /// Returns the class with this object.
     pub(crate) fn class_of_object(&mut self, object: u64) -> Option<&mut Class> {
         let index = *self.class_of_object.get(&object)?;
         self.classes.get_mut(index)
     }
 
-    /// Adds a class that the file has no serial number for.
+    /// Adds a class that has no serial number in the file.
     pub(crate) fn add_class(&mut self, class: Class) {
         self.classes.push(class);
     }
@@ -267,8 +267,8 @@ impl Names {
         self.add_trace(out, serial.0.into(), thread, &frames)
     }
 
-    /// A stack on one line, outermost frame first. Of one that would be longer than [`LONGEST_STACK`], the innermost frames
-    /// are left out.
+    /// Formats a stack on one line, outermost frame first. If it would be longer than [`LONGEST_STACK`], the innermost
+    /// frames are omitted.
     fn stack(&self, frames: &[i64]) -> String {
         let mut stack = String::new();
         for (place, frame) in frames.iter().rev().enumerate() {
@@ -318,7 +318,7 @@ impl Names {
         Ok(())
     }
 
-    /// The trace of a serial number, which gets a row where it has none.
+    /// Returns the trace of a serial number, adding a row if it has none.
     pub(crate) fn trace_id(&mut self, out: &mut Output, serial: TraceSerial) -> Result<i64, Error> {
         let trace = serial.0.into();
         if !self.traces.contains(&trace) {
@@ -328,7 +328,7 @@ impl Names {
         Ok(trace)
     }
 
-    /// A trace that the file does not have.
+    /// Adds a trace that the file does not have.
     pub(crate) fn new_trace(&mut self, out: &mut Output, frames: &[i64]) -> Result<i64, Error> {
         let trace = MADE_UP + self.made_up;
         self.made_up += 1;
@@ -336,7 +336,7 @@ impl Names {
         Ok(trace)
     }
 
-    /// A frame that is no method's.
+    /// Adds a frame that is not a method's.
     pub(crate) fn marker(&mut self, out: &mut Output, name: &str) -> Result<i64, Error> {
         let frame = MADE_UP_FRAMES + self.made_up_frames;
         self.made_up_frames += 1;
@@ -355,7 +355,7 @@ impl Names {
         Ok(frame)
     }
 
-    /// The thread of a serial number; `None` where the file does not tell.
+    /// Returns the thread of a serial number; `None` if the file does not define it.
     pub(crate) fn thread_id(&mut self, thread: ThreadSerial) -> Option<i64> {
         if [0, UNKNOWN_THREAD].contains(&thread.0) {
             return None;
@@ -364,7 +364,7 @@ impl Names {
         Some(thread.0.into())
     }
 
-    /// Adds a thread, unless it is there.
+    /// Adds a thread, unless it exists.
     pub(crate) fn thread(
         &mut self,
         out: &mut Output,
@@ -396,7 +396,7 @@ impl Names {
 }
 
 impl Class {
-    /// `name` is as Java source has it.
+    /// Creates a class; `name` is as in Java source.
     pub(crate) fn named(id: i64, name: &str) -> Class {
         Class {
             id,
@@ -411,7 +411,7 @@ impl Class {
     }
 }
 
-/// What the names of the threads of a pool have in common: each number is `#`.
+/// Returns the common name of a pool's threads: each number becomes `#`.
 fn pool(name: &str) -> String {
     let mut pool = String::with_capacity(name.len());
     let mut in_number = false;

@@ -1,4 +1,4 @@
-//! The files of one run: made under a temporary name, and moved to where they belong when all are complete.
+//! The files of one run: created under a temporary name, and moved to their final places when all are complete.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -15,7 +15,7 @@ use crate::schema::{self, Table};
 pub(crate) struct Output {
     folder: PathBuf,
     run: i64,
-    /// Goes with what is in it.
+    /// Removed with its content on drop.
     temporary: TempDir,
     pub(crate) run_row: TableFile,
     pub(crate) label: TableFile,
@@ -35,7 +35,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Makes `folder` where it is missing, and empty tables.
+    /// Creates `folder` if it is missing, and empty tables.
     pub(crate) fn new(folder: &Path, run: i64) -> Result<Output, Error> {
         make_folder(folder)?;
         let temporary = tempfile::Builder::new()
@@ -69,7 +69,7 @@ impl Output {
         })
     }
 
-    /// Completes the files and moves them to where they belong; returns how many rows each table has.
+    /// Completes the files and moves them to their final places; returns the number of rows of each table.
     pub(crate) fn publish(self) -> Result<Vec<(&'static str, u64)>, Error> {
         let finished = [
             (&schema::LABEL, self.label.finish()?),
@@ -96,7 +96,7 @@ impl Output {
             let to = self.folder.join(table.name).join(&name);
             if let Err(error) = publish(&from, &to) {
                 for path in moved {
-                    // What cannot be removed either is left without its run.
+                    // If a file cannot even be removed, it stays without its run.
                     let _ = fs::remove_file(path);
                 }
                 return Err(error);
@@ -119,7 +119,7 @@ fn make_folder(path: &Path) -> Result<(), Error> {
     made.map_err(Error::output(path))
 }
 
-/// A file for its owner's eyes alone.
+/// Creates a file that only its owner can read.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

@@ -1,39 +1,39 @@
-//! The tables, as data: docs/tables.md says what they mean.
+//! The tables, as data: docs/reference/tables.md says what they mean.
 
-/// A table. Every one has `run_id` as its first column, which is not listed here.
+/// A table. Every table has `run_id` as its first column, which is not listed here.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name, and that of its folder.
+    /// Its name, which is also that of its folder.
     pub name: &'static str,
-    /// What a row has behind `run_id`.
+    /// The columns after `run_id`.
     pub columns: &'static [Column],
-    /// What rows are ordered by, within a row group.
+    /// The columns by which rows are ordered, within a row group.
     pub sort: &'static [&'static str],
 }
 
 /// A column.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name, with the unit where it has one.
+    /// Its name, with the unit if it has one.
     pub name: &'static str,
-    /// What it holds.
+    /// The type and encoding of its values.
     pub kind: Kind,
-    /// Whether it may be null.
+    /// `true` if it may be null.
     pub nullable: bool,
 }
 
-/// What a column holds, and how it is coded.
+/// The type of a column's values, and their encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 64 bits, of few different values: a dictionary.
+    /// 64 bits, with few different values: dictionary encoding.
     Repeated,
-    /// 64 bits, of many different values: the distances between them.
+    /// 64 bits, with many different values: delta encoding.
     Distinct,
-    /// 32 bits: a dictionary.
+    /// 32 bits: dictionary encoding.
     Small,
-    /// 32 bits that mostly count up: the distances between them.
+    /// 32 bits that mostly count up: delta encoding.
     Counted,
-    /// UTF-8: a dictionary.
+    /// UTF-8: dictionary encoding.
     Text,
     /// True or false.
     Flag,
@@ -65,7 +65,7 @@ macro_rules! tables {
             columns: &[$($column),*],
             sort: &[$($sort),*],
         };)*
-        /// Every table.
+        /// All tables.
         pub static ALL: &[&Table] = &[$(&$constant),*];
     };
 }
@@ -82,7 +82,7 @@ tables! {
         nullable("note", Text),
         column("export_version", Small),
     }
-    /// What the user said of the run.
+    /// The user's labels of the run.
     LABEL = "label" sorted by [] {
         column("name", Text),
         column("value", Text),
@@ -108,7 +108,7 @@ tables! {
         nullable("loader_id", Repeated),
         nullable("instance_bytes", Repeated),
     }
-    /// Places in methods.
+    /// Methods and positions in them.
     FRAME = "frame" sorted by ["frame_id"] {
         column("frame_id", Distinct),
         nullable("class_id", Repeated),
@@ -174,14 +174,14 @@ tables! {
         nullable("retained_bytes", Repeated),
         nullable("dominator_id", Distinct),
     }
-    /// What refers to what.
+    /// The references between objects.
     REFERENCE = "reference" sorted by ["from_id"] {
         column("from_id", Distinct),
         column("to_id", Distinct),
         nullable("field_id", Small),
         nullable("element", Counted),
     }
-    /// Where instances and classes have their references and values.
+    /// The fields of instances and classes, with references and values.
     FIELD = "field" sorted by ["field_id"] {
         column("field_id", Counted),
         nullable("class_id", Repeated),
@@ -189,7 +189,7 @@ tables! {
         column("type", Text),
         column("is_static", Flag),
     }
-    /// What keeps objects alive.
+    /// The roots that keep objects alive.
     ROOT = "root" sorted by ["object_id"] {
         column("object_id", Distinct),
         column("kind", Text),

@@ -1,5 +1,5 @@
-//! Tables of files whose content is known, read back with the crate's own reader. `tests/jvm/tables.rs` has those of
-//! real programs, read by DuckDB and pyarrow.
+//! Tables of files with known content, read back with the crate's own reader. `tests/jvm/tables.rs` has those of real
+//! programs, read by DuckDB and pyarrow.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -44,7 +44,8 @@ fn site() -> AllocSite {
     }
 }
 
-/// Two objects of one class out of their order, the first of which refers to the second, and an array of them.
+/// Returns a dump of two objects of one class in descending order, the first of which refers to the second, and an
+/// array of them.
 fn dump() -> Vec<u8> {
     let class = ClassDump {
         class: ObjectId(0x10),
@@ -158,7 +159,7 @@ fn converted(bytes: &[u8], folder: &Path, options: &Options) -> Result<Converted
     convert(input, "x.hprof", folder, options, &Silent)
 }
 
-/// The rows of a table of the only run, without `run_id`.
+/// Returns the rows of a table of the only run, without `run_id`.
 fn rows(folder: &Path, table: &str) -> Vec<Vec<Field>> {
     let files = fs::read_dir(folder.join(table)).expect("the table's folder");
     let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
@@ -215,7 +216,7 @@ fn names_are_the_same_in_every_run_and_stacks_are_one_text() {
     converted(&file(), folder.path(), &Options::default()).expect("a sound file");
     let classes = rows(folder.path(), "class");
     let names: Vec<&Field> = classes.iter().map(|class| &class[1]).collect();
-    // java.lang.Class follows, which the file does not have.
+    // java.lang.Class follows, which the file does not define.
     assert_eq!(
         names[..3],
         [&text("Main"), &text("Main[]"), &text("a.Main$$Lambda")]
@@ -347,7 +348,7 @@ fn a_section_that_is_not_there_is_refused() {
 
 #[test]
 fn every_column_is_documented() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/tables.md");
     let page = fs::read_to_string(path).expect("the page");
     for table in TABLES {
         let heading = format!("\n### `{}`\n", table.name);

@@ -11,18 +11,18 @@ from pathlib import Path
 
 
 class Failed(Exception):
-    """`hprof` did not do it; says why, in its words."""
+    """`hprof` failed; the message is its own."""
 
 
 @dataclass(frozen=True)
 class Hprof:
-    """The command at one place."""
+    """The command at a path."""
 
     path: str
 
     @staticmethod
     def find(told: str | None) -> Hprof:
-        """The one that was told, or `$HPROF_CLI`, or the one of the search path."""
+        """Return the given command, or `$HPROF_CLI`, or the one on the search path."""
         name = told or os.environ.get("HPROF_CLI") or "hprof"
         path = shutil.which(name)
         if path is None:
@@ -30,7 +30,7 @@ class Hprof:
         return Hprof(str(Path(path).resolve()))
 
     def export(self, file: Path, folder: Path) -> None:
-        """Converts a file to the tables of docs/tables.md."""
+        """Converts a file to the tables of docs/reference/tables.md."""
         self._run(["export", "--to", "parquet", "-o", folder, file], file)
 
     def merge(self, files: Sequence[Path], output: Path, host: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Two sets of costs beside each other, as `hprof diff` does it."""
+"""The comparison of two sets of costs, as in `hprof diff`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Costs:
-    """What a row costs."""
+    """The costs of a row."""
 
     own: int
     total: int
@@ -16,19 +16,19 @@ class Costs:
 
 @dataclass(frozen=True)
 class Change:
-    """What a row costs in both; None where it does not appear."""
+    """The costs of a row in both sets; None if it does not occur."""
 
     name: str
     base: Costs | None
     new: Costs | None
 
     def of(self, total: bool) -> tuple[int, int]:
-        """The own costs of both, or the total ones."""
+        """Return the own costs of both, or the total ones."""
         base, new = (costs or Costs(0, 0) for costs in (self.base, self.new))
         return (base.total, new.total) if total else (base.own, new.own)
 
     def size(self, total: bool) -> int:
-        """How much has changed, up or down."""
+        """Return the amount of the change, up or down."""
         base, new = self.of(total)
         return abs(new - base)
 
@@ -36,7 +36,7 @@ class Change:
 def changes(
     base: Iterable[tuple[str, int, int]], new: Iterable[tuple[str, int, int]], scale: tuple[int, int], total: bool
 ) -> list[Change]:
-    """What has changed, the largest change first. The base is scaled by a numerator and a denominator."""
+    """Return the changes, the largest first. The base is scaled by a numerator and a denominator."""
     before = {name: Costs(scaled(own, scale), scaled(whole, scale)) for name, own, whole in base}
     after = {name: Costs(own, whole) for name, own, whole in new}
     both = [Change(name, before.get(name), after.get(name)) for name in before.keys() | after.keys()]
@@ -45,7 +45,7 @@ def changes(
 
 
 def scaled(value: int, scale: tuple[int, int]) -> int:
-    """A value times a fraction, to the nearest whole."""
+    """Multiply a value by a fraction, rounding to the nearest whole number."""
     numerator, denominator = scale
     if numerator == denominator or denominator == 0:
         return value

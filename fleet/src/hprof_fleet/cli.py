@@ -15,11 +15,12 @@ from typing import Any
 from hprof_fleet import queries, show
 from hprof_fleet.binary import Failed, Hprof
 from hprof_fleet.changes import Change, Costs, changes, scaled
-from hprof_fleet.engine import Damaged, Engine, NoAnswer, Read, open_engine
+from hprof_fleet.engine import Damaged, Engine, NoAnswer, Read
+from hprof_fleet.open_engine import open_engine
 from hprof_fleet.samples import Reading
 from hprof_fleet.values import BY_NAME, VALUES, Value
 
-# Exit statuses beside 0.
+# Exit statuses other than 0.
 DAMAGED = 1
 NO_ANSWER = 2
 
@@ -27,9 +28,9 @@ _PERIODS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; gives the exit status."""
+    """Run a command; return the exit status."""
     options = _parser().parse_args(arguments)
-    # Profiles are for their owner's eyes alone.
+    # Only the owner may read profiles.
     os.umask(0o077)
     try:
         reading = Reading(Hprof.find(options.hprof), options.host)
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             engine.close()
     except BrokenPipeError:
-        # Whoever reads the answer has had enough; nothing is left to flush.
+        # The reader has closed the output; there is nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (NoAnswer, Failed, OSError) as error:
@@ -61,7 +62,7 @@ def _merge(engine: Engine, _hprof: Hprof, options: argparse.Namespace) -> list[D
         engine.write(queries.merged("sample", options.period), options.parquet)
     if options.output is not None:
         damaged += _whole(engine.merge(options.files, options.output))
-    # One that both have found is told once.
+    # A file that both have found is reported once.
     return list({one.file: one for one in damaged}.values())
 
 
@@ -164,7 +165,7 @@ def _whole(read: Read) -> list[Damaged]:
 
 
 def _choose(engine: Engine, view: str, wanted: Value | None) -> tuple[Value, int]:
-    """The value that is wanted, or the first that the files have; and its total."""
+    """Return the wanted value, or the first that the files have; and its total."""
     (totals,) = engine.rows(queries.totals(view))
     there = {value: total for value, total in zip(VALUES, totals) if total is not None}
     if not there:

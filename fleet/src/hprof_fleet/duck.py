@@ -1,4 +1,4 @@
-"""DuckDB: everything in this process, files of this machine."""
+"""DuckDB: runs in this process, on files of this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hprof_fleet.engine import Damaged, NoAnswer, Read
 from hprof_fleet.profiles import add_up
 from hprof_fleet.samples import SAMPLE, Reading
 
-# So many files become one before they are added to the rest; a command line holds no more than some thousands.
+# The most files that are merged at once; a command line can hold only a few thousand.
 _AT_ONCE = 250
 
 

@@ -1,23 +1,20 @@
-"""What runs the SQL."""
+"""The interface of the engines that run the SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from hprof_fleet.samples import Reading
-
 
 class NoAnswer(Exception):
-    """There is nothing to answer from; says why."""
+    """There is no data to answer from; the message has the reason."""
 
 
 @dataclass(frozen=True, order=True)
 class Damaged:
-    """A file that was left out."""
+    """A file that was skipped."""
 
     file: str
     reason: str
@@ -25,7 +22,7 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Read:
-    """What came of reading files."""
+    """The result of reading files."""
 
     whole: int
     """How many files were read to their end."""
@@ -40,35 +37,16 @@ class Engine(Protocol):
     """The function that makes rows of a list."""
 
     def read(self, view: str, patterns: Sequence[str]) -> Read:
-        """Makes a view of the samples of all files that the patterns name."""
+        """Create a view of the samples of all files that match the patterns."""
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The answer."""
+        """Return the rows of the answer."""
 
     def write(self, query: str, path: str) -> None:
-        """The answer as Parquet, in place of what was there."""
+        """Write the answer as Parquet, replacing earlier output."""
 
     def merge(self, patterns: Sequence[str], output: Path) -> Read:
-        """Adds the files up to one HPROF profile."""
+        """Add up the files into one HPROF profile."""
 
     def close(self) -> None:
-        """Lets go of files and processes."""
-
-
-def open_engine(name: str | None, reading: Reading, settings: Mapping[str, str]) -> Engine:
-    """The engine of that name; without one DuckDB where it is installed, else Spark, which takes the settings."""
-    name = name or _installed()
-    if name == "duckdb":
-        from hprof_fleet.duck import Duck
-
-        return Duck(reading)
-    from hprof_fleet.spark import Spark
-
-    return Spark(reading, settings)
-
-
-def _installed() -> str:
-    for name, module in (("duckdb", "duckdb"), ("spark", "pyspark")):
-        if find_spec(module):
-            return name
-    raise NoAnswer("neither DuckDB nor Spark is installed: pip install 'hprof-fleet[duckdb]' or 'hprof-fleet[spark]'")
+        """Release files and processes."""

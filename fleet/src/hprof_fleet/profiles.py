@@ -1,4 +1,4 @@
-"""From many HPROF files to one, which `hprof` adds up exactly, in whatever order."""
+"""Merges many HPROF files into one: `hprof` adds them up exactly, in any order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hprof_fleet.samples import Reading
 
 
 def add_up(reading: Reading, files: Iterable[tuple[Path, str]], output: Path) -> list[Damaged]:
-    """Adds up the files that are whole, and says which are not. Without a whole one there is no output."""
+    """Add up the undamaged files, and return the damaged ones. Without an undamaged one there is no output."""
     by_host: dict[str | None, list[tuple[Path, str]]] = defaultdict(list)
     for file, name in files:
         by_host[reading.host_of(name)].append((file, name))
@@ -30,7 +30,7 @@ def add_up(reading: Reading, files: Iterable[tuple[Path, str]], output: Path) ->
             try:
                 add(of_host, host)
             except Failed:
-                # One of them is damaged: `hprof` makes no sum without it, so that each has to show itself.
+                # One of them is damaged: `hprof` makes no sum then, so each file has to be tried alone.
                 for file, name in of_host:
                     try:
                         add([(file, name)], host)

@@ -1,20 +1,20 @@
-"""The SQL, the same on every engine but for the name of one function.
+"""The SQL, the same on every engine except for the name of one function.
 
-A view of samples has the columns of `samples.SAMPLE`. What is said here of costs is what `hprof top` means by them.
+A view of samples has the columns of `samples.SAMPLE`. Costs are defined as in `hprof top`.
 """
 
 from __future__ import annotations
 
 from hprof_fleet.values import VALUES, Value
 
-# What a row stands for: columns of a sample, and what they are called where the file does not tell.
+# The meaning of a row: columns of a sample, and their names if the file does not identify them.
 LABELS = {
     "thread": ("thread", "<any thread>"),
     "type": ("class", "<unknown>"),
     "host": ("host", "<any host>"),
     "file": ("file", ""),
 }
-# What a row stands for: a part of the frame `frame`, which is Class.method, or <a marker> without a dot.
+# The meaning of a row: a part of the frame `frame`, which is Class.method, or <a marker> without a dot.
 _CLASS = "regexp_replace(frame, '[.][^.]*$', '')"
 FRAMES = {
     "method": "frame",
@@ -26,7 +26,7 @@ BY = (*FRAMES, "stack", *LABELS)
 
 
 def merged(view: str, period_ms: int) -> str:
-    """The sums by stack, class, thread, host and period of the start."""
+    """Return the sums by stack, class, thread, host and period of the start."""
     sums = ", ".join(f"CAST(SUM({value.column}) AS BIGINT) AS {value.column}" for value in VALUES)
     return f"""
         WITH dated AS (SELECT *, started_ms - started_ms % {period_ms} AS period_ms FROM {view})
@@ -36,12 +36,12 @@ def merged(view: str, period_ms: int) -> str:
 
 
 def totals(view: str) -> str:
-    """One row: the total of every value, null where no file has it."""
+    """Return one row: the total of every value, null if no file has it."""
     return f"SELECT {', '.join(f'CAST(SUM({value.column}) AS BIGINT)' for value in VALUES)} FROM {view}"
 
 
 def costs(view: str, value: Value, by: str, explode: str) -> str:
-    """Rows of name, own and total cost, the largest own cost first. `explode` is the engine's function for lists."""
+    """Return rows of name, own and total cost, largest own cost first. `explode` is the engine's function for lists."""
     if by in LABELS or by == "stack":
         column, unknown = LABELS.get(by, ("stack", ""))
         own = f"""

@@ -1,4 +1,4 @@
-"""From one HPROF file to rows: a stack, what else is known of it, and its values."""
+"""Turns one HPROF file into rows: a stack, its other properties, and its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from hprof_fleet.binary import Hprof
 from hprof_fleet.values import VALUES
 
-# One row for each row of the file's own tables. What the file does not tell is null.
+# One row for each row of the file's own tables. Values that the file lacks are null.
 SAMPLE = pa.schema(
     [
         ("file", pa.string()),
@@ -30,19 +30,19 @@ SAMPLE = pa.schema(
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read; what every worker needs to know."""
+    """The options for reading files, which every worker needs."""
 
     hprof: Hprof
     host: re.Pattern[str] | None = None
     """A regular expression whose first group is the host in a file's name."""
 
     def host_of(self, name: str) -> str | None:
-        """The host that a file's name tells."""
+        """Return the host in a file's name."""
         found = self.host.search(name) if self.host else None
         return found.group(1) if found else None
 
     def samples(self, file: Path, name: str) -> pa.Table:
-        """The rows of a file, which the rows call `name`. Raises `Failed` where the file is damaged."""
+        """Return the rows of a file, which has the name `name` in them. Raises `Failed` if the file is damaged."""
         with tempfile.TemporaryDirectory(prefix="hprof-fleet-") as folder:
             self.hprof.export(file, Path(folder))
             return _rows(Path(folder), name, self.host_of(name))
@@ -81,5 +81,5 @@ def _rows(folder: Path, name: str, host: str | None) -> pa.Table:
 
 
 def _look_up(table: pa.Table, column: str, keys: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column's value in the row whose first column is the key; null where there is none."""
+    """Return the column's value in the row whose first column is the key; null if there is none."""
     return table[column].take(pc.index_in(keys, value_set=table.column(0), skip_nulls=True))

@@ -9,31 +9,31 @@ _UNITS = {"count": "", "bytes": " bytes", "nanoseconds": " ms"}
 
 
 def number(value: int, unit: str, sign: str = "") -> str:
-    """A number, times in milliseconds; with `sign` `+`, of what has grown, too."""
+    """Format a number, times in milliseconds; with `sign` `+`, positive ones get a sign, too."""
     minus = "-" if value < 0 else sign if value else ""
     size = abs(value)
     return minus + (f"{size // 1_000_000}.{size % 1_000_000:06}" if unit == "nanoseconds" else str(size))
 
 
 def with_unit(value: int, unit: str) -> str:
-    """A number and what it counts."""
+    """Format a number with its unit."""
     return number(value, unit) + _UNITS[unit]
 
 
 def percent(part: int, whole: int) -> str:
-    """A share."""
+    """Format a share."""
     return f"{part * 100 / whole if whole else 0:.2f}"
 
 
 def relative(base: int, new: int) -> str:
-    """A change in percent."""
+    """Format a change in percent."""
     if base == 0:
         return "new" if new else "0.00%"
     return f"{(new - base) * 100 / base:+.2f}%"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints columns as wide as the widest, numbers to the right and the name, which is last, to the left."""
+    """Print columns as wide as their widest cell, numbers aligned right and the name, which is last, aligned left."""
     printed = [[printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*printed)]
     for row in printed:
@@ -42,5 +42,5 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def printable(text: str) -> str:
-    """Without what a terminal would obey."""
+    """Return text without control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,4 +1,4 @@
-"""Spark: files of every file system that it knows, converted by its executors."""
+"""Spark: files of every file system that it supports, converted by its executors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from hprof_fleet.engine import Damaged, NoAnswer, Read
 from hprof_fleet.profiles import add_up
 from hprof_fleet.samples import SAMPLE, Reading
 
-# What a row can hold; a profile is far smaller, a heap dump may be larger.
+# The most bytes in a row; a profile is far smaller, a heap dump may be larger.
 _MOST_BYTES = 2**31 - 2**20
-# Applications whose executors have this package and that `hprof`.
+# Applications whose executors have this package and this `hprof`.
 _EQUIPPED: set[tuple[str, Hprof]] = set()
 _SAMPLE_OR_REASON = SAMPLE.append(pa.field("reason", pa.string()))
 _PART = pa.schema([("file", pa.string()), ("reason", pa.string()), ("profile", pa.binary())])
@@ -38,10 +38,10 @@ class Spark:
     explode = "explode"
 
     def __init__(self, reading: Reading, settings: Mapping[str, str]) -> None:
-        # Where the executors have this very Python; else the user has said which.
+        # If the executors have the same Python; otherwise the user has named one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.appName("hprof-fleet")
-        # What is written is for its owner's eyes alone.
+        # Only the owner may read the output.
         builder = builder.config("spark.hadoop.fs.permissions.umask-mode", "077")
         builder = builder.config("spark.ui.showConsoleProgress", False)
         for name, value in settings.items():
@@ -121,7 +121,7 @@ class Spark:
             self._session.stop()
 
     def _files(self, patterns: Sequence[str]) -> tuple[DataFrame, list[Damaged], int]:
-        """Paths and contents; what is too large for that; how many files there are in all."""
+        """Return paths and contents; the files that are too large for that; the number of all files."""
         try:
             files = self._session.read.format("binaryFile").load([*patterns])
         except AnalysisException as error:
@@ -135,7 +135,7 @@ class Spark:
 
 
 def _local(batches: Iterable[pa.RecordBatch], folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files with the contents of rows, and what they are called."""
+    """Write the contents of rows to files; yield each file with its original path."""
     rows = (row for batch in batches for row in batch.to_pylist())
     for number, row in enumerate(rows):
         path = folder / str(number)
@@ -144,7 +144,7 @@ def _local(batches: Iterable[pa.RecordBatch], folder: Path) -> Iterator[tuple[Pa
 
 
 def _there(reading: Reading) -> Reading:
-    """The same on an executor, which has its own copy of `hprof`."""
+    """Return the options for an executor, which has its own copy of `hprof`."""
     return replace(reading, hprof=Hprof(SparkFiles.get(Path(reading.hprof.path).name)))
 
 
@@ -153,7 +153,7 @@ def _said(damaged: Damaged, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _package() -> str:
-    """This package, for executors that do not have it."""
+    """Pack this package for executors that do not have it; return the archive."""
     folder = Path(hprof_fleet.__file__).parent
     archive = Path(tempfile.mkdtemp(prefix="hprof-fleet-")) / "hprof_fleet.zip"
     with zipfile.ZipFile(archive, "w") as files:

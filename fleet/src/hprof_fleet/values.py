@@ -1,4 +1,4 @@
-"""What is measured: the values of `hprof top --value`, and the columns of the exported tables that hold them."""
+"""The measured values: those of `hprof top --value`, and the columns of the exported tables that hold them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ const HOOKS: Hooks<'_> = Hooks {
     exception_exit: b"exceptionExit",
 };
 
-/// Any bytes have an answer, and what is instrumented is a class file of the same name and source.
+/// Any bytes yield a result, and an instrumented class is a class file of the same name and source.
 pub fn instrumenter(data: &[u8]) {
     let source = source_file(data);
     let _ = round_trip(data);

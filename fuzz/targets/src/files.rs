@@ -8,10 +8,10 @@ use hprof_format::{
     decompressed, printable,
 };
 
-/// Bytes of text after which printing ends: a few bytes can name a long string any number of times.
+/// The number of bytes of text after which printing ends: a few bytes can name a long string any number of times.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Reads everything, behind faults too. What was read is written and read once more, and is then the same.
+/// Reads everything, even after faults. The records are written and read again, and must then be the same.
 pub fn reader(data: &[u8]) {
     let Some(mut reader) = open(data) else {
         return;
@@ -32,7 +32,7 @@ pub fn reader(data: &[u8]) {
             Err(_) => return,
         };
         if heap {
-            // After a fault the reader goes on behind the dump.
+            // After a fault the reader continues after the dump.
             while let Ok(Some(entry)) = reader.read_heap() {
                 if let HeapItem::Record(record) = entry.item
                     && id_size == IdSize::Eight
@@ -44,7 +44,7 @@ pub fn reader(data: &[u8]) {
     }
 }
 
-/// What the strict check lets pass, the tolerant one does too, without a warning.
+/// Files that pass the strict check also pass the tolerant one, without a warning.
 pub fn checker(data: &[u8]) {
     let Some(strict) = source(data).map(check) else {
         return;
@@ -69,13 +69,13 @@ pub fn checker(data: &[u8]) {
     }
 }
 
-/// The text has nothing in it that a terminal obeys.
+/// The text contains nothing that a terminal would interpret.
 pub fn text(data: &[u8]) {
     let Some(mut reader) = open(data) else {
         return;
     };
     let mut text = Text(Vec::new());
-    // The reader's faults and a text that is too long end it alike.
+    // A fault of the reader and a text that is too long both end it.
     let _ = print(&mut reader, &mut text);
     let text = String::from_utf8(text.0).expect("text is UTF-8");
     for part in text.split(['\n', '\t']) {
@@ -109,7 +109,7 @@ fn writes_and_reads(record: &Record<'_>) {
     encoder.record(Micros(0), record, &mut file);
     let mut reader = Reader::new(&*file).expect("the encoder writes a header");
     let entry = reader.read().expect("the encoder writes whole records");
-    // As words, since a cutoff that is no number is not equal to itself.
+    // Compared as text, since a cutoff that is NaN is not equal to itself.
     let read = entry.map(|entry| format!("{:?}", entry.item));
     assert_eq!(read, Some(format!("{:?}", Item::Record(record.clone()))));
 }
@@ -124,7 +124,7 @@ fn writes_and_reads_in_heap(record: &HeapRecord<'_>) {
     assert!(records.next().is_none());
 }
 
-/// As `hprof text` does it.
+/// Prints as `hprof text` does.
 fn print(
     reader: &mut Reader<Box<dyn Source + '_>>,
     text: &mut Text,
@@ -153,7 +153,7 @@ fn print(
     Ok(())
 }
 
-/// Takes so much and no more.
+/// Accepts a limited number of bytes.
 struct Text(Vec<u8>);
 
 impl Write for Text {
@@ -170,14 +170,14 @@ impl Write for Text {
     }
 }
 
-/// Reads a text profile, behind faults too, and prints it.
+/// Reads a text profile, even after faults, and prints it.
 pub fn text_reader(data: &[u8]) {
     let Ok(mut reader) = TextReader::new(data) else {
         return;
     };
     let mut encoder = TextEncoder::new();
     let mut out = Vec::new();
-    // A line is read once, so that there are no more faults than lines.
+    // A line is read once, so there are no more faults than lines.
     for _ in 0..=data.len() {
         match reader.read() {
             Ok(None) => return,

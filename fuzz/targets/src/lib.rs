@@ -1,7 +1,7 @@
-//! What is fuzzed: each target takes bytes that a stranger may have made, and panics where the product would be wrong.
+//! The fuzz targets: each takes bytes that a stranger may have made, and panics if the product is wrong.
 //!
-//! `fuzz/fuzz_targets` runs them under libFuzzer (`scripts/fuzz`); `tests/seeds.rs` replays the seeds and what was found
-//! once, with the tests of the workspace.
+//! `fuzz/fuzz_targets` runs them under libFuzzer (`scripts/fuzz`); `tests/seeds.rs` replays the seeds and earlier
+//! findings, with the tests of the workspace.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
-//! What users and collectors ask of the agent.
+//! Requests of users and receivers to the agent.
 
 use hprof::fuzzing::{Request, Surroundings, command, parse, refuse_options};
 use hprof_format::{Commands, Received};
 
-/// The command line, and behind a NUL the environment. What is taken is in its ranges; what is refused has one line.
+/// Parses the command line and, after a NUL, the environment. Accepted values are in their ranges; refusals have one
+/// line.
 pub fn options(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (line, environment) = match text.split_once('\0') {
@@ -40,7 +41,7 @@ fn surroundings() -> Surroundings {
     }
 }
 
-/// What a collector sends. A command that was taken is the same when it is sent again.
+/// Parses a receiver's commands. An accepted command is the same when it is sent again.
 pub fn commands(data: &[u8]) {
     let mut commands = Commands::new(data);
     while let Some(received) = commands.receive() {

@@ -1,4 +1,4 @@
-//! The seeds, and what the fuzzers found once: each target takes them all.
+//! Every target processes the seeds and the fuzzers' earlier findings.
 
 use std::fs;
 use std::path::{Path, PathBuf};

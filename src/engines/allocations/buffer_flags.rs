@@ -1,6 +1,7 @@
-//! JDK 11 loses events: where an object does not fit into what is left of a thread's allocation buffer, and the buffer is worth
-//! keeping, it is made outside, and what is made in the rest of the buffer goes untold. A buffer is worth keeping when it has
-//! more left than its size over `TLABRefillWasteFraction`: with 1, and buffers of one size for good, none ever is.
+//! Works around lost allocation events in JDK 11. If an object does not fit into the rest of a thread's allocation
+//! buffer and the VM considers that rest worth keeping, the object is allocated outside, and later allocations in the
+//! rest send no events. A rest is worth keeping if it is larger than the buffer's size divided by
+//! `TLABRefillWasteFraction`: with a fraction of 1, and buffers of constant size, that is never the case.
 
 use crate::jvmti::{BoolFlag, Env, NumberFlag, SettableFlags};
 use crate::lock_order::{Mutex, rank};
@@ -8,11 +9,11 @@ use crate::lock_order::{Mutex, rank};
 const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
 const RESIZE: BoolFlag = BoolFlag::ResizeTlab;
 
-/// The flags, set for a session; they are put back when this is dropped.
+/// The VM flags that are changed for a session; restored on drop.
 #[derive(Default)]
 pub(super) struct BufferFlags(Mutex<Option<FlagsBefore>, rank::BufferFlags>);
 
-/// The flags as they were.
+/// The flags' previous values.
 struct FlagsBefore {
     flags: SettableFlags,
     waste: usize,
@@ -20,13 +21,14 @@ struct FlagsBefore {
 }
 
 impl BufferFlags {
-    /// Has no thread keep a buffer, in a VM in which none has one yet; `false` where that cannot be done.
+    /// Makes the VM never keep the rest of a buffer, before it has any buffers; returns `false` if that is not
+    /// possible.
     pub(super) fn keep_no_buffer(&self, env: Env) -> bool {
         self.keep_none_after_resizing(env) && self.resize_no_more()
     }
 
-    /// As above, in a VM that runs: a thread that has buffers takes the waste over with the first collection that gives buffers
-    /// another size, so that goes on until [`BufferFlags::resize_no_more`].
+    /// As above, in a running VM: a thread that has buffers adopts the new fraction at the first collection that
+    /// resizes them, so resizing stays on until [`BufferFlags::resize_no_more`].
     pub(super) fn keep_none_after_resizing(&self, env: Env) -> bool {
         let mut before = self.0.lock();
         let Some(flags) = env.settable_flags() else {
@@ -45,14 +47,14 @@ impl BufferFlags {
         is_set
     }
 
-    /// Buffers keep their size from here on; `false` where they did not have to, or cannot.
+    /// Fixes the size of buffers from now on; returns `false` if there was nothing to do or it is not possible.
     pub(super) fn resize_no_more(&self) -> bool {
         let before = self.0.lock();
         let flags = before.as_ref().map(|before| before.flags);
         flags.is_some_and(|flags| flags.switch(RESIZE, false))
     }
 
-    /// Puts the flags back.
+    /// Restores the flags.
     pub(super) fn give_back(&self) {
         if let Some(before) = self.0.lock().take() {
             before.flags.set(WASTE, before.waste);

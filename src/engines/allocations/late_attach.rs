@@ -1,4 +1,5 @@
-//! Coming to a VM that runs: its threads have allocation buffers, and have counted bytes towards another interval.
+//! Tracking that starts in a running VM, whose threads already have allocation buffers and have counted bytes towards
+//! another sampling interval.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,20 +7,20 @@ use super::buffer_flags::BufferFlags;
 use crate::jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError};
 use crate::lock_order::{Mutex, rank};
 
-/// What is done to the VM for the while of a profile.
+/// The changes made to the VM for the duration of a profile.
 #[derive(Default)]
 pub(super) struct LateStart {
     bytes_until_sample: Mutex<Option<BytesUntilSample>, rank::BytesUntilSample>,
-    /// Whether the next collection clears the bytes until sample of all threads.
+    /// `true` if the next collection must clear the bytes until sample of all threads.
     is_due: AtomicBool,
 }
 
 impl LateStart {
-    /// Switches the events on so that from here on every allocation is told; `false` if some will not be.
+    /// Enables the events so that every allocation from here on sends one; returns `false` if some will not.
     ///
-    /// The first collection brings the threads' buffers to an end and clears their bytes until sample. Where that is not one step,
-    /// because the program runs while garbage is collected or because a flag has to be changed in between, buffers that
-    /// were handed out meanwhile are taken away by a second one.
+    /// The first collection retires the threads' buffers and clears their bytes until sample. If that is not a single
+    /// step, because the garbage collector is concurrent or because a flag has to be changed in between, a second
+    /// collection retires the buffers that were handed out in the meantime.
     pub(super) fn exact(
         &self,
         env: Env,
@@ -44,12 +45,12 @@ impl LateStart {
         Ok(is_known && keeps_none && !self.is_due.swap(false, Ordering::SeqCst))
     }
 
-    /// A collection is over.
+    /// Called when a collection is over.
     pub(super) fn gc_finished(&self, pause: GcPause<'_>) {
         if !self.is_due.load(Ordering::SeqCst) {
             return;
         }
-        // Nobody holds this for longer than it takes to write it, so a lock that is taken is about to be free.
+        // The lock is held only while the value is written, so if it is taken it is about to be free.
         let bytes_until_sample = self.bytes_until_sample.try_lock();
         if let Some(bytes_until_sample) = bytes_until_sample.and_then(|found| *found) {
             bytes_until_sample.clear(pause);

@@ -1,15 +1,15 @@
-//! What one allocation that the VM tells of stands for.
+//! The number of allocations that one allocation event stands for.
 
 use crate::engines::allocations::sites::Weight;
 use crate::jvmti::Interval;
 
-/// How allocations count.
+/// The method of counting allocations.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SampleWeight {
-    /// Each for itself.
+    /// Each event counts as one object.
     Exact,
-    /// Each for as many as the VM passed over: its bytes between two that it tells of are geometrically distributed, with
-    /// this mean.
+    /// Each event stands for many: the number of bytes between two sampled allocations is geometrically distributed,
+    /// with this mean.
     Sampled(f64),
 }
 
@@ -21,10 +21,10 @@ impl SampleWeight {
         }
     }
 
-    /// The weight of an object of that size.
+    /// Returns the weight of an object of that size.
     ///
-    /// A mark falls on each byte with the chance 1 / mean, so an object of `s` bytes is told with the chance
-    /// `1 - e^(-s / mean)`, and stands for the inverse of that.
+    /// Each byte is sampled with probability 1 / mean, so an object of `s` bytes is seen with probability `1 - e^(-s /
+    /// mean)`, and stands for the inverse of that.
     pub(super) fn weight(self, size: u64) -> Weight {
         match self {
             Self::Exact => Weight::exact(size),
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(SampleWeight::Exact.weight(24), Weight::exact(24));
     }
 
-    /// The truth against the estimate, with marks thrown as the VM throws them.
+    /// Compares the truth with the estimate, with sample points distributed as the VM does it.
     #[test]
     fn estimates_are_unbiased() {
         let (mean, size, objects) = (10_000.0_f64, 400_u64, 2_000_000_u64);

@@ -1,4 +1,4 @@
-//! Allocation sites: a class and the trace that made objects of it, with how much was made and how much has died.
+//! Allocation sites: a class and the trace that allocated objects of it, with the amounts allocated and dead.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,41 +6,40 @@ use crate::names::class::ClassId;
 use crate::names::intern::Interner;
 use crate::names::trace::TraceId;
 
-/// An allocation site.
+/// The id of an allocation site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteId(u32);
 
 impl SiteId {
-    /// The position in its table, from 0 on.
+    /// The position in its table, from 0.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What makes a site.
+/// The values that identify a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SiteKey {
-    /// What is made.
+    /// The class of the objects.
     pub class: ClassId,
-    /// Where.
+    /// The trace that allocated them.
     pub trace: TraceId,
 }
 
-/// One site.
+/// An allocation site.
 #[derive(Default)]
 pub struct Site {
     allocated: SiteTally,
     dead: SiteTally,
-    /// What of `dead` was forgotten by [`Site::forget_dead`].
+    /// The part of `dead` that [`Site::forget_dead`] has forgotten.
     forgotten: SiteTally,
-    /// What of `allocated` an output has that has ended.
+    /// The part of `allocated` that previous outputs have reported.
     reported: SiteTally,
-    /// Objects made and dead, added, at the last [`Site::take_change`].
+    /// The sum of objects allocated and dead at the last [`Site::take_change`].
     known: AtomicU64,
 }
 
-/// How much an allocation counts for: one object and its bytes, or, where only some allocations are seen, as many as it
-/// stands for.
+/// The weight of an allocation: one object and its bytes or, with sampling, the number of allocations it stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// Objects, in units of 1 / [`Weight::ONE`].
@@ -76,10 +75,10 @@ struct SiteTally {
 }
 
 impl Weight {
-    /// One object. Fractions matter to estimates, and 2^48 objects still fit.
+    /// One object. The fraction bits matter to estimates, and 2^48 objects still fit.
     pub const ONE: u64 = 1 << 16;
 
-    /// One object of so many bytes.
+    /// Returns the weight of one object of that size.
     pub fn exact(bytes: u64) -> Self {
         Self {
             instances: Self::ONE,
@@ -130,17 +129,17 @@ impl SiteTally {
 }
 
 impl Site {
-    /// An object was made here.
+    /// Counts an object allocated here.
     pub fn add_allocated(&self, weight: Weight) {
         self.allocated.add(weight);
     }
 
-    /// An object that was made here, and added with this weight, is gone.
+    /// Counts an object as dead that was allocated here with this weight.
     pub fn add_dead(&self, weight: Weight) {
         self.dead.add(weight);
     }
 
-    /// Whether objects were made here or have died since this was asked last.
+    /// Returns `true` if objects were allocated here or have died since the last call.
     pub fn take_change(&self) -> bool {
         let now = self
             .allocated
@@ -150,20 +149,20 @@ impl Site {
         self.known.swap(now, Ordering::Relaxed) != now
     }
 
-    /// Counts what has died no longer among what was made. Nothing may be added to it meanwhile.
+    /// Subtracts dead objects from the allocated ones. Nothing may be added concurrently.
     pub fn forget_dead(&self) {
         self.forgotten.set(self.dead.get());
     }
 
-    /// All that was made here since the output began.
+    /// Returns the amount allocated here since the output began.
     pub fn allocated(&self) -> Amount {
-        // Read in this order nothing is forgotten that was not made.
+        // Reading in this order never subtracts more than was allocated.
         let before = self.before();
         difference(self.allocated.get(), before)
     }
 
-    /// As [`Site::allocated`], at the end of the output: what is made from here on is for the next one. What outputs have of a
-    /// site adds up to what was made there.
+    /// As [`Site::allocated`], at the end of the output: later allocations belong to the next one. The outputs' values
+    /// add up to the total.
     pub fn take_allocated(&self) -> Amount {
         let before = self.before();
         let now = self.allocated.get();
@@ -171,20 +170,20 @@ impl Site {
         difference(now, before)
     }
 
-    /// What was made and does not count any more.
+    /// Returns the part of the allocated amount that no longer counts.
     fn before(&self) -> Weight {
         self.forgotten.get().most(self.reported.get())
     }
 
-    /// What is not known to be dead.
+    /// Returns the amount that is not known to be dead.
     pub fn live(&self) -> Amount {
-        // Read in this order nothing is dead that was not made.
+        // Reading in this order never subtracts more than was allocated.
         let dead = self.dead.get();
         amount(self.allocated.get().less(dead))
     }
 }
 
-/// Rounded before, so that differences add up.
+/// Rounds before subtracting, so that differences add up.
 fn difference(now: Weight, before: Weight) -> Amount {
     let (now, before) = (amount(now), amount(before));
     Amount {
@@ -230,7 +229,7 @@ impl hashbrown::Equivalent<SiteEntry> for SiteKey {
 }
 
 impl Sites {
-    /// The id of a site.
+    /// Returns the id of a site, adding it if it is new.
     pub fn intern(&self, key: SiteKey) -> SiteId {
         SiteId(self.0.intern(&key, || SiteEntry {
             key,
@@ -238,22 +237,22 @@ impl Sites {
         }))
     }
 
-    /// The site.
+    /// Returns the site with this id.
     pub fn get(&self, id: SiteId) -> &Site {
         &self.0.get(id.0).site
     }
 
-    /// What made the site.
+    /// Returns the key of a site.
     pub fn key(&self, id: SiteId) -> SiteKey {
         self.0.get(id.0).key
     }
 
-    /// How many there are.
+    /// Returns the number of sites.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// All sites.
+    /// Iterates over all sites.
     pub fn iter(&self) -> impl Iterator<Item = (SiteKey, &Site)> {
         self.0.iter().map(|(_, entry)| (entry.key, &entry.site))
     }
@@ -318,7 +317,7 @@ mod tests {
             reported = reported + site.take_allocated();
             assert_eq!(site.allocated(), Amount::default());
         }
-        // 45 of 1.3 objects each.
+        // 45 allocations of 1.3 objects each.
         let made = Amount {
             instances: 58,
             bytes: 45 * 24,

@@ -1,20 +1,21 @@
-//! CPU time into whole samples.
+//! Turns CPU time into whole samples.
 
-/// One thread's CPU time, on its way to become samples.
+/// One thread's CPU time that has not become samples yet.
 ///
-/// What is left over after a whole sample is kept for the next, so the samples of a thread never drift from its CPU
-/// time by as much as one. A thread starts with a random part of a sample on its account: it has a sample for every
-/// interval it used *on average*, and a thousand threads that used a tenth of an interval each do not vanish.
+/// The remainder after a whole sample is kept for the next, so the number of a thread's samples never differs from its
+/// CPU time by as much as one. A thread starts with a random fraction of a sample: it has one sample for every interval
+/// it used *on average*, and a thousand threads that used a tenth of an interval each do not vanish.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
-    /// CPU time of the thread at the last look, in nanoseconds.
+    /// CPU time of the thread when last charged, in nanoseconds.
     seen: u64,
     /// CPU time not yet charged, in nanoseconds, less than an interval.
     left: u64,
 }
 
 impl Account {
-    /// An account that charges the time from `cpu_time` on. `chance` may be any number; it should be evenly spread.
+    /// Opens an account that charges the time from `cpu_time` on. `chance` may be any number, and should be uniformly
+    /// distributed.
     pub(super) fn open(cpu_time: u64, interval: u64, chance: u64) -> Self {
         Self {
             seen: cpu_time,
@@ -22,17 +23,17 @@ impl Account {
         }
     }
 
-    /// Charges nothing for the time up to now.
+    /// Skips the time up to now without charging it.
     pub(super) fn skip(&mut self, cpu_time: u64) {
         self.seen = self.seen.max(cpu_time);
     }
 
-    /// CPU time until the next sample is due, in nanoseconds.
+    /// Returns the CPU time until the next sample is due, in nanoseconds.
     pub(super) fn until_next(&self, interval: u64) -> u64 {
         interval - self.left
     }
 
-    /// Whole samples due now that the thread has used `cpu_time` in all.
+    /// Returns the number of whole samples due, now that the thread has used `cpu_time` in total.
     pub(super) fn charge(&mut self, cpu_time: u64, interval: u64) -> u64 {
         self.left += cpu_time.saturating_sub(self.seen);
         self.seen = self.seen.max(cpu_time);

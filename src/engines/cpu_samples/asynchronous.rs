@@ -1,7 +1,7 @@
-//! The sampler that interrupts threads as they use the CPU: each has a timer on its own CPU clock, and the stack is taken where
-//! the signal finds the thread. An agent thread fetches the samples and names them.
+//! The sampler that interrupts threads as they use the CPU: each has a timer on its own CPU clock, and its signal takes
+//! the stack. A thread of the agent fetches the samples and names them.
 //!
-//! Who is charged and what is charged are both true: neither waits for a safepoint.
+//! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,9 +29,9 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-/// How often samples are fetched. Names die with their class, so not much may lie between.
+/// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
-/// How often unloaded classes are looked for, and the signal.
+/// The interval at which unloaded classes, and a change of the signal's handler, are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// `cpu=samples` by timers on the threads' CPU clocks.
@@ -41,16 +41,16 @@ pub(super) struct AsyncSampler {
     shared: Arc<Shared>,
 }
 
-/// What the agent thread and the events share.
+/// The state that the agent's thread and the events share.
 struct Shared {
     env: Env,
     support: CpuTimerSupport,
-    /// Told of mounts where the traces of virtual threads are kept apart.
+    /// `Some` if mounts must be tracked because the traces of virtual threads are kept apart.
     virtual_threads: Option<VirtualThreads>,
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
-    /// Made when the first thread is registered.
+    /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
     vm_threads: Option<VmThreads>,
@@ -58,13 +58,13 @@ struct Shared {
     has_complained: AtomicBool,
 }
 
-/// The threads that are there.
+/// The threads that are currently alive.
 struct SampledThreads {
     sampled: HashMap<ThreadSerial, SampledThread, FixedState>,
     by_tid: HashMap<i32, ThreadSerial, FixedState>,
-    /// Whether sampling has begun and not ended.
+    /// `true` from the beginning of sampling to its end.
     running: bool,
-    /// Whether a thread that comes is sampled.
+    /// `true` if new threads are sampled.
     on: bool,
 }
 
@@ -72,35 +72,35 @@ struct SampledThreads {
 struct SampledThread {
     timed: TimedThread,
     account: Account,
-    /// Samples that were due when the account was looked at last, since the begin.
+    /// The number of samples that were due when the account was last charged, since the beginning.
     due: u64,
     on: bool,
 }
 
-/// What became of the samples, in intervals.
+/// The outcome of the samples, in intervals.
 #[derive(Default)]
 struct SampleTally {
     samples: AtomicU64,
     no_java: AtomicU64,
-    /// By the number of AsyncGetCallTrace's answer.
+    /// By the error number from AsyncGetCallTrace.
     unwalkable: [AtomicU64; ANSWERS],
     lost: AtomicU64,
-    /// Of stacks that were fetched when the VM could not name them.
+    /// Samples whose stacks were fetched when the VM could no longer name them.
     unnamed: AtomicU64,
 }
 
-/// AsyncGetCallTrace's reasons are numbers from -1 down to -10.
+/// The errors of AsyncGetCallTrace are numbered from -1 down to -10.
 const ANSWERS: usize = 11;
 
 impl AsyncSampler {
-    /// A sampler that charges a sample for each `interval` of CPU time. The VM is told now already what it has to leave
-    /// behind for it.
+    /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
+    /// debug information that this needs of compiled code.
     pub(super) fn new(
-        context: &Context<'_>,
+        context: &Context,
         support: CpuTimerSupport,
         counts: Arc<SampleCounts>,
     ) -> Self {
-        let options = context.options;
+        let options = &context.options;
         let threads = SampledThreads {
             sampled: HashMap::default(),
             by_tid: HashMap::default(),
@@ -125,7 +125,7 @@ impl AsyncSampler {
             worker: Worker::default(),
             shared: Arc::new(shared),
         };
-        // `start` does it again, and tells of it where the VM refuses.
+        // `start` does it again, and reports it if the VM refuses.
         let _ = sampler.shared.watch_code();
         sampler
     }
@@ -162,7 +162,8 @@ impl Sampler for AsyncSampler {
         let Some(mut thread) = ended.filter(|thread| thread.on) else {
             return;
         };
-        // A signal that is still under way when the record is given back finds it another thread's, or nobody's.
+        // If a signal is still under way when the record is freed, it finds the record belonging to another thread or
+        // to none.
         let owed = thread.owed(own_cpu_time(), self.shared.nanos());
         drop(thread);
         self.shared.charge_unsampled(serial, owed);
@@ -223,7 +224,7 @@ impl Shared {
         self.interval.as_nanos() as u64
     }
 
-    /// Has the VM make what is needed of code that it loads and compiles.
+    /// Makes the VM create the ids of the methods that it loads, and debug information for the code that it compiles.
     fn watch_code(&self) -> Result<(), JvmtiError> {
         self.env.enable(Event::ClassLoad)?;
         inlining_notes::leave(self.env);
@@ -235,7 +236,7 @@ impl Shared {
         self.timers.get_or_init(new).as_ref()
     }
 
-    /// One line for all that goes wrong.
+    /// Prints the first complaint, in one line.
     fn complain(&self, complaint: std::fmt::Arguments<'_>) {
         if !self.has_complained.swap(true, Ordering::Relaxed) {
             console::line(format_args!("cpu=samples: {complaint}"));
@@ -246,7 +247,7 @@ impl Shared {
         let Ok(timers) = self.timers(jni) else { return };
         let (timed, refused) = match timers.add(jni, thread, serial.0) {
             Ok(Some(added)) => added,
-            // It has ended meanwhile.
+            // The thread has ended in the meantime.
             Ok(None) => return,
             Err(reason) => {
                 return self.complain(format_args!("a thread is not sampled: {reason}"));
@@ -279,8 +280,8 @@ impl Shared {
         }
     }
 
-    /// No timer is there any more when this returns, and all samples are counted. `by_tid` stays as it is: whoever is asked
-    /// for a report afterwards must not take the program's threads for the VM's.
+    /// Removes all timers and counts all samples before it returns. `by_tid` is unchanged, so that a later report does
+    /// not take the program's threads for the VM's.
     fn end(&self, jni: Jni<'_>) {
         let sampled = {
             let mut threads = self.threads.lock();
@@ -289,7 +290,7 @@ impl Shared {
         };
         drop(sampled);
         if let Some(virtual_threads) = self.virtual_threads {
-            // A VM that refuses calls what does nothing.
+            // If the VM refuses, it calls a hook that does nothing.
             let _ = virtual_threads.be_silent_of_mounts();
         }
         self.fetch(Some(jni));
@@ -315,7 +316,7 @@ impl Shared {
         }
     }
 
-    /// The program may have made itself the handler of the signal: it must not get ours.
+    /// Stops sampling if the program has installed its own handler for the signal: it must not get the agent's signals.
     fn keep_out_of_the_way(&self) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
@@ -335,14 +336,15 @@ impl Shared {
         }
     }
 
-    /// Fetches the samples that have been taken, and counts them. Without the VM those have a trace whose frames are known.
+    /// Fetches the samples taken so far, and counts them. Without the VM, only those whose frames are all known have a
+    /// trace.
     fn fetch(&self, jni: Option<Jni<'_>>) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
         let depth = self.stacks.depth();
         timers.set_depth(depth);
-        // What comes meanwhile waits for the next time.
+        // Samples that arrive meanwhile wait for the next time.
         for _ in 0..CpuTimers::MOST_READS {
             let mut samples = Vec::new();
             timers.read(&mut samples);
@@ -390,7 +392,7 @@ impl Shared {
         self.counts.add(trace, weight);
     }
 
-    /// `None` where there is no VM to tell what the frames are.
+    /// Returns the trace of a sample; `None` if its frames are new and there is no VM to name them.
     fn trace(
         &self,
         jni: Option<Jni<'_>>,
@@ -400,7 +402,7 @@ impl Shared {
         depth: usize,
     ) -> Option<TraceId> {
         if let Some(method) = leaf {
-            // It has just been entered, or is about to be left.
+            // The method has just been entered, or is about to be left.
             let location = 0;
             frames.insert(0, FrameInfo { method, location });
         }
@@ -434,7 +436,7 @@ impl Shared {
 
 impl SampledThreads {
     fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
-        // A thread that the system called the same has ended, and nobody told.
+        // The previous thread with this system id has ended without an event.
         if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
             self.sampled.remove(&before);
         }
@@ -450,8 +452,8 @@ impl SampledThreads {
         Some(thread)
     }
 
-    /// Lets go of the timers and records of threads that are gone though nobody told: one that was past its ThreadEnd when
-    /// the agent was attached, or one that ended after a panic. What they owed is not known any more.
+    /// Releases the timers and records of threads that have ended without an event: those past their ThreadEnd when the
+    /// agent was attached, and those that ended after a panic. The time they still owe is unknown.
     fn remove_gone(&mut self) {
         let gone: Vec<ThreadSerial> = self
             .sampled
@@ -488,8 +490,8 @@ impl SampledThread {
         self.timed.arm(first, Duration::from_nanos(interval));
     }
 
-    /// Samples that are due by the thread's clock, and that the timer has not told of: the kernel looks at it only at its
-    /// ticks.
+    /// Returns the number of samples that are due by the thread's clock but that the timer has not signaled: the kernel
+    /// checks it only at its ticks.
     fn owed(&mut self, used: u64, interval: u64) -> u64 {
         self.due += self.account.charge(used, interval);
         self.due.saturating_sub(self.timed.charged())

@@ -1,26 +1,26 @@
-//! Which sampler it is.
+//! Chooses the sampling method.
 
 use std::fmt;
 
 use crate::jvmti::{CpuTimerSupport, Env, NoCpuTimers};
 use crate::options::{Cpu, Options, SamplingChoice};
 
-/// How samples are taken.
+/// The method of taking samples.
 #[derive(Clone)]
 pub enum SamplingMethod {
     /// By timers on the threads' CPU clocks.
     Async(CpuTimerSupport),
-    /// With JVMTI alone; why, unless the user wanted it.
+    /// With JVMTI alone, and the reason, unless the user chose it.
     Jvmti(Option<NoCpuTimers>),
 }
 
-/// The user asks for what cannot be had.
+/// The user chose a method that is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("option engine=async: {0}; must be auto or jvmti here")]
 pub struct SamplingMethodRefused(NoCpuTimers);
 
 impl SamplingMethod {
-    /// How, by `engine=` and by what the VM and the system have; `None` where no samples are asked for.
+    /// Chooses by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
     pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, SamplingMethodRefused> {
         if options.cpu != Some(Cpu::Samples) {
             return Ok(None);
@@ -38,7 +38,7 @@ impl SamplingMethod {
     }
 }
 
-/// `engine=async`, and what is to be known of it.
+/// `engine=async`, and what the user should know about it.
 impl fmt::Display for SamplingMethod {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! How many samples each trace has been charged with.
+//! The number of samples charged to each trace.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -11,7 +11,7 @@ use crate::names::trace::TraceId;
 #[derive(Default)]
 pub(super) struct SampleCounts(Mutex<Samples, rank::SampleCounts>);
 
-/// What a report is made of.
+/// The counts from which a report is made.
 pub(super) type Samples = HashMap<TraceId, u64, FixedState>;
 
 impl SampleCounts {
@@ -22,15 +22,15 @@ impl SampleCounts {
         *counts.entry(trace).or_default() += samples;
     }
 
-    /// What has been counted since it was taken last.
+    /// Returns the counts since they were last taken.
     pub(super) fn get(&self) -> Samples {
         let counts = self.0.lock();
-        // The copy, and the rows that are made of it.
+        // The memory for the copy, and for the rows made from it.
         memory::need(counts.capacity() * 4 * size_of::<(TraceId, u64)>());
         counts.clone()
     }
 
-    /// As [`SampleCounts::get`], and counts from nothing.
+    /// As [`SampleCounts::get`], and resets the counts.
     pub(super) fn take(&self) -> Samples {
         std::mem::take(&mut self.0.lock())
     }

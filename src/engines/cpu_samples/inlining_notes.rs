@@ -1,18 +1,19 @@
-//! The notes that the VM's compilers leave of which methods are inlined at an instruction. They leave them at safepoints alone, unless
-//! `-XX:+DebugNonSafepoints` is on; a sample between two would go to the method that the others are inlined into.
+//! The compilers' debug information about which methods are inlined at an instruction. By default they record it only
+//! at safepoints, unless `-XX:+DebugNonSafepoints` is on; a sample between two safepoints would be charged to the
+//! method that the others are inlined into.
 //!
-//! The VM leaves them by itself for whoever wants the event of compiled methods. It then sends all these notes with each
-//! event, which on the Closure compiler took 3 % of the CPU time.
+//! The VM turns the flag on by itself for an agent that enables the event for compiled methods. But it then sends all
+//! this information with each event, which took 3 % of the CPU time on the Closure compiler.
 
 use crate::jvmti::{BoolFlag, Env};
 
 const NOTES: BoolFlag = BoolFlag::DebugNonSafepoints;
 
-/// Has them left at every instruction from here on. What has been compiled before has none, and whoever gave the flag on the
-/// command line has it so.
+/// Makes the compilers record it at every instruction from here on. Code compiled earlier lacks it, unless the flag
+/// was given on the command line.
 ///
-/// The flag stays on when the profile ends. Another profiler that came meanwhile has found it on, or switched it on itself,
-/// which leaves no trace; it goes on and relies on it. Nobody but the one who started the VM ever switches it off.
+/// The flag stays on when the profile ends. Another profiler that has started in the meantime may have found it on, or
+/// turned it on itself, which leaves no trace, and relies on it. Only the user who started the VM ever turns it off.
 pub(super) fn leave(env: Env) {
     if let Some(flags) = env.settable_flags()
         && flags.flags().is_default(NOTES)

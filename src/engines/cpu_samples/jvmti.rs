@@ -1,8 +1,8 @@
-//! The sampler that runs on every VM: an agent thread looks at the CPU clock of every thread, once an interval, and takes
-//! the stack of those that have used up a sample.
+//! The sampler that works in every VM: a thread of the agent reads the CPU clock of every thread once per interval, and
+//! takes the stack of those that owe a sample.
 //!
-//! Who is charged is exact: the VM's own CPU clocks decide. Which method is charged is not quite: the VM shows stacks at
-//! safepoints, so a loop without one pushes its cost to the next.
+//! The thread that is charged is exact, because the VM's CPU clocks decide. The method is not quite: the VM shows
+//! stacks only at safepoints, so the cost of a loop without a safepoint goes to the next one.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
 
-/// How often unloaded classes are looked for.
+/// The interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// `cpu=samples` with nothing but JVMTI.
+/// `cpu=samples` with JVMTI alone.
 pub(super) struct JvmtiSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
     shared: Arc<SamplerState>,
 }
 
-/// What the agent thread and the events share.
+/// The state that the agent's thread and the events share.
 ///
-/// `threads` is held while the VM is asked for a CPU time, which calls nothing of ours. A thread that waits
-/// for it in its ThreadStart event is in native code, so it holds up no safepoint.
+/// `threads` is held while the VM is asked for a CPU time, which does not call back into the agent. A thread that waits
+/// for it in its ThreadStart event is in native code, so it delays no safepoint.
 struct SamplerState {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
@@ -47,10 +47,10 @@ struct SamplerState {
     threads: Mutex<WatchedThreads, rank::SampledThreads>,
 }
 
-/// The threads that are there.
+/// The threads that are currently alive.
 struct WatchedThreads {
     watched: HashMap<ThreadSerial, Watched, FixedState>,
-    /// Whether a thread that comes is sampled.
+    /// `true` if new threads are sampled.
     on: bool,
 }
 
@@ -58,11 +58,11 @@ struct WatchedThreads {
 struct Watched {
     thread: Arc<GlobalRef>,
     account: Account,
-    /// Whether it is sampled.
+    /// `true` if it is sampled.
     on: bool,
 }
 
-/// A thread that has used up samples.
+/// A thread that owes samples.
 struct Due {
     thread: Arc<GlobalRef>,
     serial: ThreadSerial,
@@ -70,8 +70,8 @@ struct Due {
 }
 
 impl JvmtiSampler {
-    /// A sampler that charges a sample for each `interval` of CPU time.
-    pub(super) fn new(context: &Context<'_>, counts: Arc<SampleCounts>) -> Self {
+    /// Creates a sampler that charges one sample for each `interval` of CPU time.
+    pub(super) fn new(context: &Context, counts: Arc<SampleCounts>) -> Self {
         let threads = Mutex::new(WatchedThreads {
             watched: HashMap::default(),
             on: true,
@@ -191,7 +191,7 @@ impl SamplerState {
                 self.stacks.sweep(jni);
                 next_sweep = now + SWEEP_INTERVAL;
             }
-            // Looks that were missed (a long safepoint) are not made up for: the accounts have kept the time.
+            // Rounds that were missed, during a long safepoint, are not made up for: the accounts have kept the time.
             next = (next + self.interval).max(now);
         }
     }
@@ -205,7 +205,7 @@ impl SamplerState {
         }
     }
 
-    /// Charges all threads; only those that owe a sample have their stack taken.
+    /// Charges all threads; returns those that owe a sample, whose stacks are taken.
     fn charge(&self) -> Vec<Due> {
         let interval = self.nanos();
         let mut due = Vec::new();
@@ -237,7 +237,8 @@ impl SamplerState {
         }
     }
 
-    /// The stack of a thread; under the virtual thread it carries, if it does, stands the carrier's own.
+    /// Returns the stack of a thread. If it carries a virtual thread, that one's frames come first, followed by the
+    /// carrier's own.
     fn stack(
         &self,
         jni: Jni<'_>,
@@ -248,7 +249,7 @@ impl SamplerState {
         if let Some(virtual_threads) = self.virtual_threads
             && let Some(mounted) = virtual_threads.mounted_on(jni, thread)?
         {
-            // It may have left the carrier by now: then this look finds the carrier alone.
+            // The virtual thread may have been unmounted by now: then only the carrier's frames are found.
             count = self
                 .env
                 .stack_trace(Some(mounted.object()), frames)

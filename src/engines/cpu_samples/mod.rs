@@ -1,7 +1,7 @@
-//! `cpu=samples`: who uses the CPU, and where.
+//! `cpu=samples`: the stacks that use CPU time.
 //!
-//! A sampler charges samples to traces. `asynchronous` interrupts threads as they use the CPU; `jvmti` needs nothing but JVMTI.
-//! `choice` says which it is.
+//! A sampler charges samples to traces. `asynchronous` interrupts threads as they use the CPU; `jvmti` needs nothing
+//! but JVMTI. `choice` chooses between them.
 
 mod account;
 mod asynchronous;
@@ -27,40 +27,40 @@ use jvmti::JvmtiSampler;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};
 
-/// A way to take CPU samples. Threads are registered before they are sampled.
+/// A method of taking CPU samples. Threads are registered before they are sampled.
 trait Sampler: Send + Sync {
-    /// Begins; called once, when the VM is up.
+    /// Begins sampling; called once, when the VM is up.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
 
-    /// A thread of the program is there.
+    /// Called when a thread of the program has been registered.
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial);
 
-    /// The current thread is about to end.
+    /// Called when the current thread is about to end.
     fn current_thread_ended(&self, serial: ThreadSerial);
 
-    /// Samples a thread from now on, or no longer; `None` stands for all, those that are still to come included. CPU time
-    /// that is used meanwhile is charged to nobody. `false` where there is no such thread.
+    /// Turns sampling of a thread on or off; `None` means all threads, including future ones. CPU time used while it is
+    /// off is charged to nobody. Returns `false` if there is no such thread.
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool;
 
-    /// Charges what has been used up to now and takes no sample after it returned; called once, by no thread of the
-    /// sampler. Does not wait for ever.
+    /// Charges the time used up to now, and takes no sample after it returns; called once, on a thread that is not the
+    /// sampler's. Never waits indefinitely.
     fn stop(&self, jni: Jni<'_>);
 
-    /// Whether it wants to be told which virtual threads are carried.
+    /// Returns `true` if the sampler needs to know which virtual threads are mounted.
     fn tells_virtual_threads_apart(&self) -> bool {
         false
     }
 
-    /// The current thread carries that virtual thread from now on, or none.
+    /// Notes that the current thread now carries that virtual thread, or none.
     fn current_thread_carries(&self, _virtual_thread: Option<ThreadSerial>) {}
 
-    /// Counts the samples that have been taken up to now. Without the VM, frames that are new have no names.
+    /// Counts the samples taken up to now. Without the VM, new frames have no names.
     fn fetch(&self, _jni: Option<Jni<'_>>) {}
 
-    /// What became of the samples, for people.
+    /// Returns the outcome of the samples, for the user.
     fn outcome(&self) -> String;
 
-    /// Intervals whose samples were lost.
+    /// Returns the number of intervals whose samples were lost.
     fn lost(&self) -> u64 {
         0
     }
@@ -69,14 +69,14 @@ trait Sampler: Send + Sync {
 /// The engine of `cpu=samples`.
 pub struct CpuSamples {
     sampler: Box<dyn Sampler>,
-    way: SamplingMethod,
+    method: SamplingMethod,
     counts: Arc<SampleCounts>,
     cutoff: f64,
-    /// Whether stderr says how the samples were taken.
+    /// `true` if stderr gets a line about how the samples were taken.
     tells_outcome: bool,
 }
 
-/// What `cpu=samples` needs of the VM.
+/// Returns the capabilities that `cpu=samples` needs.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     (options.cpu == Some(Cpu::Samples)).then_some(Requirement {
         option: "cpu=samples",
@@ -85,15 +85,15 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl CpuSamples {
-    /// `None` where no samples are asked for.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
-        let options = context.options;
+    /// Creates the engine; `None` if the options request no samples.
+    pub(super) fn new(context: &Context, method: Option<SamplingMethod>) -> Option<Self> {
+        let options = &context.options;
         if options.cpu != Some(Cpu::Samples) {
             return None;
         }
         let counts = Arc::new(SampleCounts::default());
-        let way = context.sampling_method.clone()?;
-        let sampler: Box<dyn Sampler> = match way {
+        let method = method?;
+        let sampler: Box<dyn Sampler> = match method.clone() {
             SamplingMethod::Async(support) => {
                 Box::new(AsyncSampler::new(context, support, counts.clone()))
             }
@@ -101,7 +101,7 @@ impl CpuSamples {
         };
         Some(Self {
             sampler,
-            way,
+            method,
             counts,
             cutoff: options.cutoff,
             tells_outcome: options.details,
@@ -113,28 +113,28 @@ impl CpuSamples {
         self.sampler.switch(thread, on)
     }
 
-    /// Whether [`CpuSamples::current_thread_carries`] is of use.
+    /// Returns `true` if [`CpuSamples::current_thread_carries`] has any effect.
     pub fn tells_virtual_threads_apart(&self) -> bool {
         self.sampler.tells_virtual_threads_apart()
     }
 
-    /// The current thread carries that virtual thread from now on, or none.
+    /// Notes that the current thread now carries that virtual thread, or none.
     pub fn current_thread_carries(&self, virtual_thread: Option<ThreadSerial>) {
         self.sampler.current_thread_carries(virtual_thread);
     }
 
-    /// Writes the samples counted so far, and goes on counting.
+    /// Writes the samples counted so far, without resetting them.
     pub fn report_so_far(&self, journal: &Journal, cutoff: f64) {
         report::cpu_samples(journal, self.counts.get(), cutoff);
     }
 
-    /// Counts from nothing.
+    /// Resets the counts.
     pub fn clear(&self) {
         self.counts.take();
     }
 }
 
-/// What a run that takes no samples answers a receiver who asks for them.
+/// Answers a receiver's request for samples in a run that takes none.
 pub fn report_nothing(journal: &Journal) {
     report::cpu_samples(journal, Default::default(), 0.0);
 }
@@ -177,7 +177,7 @@ impl CpuSamples {
     /// Writes the samples that have been counted.
     fn report_counts(&self, report: &Report<'_>) {
         if self.tells_outcome {
-            report.say(&format!("{}; {}", self.way, self.sampler.outcome()));
+            report.say(&format!("{}; {}", self.method, self.sampler.outcome()));
         }
         if self.sampler.lost() > 0 {
             console::line(format_args!(

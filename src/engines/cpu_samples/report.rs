@@ -1,4 +1,4 @@
-//! CPU SAMPLES: the traces by what they cost.
+//! CPU SAMPLES: the traces by their cost.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::names::trace::TraceId;
 use crate::output::Journal;
 use crate::output::serials;
 
-/// Writes the samples. Rows below `cutoff`, a share of all samples, are left out.
+/// Writes the samples. Rows below `cutoff`, a share of all samples, are omitted.
 pub(super) fn cpu_samples(journal: &Journal, samples: Samples, cutoff: f64) {
     journal.entry(|entry| {
         let (total, rows) = rows(samples, cutoff);
@@ -27,7 +27,8 @@ pub(super) fn cpu_samples(journal: &Journal, samples: Samples, cutoff: f64) {
     });
 }
 
-/// All samples, and the rows that are not cut off: the costliest first, equal ones in the order they were seen.
+/// Returns the total, and the rows above the cutoff: the costliest first, equal ones in the order in which they were
+/// first seen.
 fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
     let mut rows: Vec<(TraceId, u64)> = samples
         .into_iter()
@@ -40,7 +41,8 @@ fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
     (total, rows)
 }
 
-/// The fields have 32 bits: a year at 100 samples a second does not fill them, and one that did must not wrap.
+/// Limits a count to 32 bits, the size of the fields: a year at 100 samples a second fits, and anything more must not
+/// wrap.
 fn saturated(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! `vmthreads=y`: the CPU time of threads that run no Java, kind by kind, so that all samples together are the CPU time of the
-//! process.
+//! `vmthreads=y`: the CPU time of threads that run no Java, kind by kind, so that all samples together are the CPU time
+//! of the process.
 //!
-//! These threads have no stack that means anything to a user, so their clocks are enough. The system lists them.
+//! The stacks of these threads mean nothing to a user, so reading their clocks is enough. The system lists them.
 
 use std::fs;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::jvmti::ThreadCpuClock;
 use crate::lock_order::{Mutex, rank};
 use crate::stacks::Stacks;
 
-/// How often they are looked at: what a thread uses between the last look and its end is not seen.
+/// The interval at which their clocks are read: the time that a thread uses after its last reading is lost.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What HotSpot calls its threads, as far as the system keeps a name (15 bytes), and what stands for them. The first that
-/// a name begins with holds.
+/// HotSpot's names for its threads, as far as the system keeps them (15 bytes), and their kinds. The first prefix that
+/// matches decides.
 const KINDS: [(&str, VmThreadKind); 17] = [
     ("GC Thread", VmThreadKind::Collector),
     ("ParGC Thread", VmThreadKind::Collector),
@@ -82,7 +82,7 @@ struct VmThread {
 }
 
 impl VmThreads {
-    /// Charges what has been used since the last look. `java` are the threads that have samples of their own.
+    /// Charges the time used since the last call. `java` are the threads that have samples of their own.
     pub(super) fn look(
         &self,
         java: &HashSet<i32, FixedState>,
@@ -102,7 +102,7 @@ impl VmThreads {
             let used = thread.clock.read().unwrap_or(0);
             let samples = thread.account.charge(used, interval);
             if samples > 0 {
-                // A thread has the name of the one that made it until it names itself.
+                // A thread has its creator's name until it sets its own.
                 if thread.kind == VmThreadKind::Other {
                     thread.kind = VmThreadKind::of_thread(task);
                 }
@@ -112,7 +112,7 @@ impl VmThreads {
     }
 }
 
-/// The numbers of all threads of this process.
+/// Iterates over the system ids of all threads of this process.
 fn tasks() -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
     tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())

@@ -1,7 +1,7 @@
-//! The contexts in which one thread has called methods, and what each has cost.
+//! The contexts in which one thread has called methods, and the cost of each.
 //!
-//! A context is what a trace shows: a method and its callers, `depth` frames at the most. A deep recursion goes round in
-//! few contexts, so there are as many as there are different traces, and no more.
+//! A context corresponds to a trace: a method and its callers, at most `depth` frames. Deep recursion cycles through a
+//! few contexts, so there are never more contexts than different traces.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,17 +15,17 @@ use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
 
-/// Tallies that are allocated together.
+/// The number of tallies that are allocated together.
 const BLOCK: usize = 64;
-/// Callees that are looked through one by one; further ones are in a hash table.
+/// The number of callees that are searched linearly; further ones are in a hash table.
 const SIDE_BY_SIDE: usize = 12;
-/// A method that no class has: interned frames would not fit into memory before.
+/// A number that no method has: memory would run out before there were that many frames.
 const NO_METHOD: u32 = u32::MAX;
 
 /// The context of a thread that is in no method.
 pub(super) const ROOT: u32 = 0;
 
-/// What a context has cost, in ticks. Its thread alone writes it, so plain loads and stores do; others read it.
+/// The cost of a context, in ticks. Only its thread writes it, so plain loads and stores suffice; others read it.
 #[derive(Default)]
 pub(super) struct CallTally {
     calls: AtomicU64,
@@ -35,18 +35,19 @@ pub(super) struct CallTally {
     total_gaps: AtomicU64,
 }
 
-/// A tally's numbers at one moment.
+/// The values of a tally at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallSums {
-    /// Calls that have begun.
+    /// The number of calls that have begun.
     pub calls: u64,
-    /// Pieces of `own`: the time between two events of the thread is one, and holds what measuring it costs once.
+    /// The number of pieces in `own`: the time between two events of the thread is one piece, and includes the cost of
+    /// measuring once.
     pub gaps: u64,
     /// Ticks in the method itself.
     pub own: u64,
     /// Ticks in it and below it.
     pub total: u64,
-    /// Pieces of `total`.
+    /// The number of pieces in `total`.
     pub total_gaps: u64,
 }
 
@@ -60,12 +61,12 @@ pub(super) struct Tree {
     by_trace: HashMap<TraceId, u32, FixedState>,
     thread: Option<ThreadSerial>,
     depth: usize,
-    /// A thread keeps its tree when the run is over; the tables go.
+    /// Weak, because a thread keeps its tree when the run is over, but the tables must be freed.
     tables: Weak<Tables>,
     published: Arc<Published>,
 }
 
-/// What other threads see of a tree.
+/// The part of a tree that other threads read.
 #[derive(Default)]
 pub(super) struct Published(Mutex<Contexts, rank::PublishedContexts>);
 
@@ -79,10 +80,10 @@ struct Node {
     block: Arc<TallyBlock>,
     slot: u32,
     trace: TraceId,
-    /// The callee that was asked for last, and its context.
+    /// The callee that was looked up last, and its context.
     last_method: u32,
     last: u32,
-    /// Whether a frame of this context is on the stack whose time counts as total.
+    /// `true` if the stack has a frame of this context whose time counts as total.
     open: bool,
     callees: Vec<(u32, u32)>,
 }
@@ -117,7 +118,7 @@ impl std::ops::AddAssign for CallSums {
 }
 
 impl CallSums {
-    /// What has come to these since `earlier`.
+    /// Returns the difference to `earlier`.
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {
             calls: self.calls.saturating_sub(earlier.calls),
@@ -137,7 +138,7 @@ impl Node {
 }
 
 impl Tree {
-    /// A tree with no context but the root. `thread` is whose traces these are, where threads keep theirs apart.
+    /// Creates a tree with only the root. `thread` is the thread of its traces, if traces are kept apart by thread.
     pub(super) fn new(tables: &Arc<Tables>, depth: usize, thread: Option<ThreadSerial>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -149,12 +150,12 @@ impl Tree {
             published: Arc::default(),
         };
         tree.push(TraceId::EMPTY);
-        // With a depth of 0 calls have the empty trace, too: theirs is another context.
+        // With a depth of 0 calls have the empty trace, too, but in a context other than the root.
         tree.by_trace.clear();
         tree
     }
 
-    /// What other threads may see.
+    /// Returns the part that other threads may read.
     pub(super) fn published(&self) -> Arc<Published> {
         self.published.clone()
     }
@@ -173,13 +174,13 @@ impl Tree {
         add(&self.nodes[context as usize].tally().calls, 1);
     }
 
-    /// Begins to count total time for a context; `false` when a frame further out does already.
+    /// Begins to count total time for a context; returns `false` if a frame further out already does.
     #[inline]
     pub(super) fn open(&mut self, context: u32) -> bool {
         !std::mem::replace(&mut self.nodes[context as usize].open, true)
     }
 
-    /// Ends that.
+    /// Ends counting total time for a context.
     #[inline]
     pub(super) fn close(&mut self, context: u32, ticks: u64, gaps: u64) {
         let node = &mut self.nodes[context as usize];
@@ -193,7 +194,7 @@ impl Tree {
         self.nodes[context as usize].open = false;
     }
 
-    /// The context of a method that is called in another; `None` where there is no such method.
+    /// Returns the context of a method called in another context; `None` if there is no such method.
     #[inline]
     pub(super) fn callee(&mut self, context: u32, method: u32) -> Option<u32> {
         let node = &self.nodes[context as usize];
@@ -289,12 +290,12 @@ impl Tree {
 }
 
 impl Published {
-    /// The trace of a context.
+    /// Returns the trace of a context.
     pub(super) fn trace(&self, context: u32) -> Option<TraceId> {
         self.0.lock().traces.get(context as usize).copied()
     }
 
-    /// Calls `visit` with every trace and what it has cost up to now.
+    /// Calls `visit` with every trace and its cost up to now.
     pub(super) fn each(&self, mut visit: impl FnMut(TraceId, CallSums)) {
         let contexts = self.0.lock();
         let tallies = contexts.blocks.iter().flat_map(|block| block.iter());
@@ -311,7 +312,7 @@ pub(super) mod tests {
     use crate::names::loader::LoaderId;
     use crate::names::object::ObjectId;
 
-    /// So many methods; their numbers are 0, 1, ...
+    /// Creates `count` methods, numbered 0, 1, ...
     pub(in crate::engines::cpu_times) fn methods(tables: &Tables, count: u32) {
         let string = |text: &str| tables.strings.intern(text);
         let class = tables
@@ -333,7 +334,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The tree and its tables, which it does not keep.
+    /// Creates a tree and its tables, which the tree does not keep alive.
     fn tree(depth: usize, count: u32) -> (Tree, Arc<Tables>) {
         let tables = Arc::new(Tables::default());
         methods(&tables, count);

@@ -1,20 +1,20 @@
-//! What calls have cost.
+//! The cost of calls.
 
 use crate::names::frame::FrameId;
 use crate::names::trace::TraceId;
 
-/// What the calls of one trace have cost.
+/// The cost of the calls of one trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Calls that have begun.
+    /// The number of calls that have begun.
     pub calls: u64,
     /// Time in the innermost method itself, in nanoseconds.
     pub own: u64,
-    /// Time in it and in what it called, in nanoseconds; the time of a recursion counts once.
+    /// Time in it and in the methods it called, in nanoseconds; recursion counts once.
     pub total: u64,
 }
 
-/// A trace and what it has cost.
+/// A trace and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceCost {
     /// The trace.

@@ -1,16 +1,17 @@
-//! `include=` and `exclude=`: which classes are timed.
+//! `include=` and `exclude=`: the classes that are timed.
 
 /// Chooses classes by name.
 #[derive(Clone, Debug, Default)]
 pub struct ClassFilter {
-    /// Patterns of names as in Java source; `*` stands for any number of characters, dots included. None means all.
+    /// Patterns of names as in Java source; `*` stands for any number of characters, including dots. Empty means all
+    /// classes.
     pub include: Vec<String>,
-    /// As `include`; wins over it. None means none.
+    /// As `include`, and takes precedence over it. Empty means no classes.
     pub exclude: Vec<String>,
 }
 
 impl ClassFilter {
-    /// Whether a class of that name is chosen.
+    /// Returns `true` if a class of that name is chosen.
     pub(super) fn wants(&self, class: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, class));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
@@ -24,7 +25,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let Some(mut name) = name.strip_prefix(head) else {
         return false;
     };
-    // Taking each middle part where it first occurs leaves the most for those behind it.
+    // Matching each middle part at its first occurrence leaves the most text for the following parts.
     let mut parts = rest.split('*');
     let tail = parts.next_back().unwrap_or_default();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What all threads have measured, added up.
+//! The sum of all threads' measurements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,18 +18,18 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks, TraceShape};
 
-/// A thread, as others see it.
+/// A thread's state, as others see it.
 pub(super) struct ThreadRecord {
     pub(super) clock: ThreadClock,
     /// The context of its innermost call.
     pub(super) top: AtomicU32,
-    /// The shortest time it has spent in a call that called nothing, in ticks.
+    /// The shortest time the thread has spent in a call that called nothing, in ticks.
     pub(super) shortest_leaf: AtomicU64,
     pub(super) contexts: Arc<Published>,
     pub(super) stack: Arc<PublishedStack>,
 }
 
-/// The threads of one run and what they have measured.
+/// The threads of one run and their measurements.
 pub(super) struct Ledger {
     env: Env,
     registered: Arc<RegisteredThreads>,
@@ -40,7 +40,7 @@ pub(super) struct Ledger {
     books: Mutex<Books, rank::Books>,
 }
 
-/// What tells methods apart, whatever loader their class has.
+/// The names that identify a method, regardless of its class's loader.
 #[derive(PartialEq, Eq)]
 pub(super) struct MethodNames {
     class: StringId,
@@ -52,11 +52,11 @@ struct Books {
     threads: Vec<Arc<ThreadRecord>>,
     /// The costs of threads that have ended.
     ended: Costs,
-    /// What had been measured when it was reset.
+    /// The costs at the last reset.
     reported: Costs,
-    /// What measuring a piece of time costs, in ticks, as far as it has been seen.
+    /// The estimated cost of measuring one piece of time, in ticks.
     overhead: u64,
-    /// The shortest leaf of threads that have ended.
+    /// The shortest leaf call of threads that have ended.
     shortest_leaf: u64,
 }
 
@@ -80,7 +80,7 @@ impl Costs {
 }
 
 impl Ledger {
-    /// `overhead` is what a hook costs at the least, in ticks.
+    /// Creates a ledger. `overhead` is the least cost of a hook, in ticks.
     pub(super) fn new(
         env: Env,
         registered: Arc<RegisteredThreads>,
@@ -111,7 +111,7 @@ impl Ledger {
         self.timing
     }
 
-    /// A tree for the current thread.
+    /// Creates a tree for the current thread.
     pub(super) fn new_tree(&self) -> Tree {
         let thread = self.shape.threads.then(|| self.current_thread());
         Tree::new(&self.tables, self.shape.depth, thread)
@@ -124,8 +124,8 @@ impl Ledger {
         serial.flatten().map_or(ThreadSerial::UNKNOWN, ThreadSerial)
     }
 
-    /// The methods on the current thread's stack, outermost first, without the one that has just been entered and its hook;
-    /// `None` where the VM does not tell.
+    /// Returns the methods on the current thread's stack, outermost first, without the method just entered and its
+    /// hook; `None` if the VM refuses.
     pub(super) fn callers_of_current_method(&self) -> Option<Vec<MethodNames>> {
         const HOOK_AND_METHOD: usize = 2;
         let mut stack = StackBuffer::default();
@@ -141,7 +141,7 @@ impl Ledger {
         Some(methods.map(|method| self.names(method)).collect())
     }
 
-    /// The method with that number.
+    /// Returns the method with that number.
     pub(super) fn method(&self, number: u32) -> Option<MethodNames> {
         let frame = self.tables.frames.find(number)?;
         Some(self.names(&self.tables.frames.get(frame).method))
@@ -155,12 +155,12 @@ impl Ledger {
         }
     }
 
-    /// The current thread begins to measure.
+    /// Notes that the current thread begins to measure.
     pub(super) fn opened(&self, record: Arc<ThreadRecord>) {
         self.books.lock().threads.push(record);
     }
 
-    /// The thread of a record measures no more.
+    /// Notes that the thread of a record has stopped measuring.
     pub(super) fn closed(&self, record: &Arc<ThreadRecord>) {
         let mut books = self.books.lock();
         let Some(place) = books
@@ -177,10 +177,10 @@ impl Ledger {
         record.contexts.each(|trace, sums| ended.add(trace, sums));
     }
 
-    /// What has been measured since it was reset, by trace, without traces that have no cost.
+    /// Returns the costs since the last reset, by trace; traces without a cost are omitted.
     pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let mut books = self.books.lock();
-        // What has been measured, what of it is new, and the rows of a report.
+        // The memory for the sums, the difference to the last reset, and the rows of a report.
         let traces = self.tables.traces.count();
         memory::need(traces * (size_of::<CallSums>() + 4 * size_of::<TraceCost>()));
         let mut now = books.ended.clone();
@@ -205,7 +205,7 @@ impl Ledger {
         costs
     }
 
-    /// Sums as time, without what measuring has cost.
+    /// Converts sums to time, without the cost of measuring.
     fn cost(&self, sums: CallSums, overhead: u64) -> Cost {
         let nanos = |ticks: u64, gaps: u64| {
             self.timing
@@ -221,8 +221,8 @@ impl Ledger {
 }
 
 impl Books {
-    /// The shortest call that called nothing, of all that were seen, is taken for the cost of measuring: what it did itself is
-    /// a nanosecond or two. A clock that stepped must not make it less than what a hook is known to cost.
+    /// Returns the cost of measuring: the shortest leaf call seen so far, which itself takes only a nanosecond or two.
+    /// If a clock jumped, the result must still not be less than the known cost of a hook.
     fn current_overhead(&self) -> u64 {
         let leaves = self
             .threads
@@ -235,7 +235,7 @@ impl Books {
     }
 }
 
-/// The time of calls that have not returned yet.
+/// Adds the time of calls that have not returned yet.
 fn add_open(costs: &mut Costs, record: &ThreadRecord) {
     let context = record.top.load(Ordering::Relaxed);
     let open = record.clock.since_last();

@@ -1,8 +1,8 @@
-//! `cpu=times`, `cpu=old`: every call of every method counted and timed.
+//! `cpu=times`, `cpu=old`: counts and times every call of every method.
 //!
-//! `rewrite` puts calls of our hooks into every class, when it is loaded or, for those that were there before, at the start.
-//! `thread_calls` is what the hooks do: each thread has a shadow stack of the calls it is in (`shadow_stack`), a tree of the
-//! contexts it has been in (`call_tree`) and a clock (`thread_clock`). `ledger` adds the threads up.
+//! `rewrite` inserts calls of the agent's hooks into every class, when it is loaded or, for classes loaded earlier, at
+//! the start. `thread_calls` is the work of the hooks: each thread has a shadow stack of its active calls
+//! (`shadow_stack`), a tree of its contexts (`call_tree`) and a clock (`thread_clock`). `ledger` sums up the threads.
 
 mod call_tree;
 mod cost;
@@ -39,17 +39,17 @@ use rewrite::ClassRewriter;
 use thread_clock::Timing;
 use unmounted::UnmountedStacks;
 
-/// Classes that are defined anew together. The program stands still meanwhile.
+/// The number of classes that are redefined together. The program is stopped meanwhile.
 const BATCH: usize = 500;
-/// As above, on a VM that looks at all classes for each of them (before JDK 12).
+/// The same on a VM that scans all classes for each redefined one (before JDK 12).
 const SMALL_BATCH: usize = 8;
-/// The program runs no longer than this between two of them.
+/// The longest that the program runs between two batches.
 const LONGEST_REST: Duration = Duration::from_millis(250);
 
 /// Counts and times the calls of all methods.
 pub struct MethodTimer {
     env: Env,
-    /// In its thread storage a virtual thread that is unmounted has the number of its saved calls.
+    /// The environment in whose thread storage an unmounted virtual thread has the key of its saved calls.
     unmounted_storage: Env,
     virtual_threads: Option<VirtualThreads>,
     registered: Arc<RegisteredThreads>,
@@ -58,7 +58,7 @@ pub struct MethodTimer {
     clock: Clock,
     shape: TraceShape,
     cutoff: f64,
-    /// `cpu=old`: how callers and callees are written.
+    /// `cpu=old`: write costs by caller and callee.
     old_prof: bool,
     rewriter: ClassRewriter,
     unmounted_stacks: UnmountedStacks,
@@ -66,7 +66,7 @@ pub struct MethodTimer {
     ledger: Mutex<Option<Arc<Ledger>>, rank::TimerLedger>,
 }
 
-/// What `cpu=times` and `cpu=old` need of the VM.
+/// Returns the capabilities that `cpu=times` and `cpu=old` need.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
     Some(Requirement {
@@ -76,9 +76,9 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl MethodTimer {
-    /// `None` where calls are not to be timed.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
-        let options = context.options;
+    /// Creates the engine; `None` if the options do not request it.
+    pub(super) fn new(context: &Context) -> Option<Self> {
+        let options = &context.options;
         let shape = context.stacks.shape();
         let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
         let old_prof = cpu == Cpu::Old;
@@ -92,7 +92,7 @@ impl MethodTimer {
             ClassRewriter::new(stacks.clone(), tables.clone(), filter, shape.line_numbers);
         Some(Self {
             env: context.env,
-            // Where there is only one environment, its storage is that of threads that have a serial number.
+            // If there is only one environment, its storage is shared with the serial numbers of threads.
             unmounted_storage: context.env.aside().unwrap_or(context.env),
             virtual_threads: context.virtual_threads,
             registered: context.registered.clone(),
@@ -100,7 +100,7 @@ impl MethodTimer {
             stacks,
             clock: options.clock,
             shape: TraceShape {
-                // The old prof format tells of pairs.
+                // The old prof format has pairs of caller and callee.
                 depth: if old_prof { 2 } else { shape.depth },
                 ..shape
             },
@@ -113,12 +113,12 @@ impl MethodTimer {
         })
     }
 
-    /// A class is about to be defined; answers the class with hooks.
+    /// Called when a class is about to be defined; returns the class with hooks.
     pub fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
         self.rewriter.rewrite(jni, class)
     }
 
-    /// The current thread begins to carry a virtual thread.
+    /// Called when the current thread begins to carry a virtual thread.
     pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
         let storage = self.unmounted_storage;
         let number = storage.thread_storage(Some(thread)).unwrap_or(0);
@@ -129,7 +129,7 @@ impl MethodTimer {
         thread_calls::with(|local| local.mount(calls));
     }
 
-    /// The current thread is about to carry the virtual thread no longer.
+    /// Called when the current thread is about to stop carrying the virtual thread.
     pub fn virtual_thread_unmounted(&self, thread: Object<'_>) {
         let calls = thread_calls::with(thread_calls::ThreadCalls::unmount).unwrap_or_default();
         if !calls.is_empty() {
@@ -141,7 +141,7 @@ impl MethodTimer {
         }
     }
 
-    /// What calls have cost since it was reset.
+    /// Returns the cost of calls since the last reset.
     fn costs(&self, totals: Totals) -> Vec<TraceCost> {
         let ledger = self.ledger.lock().clone();
         ledger
@@ -149,7 +149,7 @@ impl MethodTimer {
             .unwrap_or_default()
     }
 
-    /// What is not timed, in words: one line for each reason.
+    /// Describes the methods that are not timed, one line for each reason.
     fn left_out(&self, jni: Jni<'_>) -> Vec<String> {
         let mut lines = self.rewriter.left_out();
         let hidden = self.hidden_classes(jni).unwrap_or(0);
@@ -166,8 +166,8 @@ impl MethodTimer {
         let signatures = classes
             .iter()
             .filter_map(|class| self.env.class_signature(class.object()).ok());
-        // The VM writes a hidden class's name with a dot, which no other class's name has in a signature. JDK 11 has a slash and
-        // a number.
+        // The VM writes a hidden class's name with a dot, which no other class has in its signature. JDK 11 uses a
+        // slash and a number.
         Ok(signatures
             .filter(|signature| self.rewriter.wants_signature(signature) && is_hidden(signature))
             .count())
@@ -185,7 +185,7 @@ impl MethodTimer {
         ))
     }
 
-    /// What a hook costs from one reading of the clock to the next, in ticks, without the VM's part.
+    /// Measures the cost of a hook from one reading of the clock to the next, in ticks, without the VM's part.
     fn cost_of_a_hook(&self, timing: Timing) -> u64 {
         const ROUNDS: usize = 32;
         const CALLS: u64 = 256;
@@ -206,13 +206,13 @@ impl MethodTimer {
         cost
     }
 
-    /// Has the loaded classes that are chosen, by signature and class, defined anew, as far as that can be done.
+    /// Redefines the loaded classes that are chosen, by signature and class, as far as possible.
     fn retransform(
         &self,
         jni: Jni<'_>,
         is_chosen: impl Fn(&str, Object<'_>) -> bool,
     ) -> Result<(), JvmtiError> {
-        // Global references: of local ones, which the calls that follow are made with, a thread is to have few.
+        // Global references, because a thread should have few local ones when it makes the following calls.
         let classes: Vec<GlobalRef> = {
             let loaded = self.env.loaded_classes(jni)?;
             let wanted = loaded.iter().map(LocalRef::object);
@@ -235,13 +235,14 @@ impl MethodTimer {
         for batch in classes.chunks(SMALL_BATCH) {
             let start = Instant::now();
             self.retransform_batch(batch);
-            // The program gets on for as long as it stood still.
+            // The program runs for as long as it was stopped.
             thread::sleep(start.elapsed().min(LONGEST_REST));
         }
         Ok(())
     }
 
-    /// The VM takes all or none: a batch that it refuses is halved until the class that is at fault stands alone.
+    /// Redefines a batch. The VM accepts all classes or none: a refused batch is halved until the class at fault is
+    /// alone.
     fn retransform_batch(&self, batch: &[Object<'_>]) {
         if batch.is_empty() || self.env.retransform(batch).is_ok() {
             return;
@@ -257,7 +258,7 @@ impl MethodTimer {
 }
 
 impl Engine for MethodTimer {
-    /// From here on every class is rewritten, those that are loaded first.
+    /// Begins to rewrite every class, starting with those already loaded.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         define_hooks(self.env, jni, &rewrite::tracker(), thread_calls::HOOKS)?;
         let timing = Timing {
@@ -278,10 +279,10 @@ impl Engine for MethodTimer {
         })
     }
 
-    /// Rewritten methods go on calling hooks, which do nothing.
+    /// Ends timing. Rewritten methods go on calling hooks, which do nothing.
     fn stop(&self, _jni: Jni<'_>) {
         thread_calls::end();
-        // Events that come all the same find nothing to do.
+        // If events still arrive, they have no effect.
         let _ = self.env.disable(Event::ClassFile);
         if let Some(virtual_threads) = self.virtual_threads {
             let _ = virtual_threads.be_silent_of_mounts();
@@ -315,7 +316,7 @@ impl Engine for MethodTimer {
         self.report_costs(report, notes);
     }
 
-    /// All classes get their own methods back.
+    /// Restores the original methods of all classes.
     fn give_back(&self, jni: Jni<'_>) {
         if let Err(error) = self.retransform(jni, |signature, _| {
             self.rewriter.has_rewritten_signature(signature)
@@ -326,7 +327,7 @@ impl Engine for MethodTimer {
 }
 
 impl MethodTimer {
-    /// Writes what calls have cost. Each of `notes` is a line before it.
+    /// Writes the cost of calls, preceded by one line for each of `notes`.
     fn report_costs(&self, report: &Report<'_>, notes: Vec<String>) {
         let costs = self.costs(report.totals);
         if !self.old_prof {
@@ -334,7 +335,7 @@ impl MethodTimer {
             return;
         }
         report::old_prof(report.journal, &costs);
-        // That format has no place for them.
+        // The old prof format has no place for notes.
         for note in notes {
             report.say(&format!("({note})"));
         }

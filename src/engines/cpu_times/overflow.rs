@@ -1,16 +1,16 @@
-//! Overflows of the native stack: hooks that find no room for themselves are not called, and the calls whose exit they
-//! should have told of stay on the shadow stack.
+//! Overflows of the native stack: a hook that finds no room on it is not called, so a call whose exit it should have
+//! reported stays on the shadow stack.
 
 use crate::jvmti::own_stack;
 
-/// A stack that is nearer to its end than this may have overflowed.
+/// A stack with fewer bytes left than this may have overflowed.
 const NEAR_THE_END: usize = 256 * 1024;
 
-/// Looks out for overflows of one thread's native stack.
+/// Detects overflows of one thread's native stack.
 pub(super) struct Overflow {
-    /// Addresses from here on need no look...
+    /// The lowest address of the usual range, in which no check is needed.
     usual: usize,
-    /// ...for so many bytes.
+    /// The length of that range, in bytes.
     span: usize,
     near: usize,
     far: usize,
@@ -38,7 +38,8 @@ impl Overflow {
         at.wrapping_sub(self.usual) <= self.span
     }
 
-    /// For an unusual address: whether the stack was near its end and is no more. What is usual changes with that.
+    /// Checks an unusual address: returns `true` if the stack was near its end and no longer is. Also moves the usual
+    /// range.
     pub(super) fn is_over(&mut self, at: usize) -> bool {
         let over = at >= self.far;
         let (from, to) = match over {
@@ -51,8 +52,8 @@ impl Overflow {
     }
 }
 
-/// How many of the calls are still there, when these are the methods on the stack. Both begin with the outermost. Methods
-/// that have no hooks are on the stack alone; a call that the stack does not have has ended, and so have those it made.
+/// Returns the number of `calls` that are still active, given the methods on the stack. Both begin with the outermost.
+/// Methods without hooks are only on the stack; a call that is not on the stack has ended, and so have those it made.
 pub(super) fn still_there<M: PartialEq>(
     calls: impl Iterator<Item = M>,
     stack: impl IntoIterator<Item = M>,

@@ -1,4 +1,4 @@
-//! CPU TIME and the old prof format: what calls cost.
+//! CPU TIME and the old prof format: the cost of calls.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,8 @@ use crate::output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// Writes what traces have cost. Rows below `cutoff`, a share of all time, are left out. Each of `notes` is a line before it.
+/// Writes the cost of traces, preceded by one line for each of `notes`. Rows below `cutoff`, a share of the total time,
+/// are omitted.
 pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, cutoff: f64, notes: &[String]) {
     journal.entry(|entry| {
         let Selection {
@@ -43,8 +44,8 @@ pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, cutoff: f64, notes: &
     });
 }
 
-/// Writes what calls have cost by caller and callee, in the old prof format. Traces have two frames at the least where
-/// there is a caller. The format knows no cutoff.
+/// Writes the cost of calls by caller and callee, in the old prof format, which has no cutoff. Traces must have at
+/// least two frames if there is a caller.
 pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
     journal.entry(|entry| {
         let rows = rows_by_calls(entry.tables, costs);
@@ -63,15 +64,15 @@ pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
     });
 }
 
-/// What CPU TIME has, and what it has not.
+/// The rows of CPU TIME, and the sum of those omitted.
 struct Selection {
     total: Cost,
     rows: Vec<TraceCost>,
-    /// What the rows below the cutoff add up to; `None` where there are none.
+    /// The sum of the rows below the cutoff; `None` if there are none.
     left_out: Option<LeftOut<2>>,
 }
 
-/// The rows that are not cut off: the costliest first, equal ones in the order they were seen.
+/// Returns the rows above the cutoff: the costliest first, equal ones in the order in which they were first seen.
 fn rows_by_time(mut costs: Vec<TraceCost>, cutoff: f64) -> Selection {
     let total = sum(&costs);
     let order = |row: &TraceCost| (std::cmp::Reverse(row.cost.own), row.trace);

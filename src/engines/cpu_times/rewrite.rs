@@ -1,4 +1,4 @@
-//! Puts the hooks into classes, and remembers what could not be done.
+//! Inserts the hooks into classes, and remembers which methods cannot have any.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::names::loader::LoaderId;
 use crate::names::string::StringId;
 use crate::stacks::Stacks;
 
-/// A class with hooks, and what is needed to make it, is no larger than so many times the class.
+/// An upper bound for the size of a class with hooks and of the memory to make it, as a multiple of the class's size.
 const REWRITTEN: usize = 4;
 
 /// The class of the hooks.
@@ -30,18 +30,18 @@ const TRACKER: Hooks<'static> = Hooks {
     exit: HOOK_METHOD_EXIT,
     exception_exit: HOOK_EXCEPTION_EXIT,
 };
-/// Where few methods are left out for a reason, they are named.
+/// The most methods omitted for one reason that are listed by name.
 const NAMED: usize = 10;
 
-/// The tracker's bytes.
+/// Returns the class file of the tracker.
 pub(super) fn tracker() -> Vec<u8> {
     tracker_class(&TRACKER)
 }
 
 /// Rewrites classes.
 ///
-/// A method's number is that of a frame, which names the method for good: when a class is rewritten again, its methods have
-/// the same numbers, and nothing is lost when it is unloaded.
+/// A method's number is that of a frame, which names the method permanently: if a class is rewritten again, its methods
+/// have the same numbers, and nothing is lost when it is unloaded.
 pub(super) struct ClassRewriter {
     stacks: Arc<Stacks>,
     tables: Arc<Tables>,
@@ -55,13 +55,13 @@ pub(super) struct ClassRewriter {
 #[derive(Default)]
 struct Omissions {
     methods: BTreeMap<&'static str, HashSet<(ClassId, StringId, StringId), FixedState>>,
-    /// Classes whose files cannot be read.
+    /// The number of classes whose files cannot be parsed.
     unreadable: u32,
-    /// Classes that the VM did not take back.
+    /// The number of rewritten classes that the VM refused.
     refused: u32,
 }
 
-/// A class file being rewritten, whose class is only named when it has a method to be timed.
+/// A class file being rewritten, whose class is named only if it has a method to be timed.
 struct MethodNaming<'a> {
     rewriter: &'a ClassRewriter,
     jni: Jni<'a>,
@@ -88,14 +88,14 @@ impl ClassRewriter {
         }
     }
 
-    /// Whether the class of a signature is to be timed.
+    /// Returns `true` if the class of a signature is to be timed.
     pub(super) fn wants_signature(&self, signature: &str) -> bool {
         signature.starts_with('L')
             && self.filter.wants(&name_of_signature(signature))
             && signature.as_bytes() != [b"L", HOOK_CLASS, b";"].concat()
     }
 
-    /// Whether the class of a signature, or one of the same name, has hooks.
+    /// Returns `true` if the class of a signature, or one of the same name, has hooks.
     pub(super) fn has_rewritten_signature(&self, signature: &str) -> bool {
         self.wants_signature(signature) && {
             let name = self.tables.strings.intern(&name_of_signature(signature));
@@ -103,7 +103,7 @@ impl ClassRewriter {
         }
     }
 
-    /// The class with hooks; `None` where it stays as it is.
+    /// Returns the class with hooks; `None` if it stays unchanged.
     pub(super) fn rewrite(&self, jni: Jni<'_>, file: ClassFile<'_>) -> Option<Vec<u8>> {
         let name = match file.name {
             Some(name) => name,
@@ -155,12 +155,12 @@ impl ClassRewriter {
         }
     }
 
-    /// The VM did not take a class back.
+    /// Notes that the VM refused a rewritten class.
     pub(super) fn refused(&self) {
         self.left_out.lock().refused += 1;
     }
 
-    /// The number of a method that is none of the program's.
+    /// Returns the number of a method that does not belong to the program.
     pub(super) fn own_method(&self) -> u32 {
         let strings = &self.tables.strings;
         let class = strings.intern(&text(HOOK_CLASS).replace('/', "."));
@@ -179,7 +179,7 @@ impl ClassRewriter {
         self.tables.frames.intern(frame).index()
     }
 
-    /// What is not timed: a line for each reason.
+    /// Describes the methods that are not timed: a line for each reason.
     pub(super) fn left_out(&self) -> Vec<String> {
         let left_out = self.left_out.lock();
         let mut lines = Vec::new();
@@ -237,7 +237,7 @@ impl MethodNaming<'_> {
         Some(tables.frames.intern(frame).index())
     }
 
-    /// The class, if its loader can still be asked for.
+    /// Returns the class, if its loader can still be asked for it.
     fn class(&mut self) -> Option<ClassId> {
         if self.class.is_none() {
             let ClassRewriter { stacks, tables, .. } = self.rewriter;

@@ -1,4 +1,4 @@
-//! The methods that a thread is in, as the hooks have told.
+//! The methods that a thread is in, according to the hooks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 
-/// Frames a new stack has room for.
+/// The number of frames that a new stack has room for.
 const ROOM: usize = 256;
-/// The clock starts here: a virtual thread's calls began before its carrier's clock did.
+/// The initial value of the clock: a virtual thread's calls began before its carrier's clock did, so it must be far
+/// from 0.
 const START: u64 = 1 << 62;
-/// `since` of a frame whose time counts as total further out already.
+/// The value of `since` for a frame whose time already counts as total further out.
 const NOT_COUNTED: u64 = u64::MAX;
 
 /// A call that has not returned.
@@ -20,15 +21,15 @@ pub(super) struct Call {
     pub method: u32,
     /// Its context in the thread's tree.
     pub context: u32,
-    /// The stack's clock when it began, and how many pieces of time there had been; `None` where its time counts as
+    /// The stack's clock when the call began, and the number of pieces of time until then; `None` if its time counts as
     /// total further out.
     pub since: Option<(u64, u64)>,
-    /// The lowest address of the native stack that is surely below the method's own frame.
+    /// An address on the native stack that is certainly below the method's own frame, the lowest known.
     pub at: usize,
 }
 
-/// The calls of one thread that have not returned. Its thread alone writes it; others read it while it changes, and may
-/// see a frame half old and half new.
+/// The calls of one thread that have not returned. Only its thread writes it; others read it while it changes, and may
+/// see a half-written frame.
 pub(super) struct CallStack {
     frames: Arc<[SharedCall]>,
     depth: usize,
@@ -37,7 +38,7 @@ pub(super) struct CallStack {
     published: Arc<PublishedStack>,
 }
 
-/// What other threads see of a stack.
+/// The part of a stack that other threads read.
 #[derive(Default)]
 pub(super) struct PublishedStack {
     frames: Mutex<Arc<[SharedCall]>, rank::PublishedStack>,
@@ -83,7 +84,7 @@ fn room(frames: usize) -> Arc<[SharedCall]> {
 }
 
 impl CallStack {
-    /// A stack without calls.
+    /// Creates a stack without calls.
     pub(super) fn new() -> Self {
         let frames = room(ROOM);
         let published = PublishedStack {
@@ -99,12 +100,12 @@ impl CallStack {
         }
     }
 
-    /// What other threads may see.
+    /// Returns the part that other threads may read.
     pub(super) fn published(&self) -> Arc<PublishedStack> {
         self.published.clone()
     }
 
-    /// Time of the thread that owns the stack has passed.
+    /// Advances the clock by time of the owning thread.
     #[inline]
     pub(super) fn pass(&mut self, ticks: u64) {
         self.clock += ticks;
@@ -113,13 +114,13 @@ impl CallStack {
         self.published.gaps.store(self.gaps, Ordering::Relaxed);
     }
 
-    /// The time that has passed, and in how many pieces.
+    /// Returns the time that has passed, and the number of its pieces.
     #[inline]
     pub(super) fn clock(&self) -> (u64, u64) {
         (self.clock, self.gaps)
     }
 
-    /// The innermost call.
+    /// Returns the innermost call.
     #[inline]
     pub(super) fn top(&self) -> Option<Call> {
         self.frames
@@ -145,7 +146,7 @@ impl CallStack {
         Some(call)
     }
 
-    /// How many calls are above the innermost one of a method; `None` where there is none of it.
+    /// Returns the number of calls inside the innermost call of a method; `None` if the method is not on the stack.
     pub(super) fn distance(&self, method: u32) -> Option<usize> {
         let calls = self.frames[..self.depth].iter().rev();
         calls
@@ -153,7 +154,7 @@ impl CallStack {
             .position(|other| other == method)
     }
 
-    /// The calls, outermost first.
+    /// Iterates over the calls, outermost first.
     pub(super) fn calls(&self) -> impl Iterator<Item = Call> {
         self.frames[..self.depth].iter().map(SharedCall::get)
     }
@@ -172,7 +173,7 @@ impl CallStack {
 }
 
 impl PublishedStack {
-    /// Calls `visit` with the context of every call whose time counts as total, and with that time up to now.
+    /// Calls `visit` for every call whose time counts as total, with its context, that time up to now and its pieces.
     pub(super) fn each_open(&self, mut visit: impl FnMut(u32, u64, u64)) {
         let frames = self.frames.lock().clone();
         let clock = self.clock.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What happens at each event of a thread. Nothing here is shared with other threads but what they read.
+//! The work at each event of a thread. Other threads only ever read its state.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,12 +14,12 @@ use crate::memory::{self, PerThread};
 
 static LOCAL: PerThread<ThreadCalls> = PerThread::new();
 
-/// The run that the hooks work for, 0 for none. A thread's state from an earlier run is thrown away.
+/// The number of the current run, 0 for none. A thread's state from an earlier run is discarded.
 static RUN: AtomicU32 = AtomicU32::new(0);
-/// The ledger of that run. The hooks are functions of the VM's: they carry no pointer of ours.
+/// The ledger of that run. The VM calls the hooks as plain functions, so they cannot carry a pointer to it.
 static LEDGER: RwLock<Option<Arc<Ledger>>, rank::HooksLedger> = RwLock::new(None);
 
-/// Lets the hooks work for a ledger.
+/// Makes the hooks record to a ledger.
 pub(super) fn begin(ledger: Arc<Ledger>) {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     *LEDGER.write() = Some(ledger);
@@ -27,13 +27,13 @@ pub(super) fn begin(ledger: Arc<Ledger>) {
     RUN.store(run, Ordering::Release);
 }
 
-/// Lets the hooks do nothing.
+/// Makes the hooks do nothing.
 pub(super) fn end() {
     RUN.store(0, Ordering::Release);
     *LEDGER.write() = None;
 }
 
-/// Runs `body` with the current thread's state. The hooks never nest: they call no Java.
+/// Runs `body` with the current thread's state. Hooks never nest, because they call no Java.
 #[inline]
 pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
     let run = RUN.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ fn renew(local: &mut Option<ThreadCalls>, run: u32) -> Option<&mut ThreadCalls> 
     Some(local.insert(ThreadCalls::new(&ledger, run)))
 }
 
-/// The current thread ends: what it has measured goes to the ledger.
+/// Called when the current thread ends: moves its measurements to the ledger.
 pub(super) fn finish() {
     LOCAL.with(Option::take);
 }
@@ -72,7 +72,7 @@ pub(super) const HOOKS: CallHooks = CallHooks {
 /// The state of one thread.
 pub(super) struct ThreadCalls {
     run: u32,
-    /// What the thread keeps for longer than the run must not keep the run's tables.
+    /// Weak, because the thread's state outlives the run, whose tables must be freed.
     ledger: Weak<Ledger>,
     record: Arc<ThreadRecord>,
     tree: Tree,
@@ -81,7 +81,7 @@ pub(super) struct ThreadCalls {
     carrier: Option<Vec<Call>>,
     /// The context of the innermost call.
     top: u32,
-    /// Whether the last event was the entry of a method.
+    /// `true` if the last event was the entry of a method.
     entered_last: bool,
     overflow: Overflow,
 }
@@ -112,7 +112,7 @@ impl ThreadCalls {
         }
     }
 
-    /// Charges the time since the last event to the innermost call. Answers how long that was.
+    /// Charges the time since the last event to the innermost call, and returns it.
     #[inline]
     fn pass(&mut self) -> u64 {
         let gap = self.record.clock.pass();
@@ -160,7 +160,7 @@ impl ThreadCalls {
         }
     }
 
-    /// The shortest call ever seen is nearly all cost of measuring.
+    /// Notes the time of a leaf call: the shortest one is nearly all cost of measuring.
     #[inline]
     fn saw_leaf(&mut self, gap: u64) {
         let shortest = &self.record.shortest_leaf;
@@ -181,9 +181,9 @@ impl ThreadCalls {
         self.set_top(top);
     }
 
-    /// Methods whose exit no hook told of are left with the one around them: a constructor that failed in `super(...)`, or a
-    /// handler that had no room on the stack. The exit of a method that was never entered (its hook had no room, or it
-    /// belongs to a virtual thread's mount) is none.
+    /// Pops the calls down to and including that of `method`. Methods whose exit no hook reported are popped with the
+    /// one around them: a constructor that failed in `super(...)`, or a handler that had no room on the stack. The exit
+    /// of a method that was never entered (its hook had no room, or it belongs to a virtual thread's mount) is ignored.
     #[cold]
     fn pop_to(&mut self, method: u32) {
         if let Some(distance) = self.stack.distance(method) {
@@ -199,9 +199,10 @@ impl ThreadCalls {
         self.record.top.store(context, Ordering::Relaxed);
     }
 
-    /// After an overflow, calls whose place on the native stack has been given up have ended. That is looked at when a method
-    /// is entered: those around it have places above its own. A call that its caller's new frame has covered, as when the
-    /// caller went on in compiled code with a larger one, looks as if it were still there: so the stack itself is asked too.
+    /// Removes calls that an overflow has ended, because their position on the native stack is no longer in use. This
+    /// is checked when a method is entered: the calls around it have higher addresses than its own. A call that is
+    /// covered by its caller's new frame, for example because the caller went on in compiled code with a larger one,
+    /// looks as if it were still active, so the VM's stack is consulted too.
     #[cold]
     fn look_for_overflow(&mut self, at: usize) {
         if !self.overflow.is_over(at) {
@@ -223,7 +224,7 @@ impl ThreadCalls {
         }
     }
 
-    /// The thread begins to carry a virtual thread, which has these calls.
+    /// Begins to carry a virtual thread, which has these calls.
     pub(super) fn mount(&mut self, calls: Vec<Call>) {
         self.pass();
         if self.carrier.is_none() {
@@ -232,7 +233,7 @@ impl ThreadCalls {
         self.put_stack(calls);
     }
 
-    /// The thread ends to carry a virtual thread; answers that one's calls.
+    /// Stops carrying a virtual thread, and returns its calls.
     pub(super) fn unmount(&mut self) -> Vec<Call> {
         self.pass();
         let Some(own) = self.carrier.take() else {
@@ -243,7 +244,7 @@ impl ThreadCalls {
         calls
     }
 
-    /// Empties the stack. `since` of its calls becomes the time that counts already.
+    /// Empties the stack. `since` of the returned calls is the time counted so far.
     fn take_stack(&mut self) -> Vec<Call> {
         let (clock, gaps) = self.stack.clock();
         let mut calls: Vec<Call> = self.stack.calls().collect();
@@ -260,7 +261,8 @@ impl ThreadCalls {
         calls
     }
 
-    /// The reverse of it. The calls may come from another thread, so their contexts are looked up in this one's tree.
+    /// The reverse of [`ThreadCalls::take_stack`]. The calls may come from another thread, so their contexts are looked
+    /// up in this one's tree.
     fn put_stack(&mut self, calls: Vec<Call>) {
         let (clock, gaps) = self.stack.clock();
         for call in calls {
@@ -274,7 +276,8 @@ impl ThreadCalls {
             self.stack.push(Call {
                 context,
                 since,
-                // On the stack of another carrier it is elsewhere, and never looks like given up.
+                // On another carrier's stack the address is different; this value never looks like one that is no
+                // longer in use.
                 at: usize::MAX,
                 ..call
             });
@@ -286,7 +289,7 @@ impl ThreadCalls {
 impl Drop for ThreadCalls {
     fn drop(&mut self) {
         if let Some(ledger) = self.ledger.upgrade() {
-            // Unwinding out of a thread's storage would end the process. What finds no memory is lost.
+            // Unwinding out of a thread's storage would end the process. Measurements that find no memory are lost.
             let _ = caught(|| ledger.closed(&self.record));
         }
     }

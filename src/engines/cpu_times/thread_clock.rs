@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::jvmti::{ThreadCpuClock, TickClock, TickLength, own_cpu_time};
 use crate::options::Clock;
 
-/// The CPU clock is read when two events of a thread lie further apart: reading it is a system call, and a thread that
-/// left the CPU is away for longer as a rule.
+/// The gap between two events of a thread from which the CPU clock is read: reading it is a system call, and a thread
+/// that left the CPU is usually away for longer than this.
 const LONG_GAP_NANOS: u64 = 100_000;
 
-/// How time is measured.
+/// The method of measuring time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     pub(super) clock: Clock,
@@ -17,20 +17,20 @@ pub(super) struct Timing {
     pub(super) length: TickLength,
 }
 
-/// The clock of one thread, which alone writes it; others read it.
+/// The clock of one thread. Only that thread writes it; others read it.
 pub(super) struct ThreadClock {
     timing: Timing,
     long_gap: u64,
     /// The last event.
     last: AtomicU64,
-    /// When the thread's CPU clock was read last, and what it said, in nanoseconds.
+    /// The time of the last reading of the thread's CPU clock, and its value, in nanoseconds.
     read_at: AtomicU64,
     read: AtomicU64,
     cpu: Option<ThreadCpuClock>,
 }
 
 impl ThreadClock {
-    /// The current thread's clock, from now on.
+    /// Starts a clock for the current thread.
     pub(super) fn start(timing: Timing) -> Self {
         let now = timing.ticks.ticks();
         let long_gap = match timing.clock {
@@ -47,7 +47,8 @@ impl ThreadClock {
         }
     }
 
-    /// Ticks since the last event of the current thread, which this is, without those off the CPU.
+    /// Returns the ticks since the last event of the current thread, which must be the clock's owner, without those off
+    /// the CPU.
     #[inline]
     pub(super) fn pass(&self) -> u64 {
         let now = self.timing.ticks.ticks();
@@ -68,7 +69,7 @@ impl ThreadClock {
         rest
     }
 
-    /// Takes out of a gap that ends now the time off the CPU since the CPU clock was read last.
+    /// Subtracts from a gap that ends now the time off the CPU since the CPU clock was last read.
     fn without_waiting(&self, now: u64, gap: u64, cpu: u64) -> u64 {
         let passed = now.saturating_sub(self.read_at.load(Ordering::Relaxed));
         let used = cpu.saturating_sub(self.read.load(Ordering::Relaxed));
@@ -76,13 +77,13 @@ impl ThreadClock {
         gap.saturating_sub(waited)
     }
 
-    /// For other threads: ticks since the last event of this one, without those off the CPU.
+    /// Returns, for other threads, the ticks since the last event of this thread, without those off the CPU.
     pub(super) fn since_last(&self) -> u64 {
         let now = self.timing.ticks.ticks();
         let gap = now.saturating_sub(self.last.load(Ordering::Relaxed));
         match self.timing.clock {
             Clock::Wall => gap,
-            // A thread that has ended has no clock any more, and had its last event before.
+            // A thread that has ended has no clock any more, and had its last event earlier.
             Clock::Cpu => match self.cpu.and_then(ThreadCpuClock::read) {
                 Some(cpu) => self.without_waiting(now, gap, cpu),
                 None => 0,
@@ -124,7 +125,8 @@ pub(super) mod tests {
         let timing = timing(Clock::Cpu);
         let most_before = own_cpu_time();
         let clock = ThreadClock::start(timing);
-        // The clock is read around `least` and within `most`, however long the thread has to wait in between.
+        // `least` is read within the clock's two readings and `most` around them, however long the thread has to wait
+        // in between.
         let least_before = own_cpu_time();
         while own_cpu_time() - least_before < 50_000_000 {
             std::hint::spin_loop();

@@ -1,12 +1,12 @@
-//! Calls of virtual threads that nobody carries.
+//! Calls of virtual threads that are not mounted.
 
 use super::shadow_stack::Call;
 use crate::lock_order::{Mutex, rank};
 
-/// The key of the first place; 0 is no key.
+/// The key of the first slot; 0 is not a key.
 const FIRST_KEY: u32 = 1;
 
-/// Keeps the calls of virtual threads that are not mounted. A virtual thread's key says where its calls are.
+/// Keeps the calls of virtual threads that are not mounted, each under a key that the virtual thread stores.
 #[derive(Default)]
 pub(super) struct UnmountedStacks(Mutex<UnmountedSlots, rank::UnmountedStacks>);
 
@@ -17,7 +17,7 @@ struct UnmountedSlots {
 }
 
 impl UnmountedStacks {
-    /// Keeps calls; answers the key for them.
+    /// Keeps calls; returns their key.
     pub(super) fn keep(&self, calls: Vec<Call>) -> u32 {
         let mut slots = self.0.lock();
         let slot = match slots.free.pop() {
@@ -33,7 +33,7 @@ impl UnmountedStacks {
         FIRST_KEY + u32::try_from(slot).expect("4 G stacks do not fit in memory")
     }
 
-    /// Gives back what was kept under a key; nothing for a key that is none of ours.
+    /// Takes the calls kept under a key; empty for an unknown key.
     pub(super) fn take(&self, key: u32) -> Vec<Call> {
         let mut slots = self.0.lock();
         let Some(slot) = key.checked_sub(FIRST_KEY) else {

@@ -1,4 +1,4 @@
-//! Which dumper is taken, and why.
+//! Chooses the dumper, and gives the reason.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::names::thread::ThreadSerial;
 use crate::options::Dumper;
 use crate::stacks::{Stacks, WholeStack};
 
-/// Both dumpers, and which to take.
+/// Both dumpers, and the choice between them.
 pub struct Dumpers {
     env: Env,
     registered: Arc<RegisteredThreads>,
@@ -20,13 +20,13 @@ pub struct Dumpers {
     walk: Box<dyn HeapDumper>,
 }
 
-/// A dump that is whole.
+/// A dump that is complete.
 pub struct Done {
-    /// What was dumped.
+    /// The amount that was dumped.
     pub dumped: Dumped,
-    /// By what.
+    /// The name of the dumper.
     pub dumper: &'static str,
-    /// Why by that.
+    /// The reason for choosing it.
     pub reason: String,
 }
 
@@ -34,7 +34,7 @@ const VM: &str = "the VM's dumper";
 const WALK: &str = "JVMTI";
 
 impl Dumpers {
-    /// The dumpers of a run.
+    /// Creates the dumpers of a run.
     pub fn new(
         env: Env,
         registered: Arc<RegisteredThreads>,
@@ -53,7 +53,7 @@ impl Dumpers {
         }
     }
 
-    /// The threads that are alive, with their stacks.
+    /// Returns the live threads, with their stacks.
     pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
         let threads = self.env.all_threads(jni)?;
         Ok(threads
@@ -76,7 +76,7 @@ impl Dumpers {
             .collect())
     }
 
-    /// Dumps with the dumper that is right, and with the other where that one fails before it has put anything out.
+    /// Dumps with the chosen dumper, or with the other one if that fails before it has written anything.
     pub fn dump(
         &self,
         jni: Jni<'_>,
@@ -140,7 +140,7 @@ impl Dumpers {
 }
 
 impl DumpError {
-    /// Whether nothing was put out before.
+    /// Returns `true` if nothing was written before the error.
     fn is_early(&self) -> bool {
         matches!(
             self,

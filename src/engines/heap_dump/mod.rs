@@ -1,7 +1,7 @@
-//! `heap=dump`: everything in the heap, with what the agent knows of it.
+//! `heap=dump`: everything in the heap, with the agent's knowledge about it.
 //!
-//! Two ways to get it, behind one trait: the VM's own dumper, whose file is rewritten, and a walk over the references
-//! that JVMTI offers. Both describe the same graph.
+//! There are two dumpers behind one trait: the VM's own, whose file is rewritten, and a walk over the references by
+//! JVMTI. Both describe the same graph.
 
 mod choice;
 mod jvmti_dumper;
@@ -35,16 +35,16 @@ use vm_dumper::VmEngine;
 pub struct HeapDumps {
     dumpers: Dumpers,
     tracker: Option<Arc<AllocationTracker>>,
-    /// Whether a dump of the profile has one of the heap.
+    /// `true` if each dump of the profile includes one of the heap.
     in_reports: bool,
     primitive_fields: bool,
     primitive_arrays: bool,
     constant_entries: bool,
-    /// A folder where a dump may be put aside, because the text of a heap dump begins with its totals.
+    /// A folder for a temporary copy of a dump, because the text of a heap dump begins with its totals.
     spool: Option<PathBuf>,
 }
 
-/// What heap dumps need of the VM. A receiver may ask for one, and for a HEAP SUMMARY, in any run.
+/// Returns the capabilities that heap dumps need. A receiver may request one, and a HEAP SUMMARY, in any run.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     options.net.is_some().then_some(Requirement {
         option: "net",
@@ -53,18 +53,15 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl HeapDumps {
-    /// `None` where nobody can ask for one.
-    pub(super) fn new(
-        context: &Context<'_>,
-        tracker: Option<Arc<AllocationTracker>>,
-    ) -> Option<Self> {
-        let options = context.options;
+    /// Creates the engine; `None` if nothing can request a dump.
+    pub(super) fn new(context: &Context, tracker: Option<Arc<AllocationTracker>>) -> Option<Self> {
+        let options = &context.options;
         let in_reports = options.heap.is_some_and(Heap::has_dump);
         if !in_reports && options.net.is_none() {
             return None;
         }
         let (env, tables, stacks) = (context.env, &context.tables, &context.stacks);
-        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), context.path);
+        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), &context.path);
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
         let is_text = options.format == Format::Text;
         Some(Self {
@@ -81,11 +78,11 @@ impl HeapDumps {
             primitive_fields: options.primitive_fields,
             primitive_arrays: options.primitive_arrays,
             constant_entries: is_text,
-            spool: is_text.then(|| folder_of(context.path)),
+            spool: is_text.then(|| folder_of(&context.path)),
         })
     }
 
-    /// Dumps the heap, and says how.
+    /// Dumps the heap, and prints how.
     pub fn dump(&self, jni: Jni<'_>, report: &Report<'_>) {
         let dump = || self.try_to_dump(jni, report.journal, report.moment);
         let answer = match &self.tracker {
@@ -100,11 +97,11 @@ impl HeapDumps {
                     "Java heap (by {dumper}: {reason}; the program stood still for {millis} ms)"
                 ));
             }
-            // The writer has said what happened.
+            // The writer has reported the error.
             Err(DumpError::Output) => report.failed.set(true),
             Err(error) => {
                 report.failed.set(true);
-                // Of a VM without memory nobody knows whether it does.
+                // A VM without memory may or may not go on.
                 let goes_on = match error {
                     DumpError::Memory(_) => "",
                     _ => "; the program goes on",
@@ -177,9 +174,9 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A way to dump the heap.
+/// A method of dumping the heap.
 pub trait HeapDumper: Send + Sync {
-    /// Dumps the heap as it is now into `output`. What was put into `output` before an error stays there.
+    /// Dumps the current heap into `output`. Records written before an error stay there.
     fn dump(
         &self,
         jni: Jni<'_>,
@@ -187,35 +184,36 @@ pub trait HeapDumper: Send + Sync {
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError>;
 
-    /// The process is about to end while a dump goes on in another thread: removes what that one would leave behind.
+    /// Called when the process is about to end while a dump goes on in another thread: removes temporary files that it
+    /// would leave behind.
     fn abandon(&self) {}
 }
 
-/// What the agent knows of the heap's objects.
+/// The agent's knowledge about the heap's objects.
 pub struct Subject<'a> {
     /// The objects whose allocation was seen.
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
     pub threads: &'a [LiveThread<'a>],
-    /// Whether the program goes on after the dump.
+    /// The moment of the dump, which tells if the program goes on after it.
     pub moment: Moment,
-    /// Whether the values of primitive fields are wanted (`primfields=`); left out, they are written as 0.
+    /// `true` to include the values of primitive fields (`primfields=`); otherwise they are written as 0.
     pub primitive_fields: bool,
-    /// Whether the elements of primitive arrays are wanted (`primarrays=`); left out, the array has length 0.
+    /// `true` to include the elements of primitive arrays (`primarrays=`); otherwise the arrays have length 0.
     pub primitive_arrays: bool,
-    /// Whether the objects in a class's constant pool may be written as such; else they are static fields with names that
-    /// no field has. HotSpot's dumper never writes any constants, and readers of the binary format have come to rely on it
-    /// (`jvm-hprof` panics).
+    /// `true` if the objects in a class's constant pool may be written as such; otherwise they become static fields
+    /// with names that no real field has. HotSpot's dumper never writes constants, and readers of the binary format
+    /// rely on that (`jvm-hprof` panics).
     pub constant_entries: bool,
 }
 
-/// Objects and where they were allocated.
+/// Objects and the traces that allocated them.
 pub trait TrackedObjects {
-    /// How many there are at the most.
+    /// Returns an upper bound for their number.
     fn len(&self) -> usize;
 
-    /// Calls `look` with each one that is alive; one that has died a moment ago stands for null. `look` makes no object
-    /// and has nothing tracked.
+    /// Calls `look` with each live object; one that has just died is passed as null. `look` must not allocate or track
+    /// objects.
     fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId));
 }
 
@@ -229,7 +227,7 @@ impl TrackedObjects for AllocationTracker {
     }
 }
 
-/// The objects of a run that tracks none.
+/// The empty set of objects, for a run that tracks none.
 pub struct Untracked;
 
 impl TrackedObjects for Untracked {
@@ -240,88 +238,88 @@ impl TrackedObjects for Untracked {
     fn for_each(&self, _jni: Jni<'_>, _look: &mut dyn FnMut(Object<'_>, TraceId)) {}
 }
 
-/// A thread that is alive, and where it is.
+/// A live thread and its stack.
 pub struct LiveThread<'a> {
     /// The thread object.
     pub object: LocalRef<'a>,
     /// Its number; [`ThreadSerial::UNKNOWN`] for the agent's own.
     pub serial: ThreadSerial,
-    /// Where it was a moment ago: `depth=` is for the traces of allocations.
+    /// Its complete stack a moment ago: `depth=` applies to the traces of allocations.
     pub stack: WholeStack,
 }
 
-/// Where a dump goes: into the run's output, behind the records it names. It may be written to from a thread of the VM,
-/// while the program stands still.
+/// The destination of a dump: the run's output, after the records that the dump names. It may be written to on a thread
+/// of the VM, while the program is stopped.
 pub trait DumpOutput: Send {
-    /// Announces a class under the id that its `java.lang.Class` object has in this dump.
+    /// Writes a class, under the id that its `java.lang.Class` object has in this dump.
     fn class(&mut self, class: ClassId, object: ObjectId);
 
-    /// The id of a name; its STRING record is written before.
+    /// Returns the id of a name, whose STRING record is written first.
     fn string(&mut self, text: &str) -> StringId;
 
-    /// The number of a trace; its TRACE record is written before.
+    /// Returns the number of a trace, whose TRACE record is written first.
     fn trace(&mut self, trace: TraceId) -> TraceSerial;
 
-    /// A number for a thread that was never announced because it is virtual; its START THREAD record is written before.
+    /// Returns a number for a virtual thread that was never announced; its START THREAD record is written first.
     fn virtual_thread(&mut self, name: &str) -> ThreadSerial;
 
-    /// Tells how many objects (instances and arrays) of how many bytes the dump will hold. Where it is told, it is told
-    /// before the first [`DumpOutput::records`].
+    /// Sets the number of objects (instances and arrays) in the dump, and their bytes. If it is called at all, it must
+    /// be before the first [`DumpOutput::records`].
     fn totals(&mut self, objects: u64, bytes: u64);
 
-    /// Tells that everything which the dump names has been put out: classes, strings, traces. Until then heap records are
-    /// kept in memory, so that all of them stand together: some readers (NetBeans' heap library, so VisualVM) refuse a dump
-    /// with other records between its segments. What is named later all the same stands there.
+    /// Notes that all classes, strings and traces that the dump names have been written. Until then heap records are
+    /// kept in memory, so that they stay together: some readers (NetBeans' heap library, hence VisualVM) refuse a dump
+    /// with other records between its segments. Anything named later still ends up between them.
     fn all_is_named(&mut self);
 
-    /// Appends whole heap records. `false` once the output has failed: there is no use in going on.
+    /// Appends whole heap records. Returns `false` once the output has failed, when there is no point in going on.
     fn records(&mut self, content: &[u8]) -> bool;
 }
 
-/// What was dumped.
+/// The amount that was dumped.
 #[derive(Clone, Copy, Debug)]
 pub struct Dumped {
     /// Instances and arrays.
     pub objects: u64,
     /// Their sizes in the heap, in bytes.
     pub bytes: u64,
-    /// How long the program stood still.
+    /// The time for which the program was stopped.
     pub pause: Duration,
 }
 
-/// Why a heap dump is not there, or not whole.
+/// The reason a heap dump is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// The VM refuses.
+    /// The VM refused.
     #[error(transparent)]
     Jvmti(#[from] JvmtiError),
-    /// The VM has no such dumper, or none that we know how to call.
+    /// The VM has no dumper of its own, or none that the agent knows how to call.
     #[error("{0}")]
     NoDumper(&'static str),
-    /// The walk met what it cannot describe.
+    /// The walk met something that it cannot describe.
     #[error("the heap has {0}")]
     Walk(&'static str),
     /// The VM's own dumper has failed.
     #[error("the VM's dumper failed: {0}")]
     Vm(String),
-    /// There is no memory in the heap to find the tracked objects again.
+    /// The heap has no room for the list by which tracked objects are found.
     #[error("the Java heap has no room for a list of the tracked objects")]
     NoRoom,
-    /// What is known of the objects finds no room.
+    /// The agent has no memory for its data about the objects.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// The temporary file cannot be made or read.
+    /// The temporary file cannot be created or read.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// The VM's dump is not what we know.
+    /// The VM's dump is not as expected.
     #[error("byte {offset} of the VM's dump: {what}")]
     Content {
-        /// Where.
+        /// The position in the file.
         offset: u64,
-        /// What is wrong there.
+        /// A description of the problem.
         what: &'static str,
     },
-    /// The output has failed, and has said so.
+    /// The output has failed, and has reported it.
     #[error("the output has ended")]
     Output,
 }

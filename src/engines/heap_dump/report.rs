@@ -1,4 +1,4 @@
-//! A heap dump's records: what they name goes before them, the dump itself in segments.
+//! A heap dump's records: first those that the dump names, then the dump itself, in segments.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -19,17 +19,17 @@ use crate::output::serials;
 use crate::output::{Journal, ThreadNames};
 use std::panic::resume_unwind;
 
-/// Bytes after which a segment is written. A larger record has a segment to itself.
+/// The size at which a segment is written, in bytes. A larger record has its own segment.
 const SEGMENT: usize = 1024 * 1024;
 
-/// As much is a segment of its own at once, without being copied.
+/// The size from which data becomes a segment at once, without being copied.
 const DIRECT: usize = SEGMENT / 8;
 
-/// Writes a heap dump. `spool` is a folder for the dumps of dumpers that cannot tell what they are going to dump, where
-/// the output's format needs to be told before.
+/// Writes a heap dump. `spool` is a folder for a temporary copy, for an output whose format needs the totals first and
+/// a dumper that does not know them in advance.
 ///
-/// What was written before an error stays. In the place of the record that would end the dump stands one that says why it
-/// broke off.
+/// Anything written before an error stays. In place of the record that would end the dump there is then one with the
+/// reason why it broke off.
 pub fn heap_dump(
     journal: &Journal,
     spool: Option<&Path>,
@@ -37,7 +37,7 @@ pub fn heap_dump(
 ) -> Result<Done, DumpError> {
     let _holding = journal.hold_events();
     journal.entry(|entry| entry.announce_dump());
-    // The announcement is in the file before the dump takes the room on the disk.
+    // The announcement must be in the file before the dump takes up room on the disk.
     if !journal.drain() {
         return Err(DumpError::Output);
     }
@@ -52,10 +52,10 @@ pub fn heap_dump(
     let answer = match caught(|| dump(&mut output).and_then(|done| output.finish(done))) {
         Ok(answer) => answer,
         Err(_) if memory::is_out() => Err(DumpError::Memory(OutOfMemory)),
-        // As it was, without being told again.
+        // The panic goes on, without being reported again.
         Err(panicked) => resume_unwind(Box::new(panicked)),
     };
-    // A dumper knows no more than that the output has failed.
+    // A dumper knows only that the output has failed.
     let answer = match output.error.take() {
         Some(error) => Err(error.into()),
         None => answer,
@@ -74,11 +74,11 @@ pub fn heap_dump(
 
 struct SegmentWriter<'a> {
     journal: &'a Journal,
-    /// Until totals are told.
+    /// `Some` until the totals are known.
     spool: Option<&'a Path>,
     spooled: Option<Spool>,
     error: Option<io::Error>,
-    /// Whether segments wait for what they name.
+    /// `true` while segments wait for the records that they name.
     naming: bool,
     segment: Vec<u8>,
 }
@@ -184,7 +184,7 @@ impl SegmentWriter<'_> {
         }
     }
 
-    /// Writes a segment, or puts it aside until the totals are known.
+    /// Writes a segment, or spools it until the totals are known.
     fn put(&mut self, content: &[u8]) -> bool {
         if let Some(folder) = self.spool {
             let answer = match &mut self.spooled {
@@ -207,7 +207,7 @@ impl SegmentWriter<'_> {
     }
 }
 
-/// Segments put aside, in a file that has no name.
+/// Segments spooled to a file without a name.
 struct Spool {
     file: BufWriter<File>,
     lengths: Vec<usize>,
@@ -221,7 +221,7 @@ impl Spool {
             let name = format!(".hprof.{}.{number}.spool", std::process::id());
             let path = folder.join(name);
             match options.open(&path) {
-                // A program with this number that was killed, or one in another container.
+                // The file was left by a killed program with this number, or belongs to one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(file) => {
@@ -241,7 +241,7 @@ impl Spool {
         self.file.write_all(segment)
     }
 
-    /// Shows the segments again, while `look` answers `true`.
+    /// Calls `look` with each segment, until it returns `false`.
     fn for_each(self, mut look: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         let mut file = self.file.into_inner().map_err(|error| error.into_error())?;
         file.rewind()?;

@@ -1,4 +1,5 @@
-//! Where a thread contends: its stack and the class of the monitor, found without a lock where it was seen before.
+//! Finds the contention entry for the current stack and the class of the monitor, without a lock if the thread has seen
+//! it before.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -15,23 +16,23 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{FramesMark, StackTop, TopFrames};
 
-/// The most places that one thread of the system remembers, 32 bytes each; one that finds more starts anew.
+/// The most entries that one system thread remembers, 32 bytes each; a full cache is emptied.
 const REMEMBERED: usize = 1_000;
 
 static CACHE: PerThread<ContentionCache> = PerThread::new();
 
-/// What finds places.
+/// Finds contention entries.
 pub(super) struct Contenders {
     top_frames: Arc<TopFrames>,
-    /// A cache of another session knows other ids.
+    /// A cache from another session has other ids.
     session: SessionId,
 }
 
-/// What one thread of the system has seen, whichever virtual threads it carried.
+/// The cache of one system thread, shared by the virtual threads it carries.
 struct ContentionCache {
     session: SessionId,
     stack: StackTop,
-    /// By the hash of the stack's key and class, and of the thread where traces are kept apart by it.
+    /// By the hash of the stack's key and class, and of the thread if traces are kept apart by it.
     places: HashMap<u64, Cached, FixedState>,
 }
 
@@ -55,7 +56,8 @@ impl Contenders {
 }
 
 impl MonitorWatch {
-    /// Where the current thread is, and what it wants; `None` when the VM is out of memory.
+    /// Returns the contention entry for the current thread's stack and the monitor's class; `None` if the VM is out of
+    /// memory.
     pub(super) fn place(
         &self,
         jni: Jni<'_>,

@@ -1,4 +1,4 @@
-//! What threads lost to contention for monitors, by where they were and what they wanted.
+//! The time that threads lost to contention for monitors, by stack and class of the monitor.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,25 +10,25 @@ use crate::names::class::ClassId;
 use crate::names::intern::Interner;
 use crate::names::trace::TraceId;
 
-/// A place where threads contend for monitors of one class.
+/// The id of a stack and a class of monitors that threads contend for there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionId(u32);
 
-/// What makes such a place.
+/// The values that identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentionKey {
-    /// Where.
+    /// The stack.
     pub trace: TraceId,
     /// The class of the monitors.
     pub class: ClassId,
 }
 
-/// What it cost.
+/// The cost of contention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
-    /// How often a thread had to wait.
+    /// The number of times a thread had to wait.
     pub count: u64,
-    /// How long, in nanoseconds.
+    /// The total time, in nanoseconds.
     pub nanos: u64,
 }
 
@@ -63,7 +63,7 @@ impl Equivalent<ContentionEntry> for ContentionKey {
 }
 
 impl Contentions {
-    /// The id of a place.
+    /// Returns the id of a key, adding it if it is new.
     pub fn intern(&self, key: ContentionKey) -> ContentionId {
         ContentionId(self.0.intern(&key, || ContentionEntry {
             key,
@@ -72,14 +72,14 @@ impl Contentions {
         }))
     }
 
-    /// A thread has got what it had to wait for, for so many nanoseconds.
+    /// Counts one acquisition that had to wait that many nanoseconds.
     pub fn add(&self, id: ContentionId, nanos: u64) {
         let entry = self.0.get(id.0);
         entry.nanos.fetch_add(nanos, Ordering::Relaxed);
         entry.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What has been added since it was reset; places where there was nothing are left out.
+    /// Returns the costs since the last reset; entries without a cost are omitted.
     pub fn costs(&self, totals: Totals) -> Vec<(ContentionKey, Contended)> {
         let read = |counter: &AtomicU64| match totals.start_anew() {
             true => counter.swap(0, Ordering::Relaxed),

@@ -1,8 +1,9 @@
-//! `monitor=y`: the time that threads lose because another has the monitor they want, and who has and wants what.
+//! `monitor=y`: the time that threads lose because another owns the monitor they want, and the owners and waiters of
+//! all monitors.
 //!
-//! The VM tells a thread's wish and its fulfilment on that thread. A virtual thread may change its carrier in between
-//! (from JDK 24 on it leaves it while it waits), so what has begun is kept by the number of the thread, not by that of
-//! the system's thread.
+//! The VM reports the beginning and the end of a wait on the thread that waits. A virtual thread may change its carrier
+//! in between (from JDK 24 it is unmounted while it waits), so pending waits are kept by the serial number of the Java
+//! thread, not by system thread.
 
 mod contention_cache;
 mod contentions;
@@ -29,16 +30,16 @@ use contentions::Contentions;
 use pending::PendingWaits;
 use virtual_threads::KnownVirtualThreads;
 
-/// The beginnings before their ends, so that no end is missed: a beginning without its end would stay behind.
+/// Enabled before the beginnings, so that no end is missed: a beginning without its end would stay behind.
 const ENDS: [Event; 2] = [Event::MonitorEntered, Event::MonitorWaited];
 const BEGINNINGS: [Event; 2] = [Event::MonitorEnter, Event::MonitorWait];
-/// How often unloaded classes are looked for at the most.
+/// The shortest interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches monitors.
 ///
-/// Its own locks are taken one at a time, and neither the tables nor the journal is used with one of them held.
-/// Only `next_sweep` is held while it is looked at.
+/// Its own locks are taken one at a time, and neither the tables nor the journal is used while one of them is held.
+/// Only `next_sweep` is held during the check.
 pub struct MonitorWatch {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
@@ -49,12 +50,12 @@ pub struct MonitorWatch {
     places: Contenders,
     pending_waits: PendingWaits,
     known: KnownVirtualThreads,
-    /// Whether the VM leaves virtual threads out where it is asked for the users of a monitor.
+    /// `true` if the VM omits virtual threads when it is asked for the users of a monitor.
     hides_virtual_threads: bool,
     next_sweep: Mutex<Instant, rank::MonitorSweep>,
 }
 
-/// What `monitor=y` needs of the VM.
+/// Returns the capabilities that `monitor=y` needs.
 pub(super) fn requirement(options: &Options) -> Option<Requirement> {
     options.monitors.then_some(Requirement {
         option: "monitor=y",
@@ -63,8 +64,8 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 }
 
 impl MonitorWatch {
-    /// `None` where monitors are not asked for.
-    pub(super) fn new(context: &Context<'_>) -> Option<Self> {
+    /// Creates the engine; `None` if the options do not request it.
+    pub(super) fn new(context: &Context) -> Option<Self> {
         if !context.options.monitors {
             return None;
         }
@@ -89,7 +90,7 @@ impl MonitorWatch {
         })
     }
 
-    /// The current thread wants a monitor that another has.
+    /// Called when the current thread wants a monitor that another owns.
     pub fn entering(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>) {
         if serial == ThreadSerial::UNKNOWN {
             return;
@@ -97,11 +98,11 @@ impl MonitorWatch {
         let Some(place) = self.place(jni, serial, monitor) else {
             return;
         };
-        // The clock is read last: what this function took is not the monitor's fault.
+        // The clock is read last, so that the time this function took is not charged to the monitor.
         self.pending_waits.entering(serial, place);
     }
 
-    /// The current thread has got the monitor.
+    /// Called when the current thread has acquired the monitor.
     pub fn entered(&self, serial: ThreadSerial) {
         let now = Instant::now();
         if let Some((place, since)) = self.pending_waits.entered(serial) {
@@ -111,20 +112,21 @@ impl MonitorWatch {
         }
     }
 
-    /// The current thread begins to wait to be notified, for `timeout` milliseconds at the most (0: for ever).
+    /// Called when the current thread begins to wait to be notified, for at most `timeout` milliseconds (0: without a
+    /// limit).
     pub fn waiting(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>, timeout: u64) {
         let Ok(signature) = self.signature(jni, monitor) else {
             return;
         };
         report::waiting(&self.journal, signature, timeout, serial);
         if serial != ThreadSerial::UNKNOWN {
-            // The time begins last: the thread may have waited for the disk.
+            // The time is taken last: the thread may have waited for the disk.
             self.pending_waits
                 .waiting(serial, WeakRef::new(jni, monitor));
         }
     }
 
-    /// The current thread waits no more.
+    /// Called when the current thread's wait is over.
     pub fn waited(&self, jni: Jni<'_>, serial: ThreadSerial, monitor: Object<'_>) {
         let now = Instant::now();
         // A wait that began before the agent did has no line for its beginning, and gets none for its end.
@@ -138,7 +140,7 @@ impl MonitorWatch {
         }
     }
 
-    /// The signature of a monitor's class.
+    /// Returns the signature of a monitor's class.
     fn signature(&self, jni: Jni<'_>, monitor: Object<'_>) -> Result<String, JvmtiError> {
         match jni.class_of(monitor) {
             Some(class) => self.env.class_signature(class.object()),
@@ -159,9 +161,9 @@ impl Engine for MonitorWatch {
             .try_for_each(|event| self.env.enable(event))
     }
 
-    /// What was lost so far stays, and who waits now can still be asked for.
+    /// Keeps the costs so far, and the threads that wait now, for reports.
     fn stop(&self, _jni: Jni<'_>) {
-        // An event that cannot be switched off finds nothing to end.
+        // If an event cannot be disabled, it finds no pending wait.
         for event in BEGINNINGS.into_iter().chain(ENDS) {
             let _ = self.env.disable(event);
         }

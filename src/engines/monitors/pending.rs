@@ -1,4 +1,4 @@
-//! Waits that have begun and not ended: to enter a monitor, to wait to be notified.
+//! Waits that have begun but not ended: to enter a monitor, and to be notified.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,29 +12,29 @@ use crate::jvmti::WeakRef;
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 
-/// Enough that two threads rarely meet in one.
+/// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 64;
 
-/// Holds something for each thread that waits at this moment, and for no other.
+/// The pending waits, with an entry only for threads that are waiting now.
 pub(super) struct PendingWaits([Shard; SHARDS]);
 
-/// A lock with a cache line (two, where the CPU fetches them in pairs) to itself.
+/// A lock with a cache line of its own (two, because some CPUs fetch them in pairs).
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits>);
 
-/// A thread may do both: `Object.wait` is over, and it wants the monitor back.
+/// A thread may do both: when `Object.wait` is over, it wants the monitor back.
 #[derive(Default)]
 struct Waits {
     entering: Option<(ContentionId, Instant)>,
     notified: Option<PendingWait>,
 }
 
-/// A thread that waits to be notified.
+/// A pending wait to be notified.
 pub(super) struct PendingWait {
-    /// Since when.
+    /// The time at which it began.
     pub(super) since: Instant,
-    /// In which monitor; `None` when the VM was out of memory. From JDK 23 on it does not tell that any more.
+    /// The monitor; `None` if the VM was out of memory. From JDK 23 on the VM no longer reports it.
     pub(super) monitor: Option<Arc<WeakRef>>,
 }
 
@@ -45,18 +45,18 @@ impl Default for PendingWaits {
 }
 
 impl PendingWaits {
-    /// The thread wants a monitor from now on. What it wanted before it has got unnoticed.
+    /// Notes that the thread now wants a monitor. An earlier one must have been acquired unnoticed.
     pub(super) fn entering(&self, thread: ThreadSerial, place: ContentionId) {
         let mut shard = self.shard(thread).lock();
         shard.entry(thread).or_default().entering = Some((place, Instant::now()));
     }
 
-    /// The thread has it: where it wanted it, and since when.
+    /// Notes that the thread has acquired it; returns where it waited and since when.
     pub(super) fn entered(&self, thread: ThreadSerial) -> Option<(ContentionId, Instant)> {
         self.end(thread, |waits| waits.entering.take())
     }
 
-    /// The thread waits to be notified from now on.
+    /// Notes that the thread now waits to be notified.
     pub(super) fn waiting(&self, thread: ThreadSerial, monitor: Option<WeakRef>) {
         let monitor = monitor.map(Arc::new);
         let mut shard = self.shard(thread).lock();
@@ -66,17 +66,17 @@ impl PendingWaits {
             .or_default()
             .notified
             .replace(PendingWait { since, monitor });
-        // References are given back without a lock.
+        // References are freed without the lock.
         drop(shard);
         drop(before);
     }
 
-    /// The wait is over.
+    /// Notes that the wait is over, and returns it.
     pub(super) fn waited(&self, thread: ThreadSerial) -> Option<PendingWait> {
         self.end(thread, |waits| waits.notified.take())
     }
 
-    /// The monitors in which threads wait to be notified.
+    /// Returns the monitors in which threads wait to be notified.
     pub(super) fn waited_for(&self) -> Vec<(ThreadSerial, Arc<WeakRef>)> {
         let mut all = Vec::new();
         for shard in &self.0 {
@@ -91,13 +91,13 @@ impl PendingWaits {
         all
     }
 
-    /// The thread has ended.
+    /// Removes a thread that has ended.
     pub(super) fn forget(&self, thread: ThreadSerial) {
         let gone = self.shard(thread).lock().remove(&thread);
         drop(gone);
     }
 
-    /// All threads are.
+    /// Removes all threads.
     pub(super) fn clear(&self) {
         for shard in &self.0 {
             let gone = std::mem::take(&mut *shard.0.lock());

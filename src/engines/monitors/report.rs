@@ -12,8 +12,8 @@ use crate::output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A thread begins to wait in a monitor of the class with this signature, for so many milliseconds at the most (0: for
-/// ever).
+/// Writes that a thread begins to wait in a monitor of the class with this signature, for at most `timeout`
+/// milliseconds (0: without a limit).
 pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Wait {
         signature: Cow::Owned(signature),
@@ -23,7 +23,7 @@ pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: Threa
     journal.happened(move |entry| entry.records.write_monitor(&record));
 }
 
-/// It waits no more, after so many milliseconds.
+/// Writes that a thread's wait is over, after `time_waited` milliseconds.
 pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: ThreadSerial) {
     let record = MonitorRecord::Waited {
         signature: Cow::Owned(signature),
@@ -46,7 +46,7 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     });
 }
 
-/// Writes what contention has cost, place by place. Rows below `cutoff`, a share of the whole time, are left out.
+/// Writes the cost of contention. Rows below `cutoff`, a share of the total time, are omitted.
 pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, cutoff: f64) {
     journal.entry(|entry| {
         let Selection {
@@ -75,18 +75,18 @@ pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, c
     });
 }
 
-/// What MONITOR TIME has, and what it has not.
+/// The rows of MONITOR TIME, and the sum of those omitted.
 struct Selection {
     total: Contended,
     rows: Vec<(ContentionKey, Contended)>,
-    /// What the rows below the cutoff add up to; `None` where there are none.
+    /// The sum of the rows below the cutoff; `None` if there are none.
     left_out: Option<LeftOut<2>>,
 }
 
-/// The rows that are not cut off: the costliest first, equal ones in the order they were seen.
+/// Returns the rows above the cutoff: the costliest first, equal ones in the order in which they were first seen.
 fn select(mut rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> Selection {
     let total = sum(&rows);
-    // Stable: they come in the order they were seen.
+    // A stable sort: equal rows stay in the order in which they were first seen.
     rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.nanos));
     let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total.nanos as f64);
     let cut = rows.split_off(end);

@@ -15,16 +15,16 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::StackBuffer;
 
-/// The frames of a stack that is not deep.
+/// The most frames of a stack that is not considered deep.
 const SHALLOW: usize = 1_024;
 
-/// How often it is asked who has a monitor that is wanted and seems to be free.
+/// The number of times the owner is asked for if a wanted monitor seems to be free.
 const ATTEMPTS: usize = 5;
 
-/// Answers the number of a thread; `None` for one of ours.
+/// Returns the serial number of a thread; `None` for one of the agent's.
 type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
 
-/// What has been seen so far.
+/// The state collected so far.
 struct SnapshotBuilder<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
@@ -32,21 +32,21 @@ struct SnapshotBuilder<'w, 'j, 'f> {
     threads: Vec<states::ThreadState>,
     virtual_threads: Vec<(ThreadSerial, LocalRef<'j>)>,
     wanted: Vec<WantedMonitor<'j>>,
-    /// Where monitors of one hash are in `wanted`.
+    /// The positions in `wanted` of monitors with the same hash.
     by_identity: HashMap<i32, Vec<usize>, FixedState>,
-    /// What the virtual threads have, asked for when it is first needed.
+    /// The monitors that virtual threads own; determined when first needed.
     owned: Option<Vec<(ThreadSerial, Vec<LocalRef<'j>>)>>,
 }
 
-/// A monitor, and the virtual threads that want it or wait: the VM may leave these out.
+/// A monitor, and the virtual threads that want it or wait in it, which the VM may omit.
 struct WantedMonitor<'j> {
     monitor: LocalRef<'j>,
     entering: Vec<ThreadSerial>,
     waiting: Vec<ThreadSerial>,
 }
 
-/// Looks at all threads first and at the monitors then. Each look shows one moment, the whole does not: a thread may have
-/// got its monitor in between.
+/// Collects the state of all threads first, and that of the monitors then. Each step shows one moment, the whole does
+/// not: a thread may have acquired its monitor in between.
 pub(super) fn snapshot(
     watch: &MonitorWatch,
     jni: Jni<'_>,
@@ -83,7 +83,7 @@ pub(super) fn snapshot(
 impl<'j> SnapshotBuilder<'_, 'j, '_> {
     fn platform_threads(&mut self) -> Result<(), JvmtiError> {
         let (env, jni) = (self.watch.env, self.jni);
-        // Their numbers first: one that ends meanwhile could not be asked for it any more.
+        // The numbers come first: a thread that ends meanwhile could no longer be asked for its number.
         let threads: Vec<(ThreadSerial, LocalRef<'j>)> = env
             .all_threads(jni)?
             .into_iter()
@@ -95,7 +95,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
             let thread = thread.object();
             self.thread(*serial, thread, stack.state, &stack.frames);
             self.want(thread, stack.state, None);
-            // One that runs now may never have waited for a monitor, and yet have one.
+            // A virtual thread that is running now may never have waited for a monitor, and yet own one.
             if let Some(virtual_threads) = self.watch.virtual_threads
                 && let Ok(Some(mounted)) = virtual_threads.mounted_on(jni, thread)
             {
@@ -105,8 +105,8 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         Ok(())
     }
 
-    /// The stacks of platform threads. The VM sets memory for `depth` frames aside for each, so deep stacks are asked for
-    /// alone, a moment later.
+    /// Returns the stacks of platform threads. The VM allocates memory for `depth` frames for each, so deep stacks are
+    /// requested individually, a moment later.
     fn stacks(&self, threads: &[Object<'_>]) -> Result<Vec<ThreadStack>, JvmtiError> {
         let (env, depth) = (self.watch.env, self.watch.stacks.depth());
         let mut stacks = env.stacks(threads, depth.min(SHALLOW))?;
@@ -127,7 +127,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         let env = self.watch.env;
         let mut stack = StackBuffer::default();
         for (serial, thread) in self.watch.known.all(self.jni) {
-            // One that has ended meanwhile has no state to tell.
+            // A thread that has ended in the meantime has no state.
             let Ok(state) = env.thread_state(thread.object()) else {
                 continue;
             };
@@ -154,7 +154,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
             [] => TraceId::EMPTY,
             frames => self.watch.stacks.trace(self.jni, serial, frames),
         };
-        // One that is ending has none any more.
+        // A thread that is ending has no name any more.
         let info = self.watch.env.thread_info(self.jni, thread);
         self.threads.push(states::ThreadState {
             thread: serial,
@@ -167,7 +167,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         });
     }
 
-    /// Adds the monitor that a thread wants or waits for, and the thread itself if it is a virtual one.
+    /// Adds the monitor that a thread wants or waits for, and the thread itself if it is virtual.
     fn want(
         &mut self,
         thread: Object<'_>,
@@ -188,14 +188,14 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         }
     }
 
-    /// Adds the monitors in which threads wait to be notified, as far as they began under our eyes: a VM of JDK 23 or
-    /// later does not tell.
+    /// Adds the monitors in which threads wait to be notified, as far as the agent saw the waits begin: a VM of JDK 23
+    /// or later does not report them.
     fn waits(&mut self) {
         for (serial, monitor) in self.watch.pending_waits.waited_for() {
             let Some(monitor) = monitor.get(self.jni) else {
                 continue;
             };
-            // They came by their numbers.
+            // They are sorted by number.
             let is_virtual = self
                 .virtual_threads
                 .binary_search_by_key(&serial, |&(thread, _)| thread)
@@ -207,7 +207,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         }
     }
 
-    /// The entry of a monitor.
+    /// Returns the entry of a monitor.
     fn wanted(&mut self, monitor: LocalRef<'j>) -> &mut WantedMonitor<'j> {
         let identity = self.watch.env.identity_hash(monitor.object()).unwrap_or(0);
         let alike = self.by_identity.entry(identity).or_default();
@@ -240,7 +240,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
                 let owner = (self.number)(owner.object()).unwrap_or(ThreadSerial::UNKNOWN);
                 Some((owner, usage.entries))
             }
-            // Nor does the VM say how often a virtual thread has entered.
+            // Nor does the VM report how often a virtual thread has entered.
             None if self.watch.hides_virtual_threads && !entering.is_empty() => {
                 let owner = self.virtual_owner(monitor);
                 Some((owner.unwrap_or(ThreadSerial::UNKNOWN), 1))
@@ -255,8 +255,8 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         })
     }
 
-    /// A monitor that is wanted is free for a moment only. One that seems free again and again belongs to a virtual thread,
-    /// of which the VM does not tell.
+    /// Returns the usage of a monitor. One that is wanted is free for a moment only; if it repeatedly seems free, it
+    /// belongs to a virtual thread, which the VM does not report.
     fn settled_usage(&self, monitor: Object<'_>) -> Result<MonitorUsage<'j>, JvmtiError> {
         let mut usage = self.watch.env.monitor_usage(self.jni, monitor)?;
         for _ in 0..ATTEMPTS {

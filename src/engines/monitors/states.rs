@@ -17,24 +17,24 @@ pub struct MonitorStates {
 pub struct ThreadState {
     /// The thread.
     pub thread: ThreadSerial,
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub name: String,
-    /// What it is at.
+    /// Its stack.
     pub trace: TraceId,
-    /// Whether it runs.
+    /// Its state, with what it waits for.
     pub status: ThreadStatus,
-    /// It has been suspended.
+    /// `true` if it has been suspended.
     pub suspended: bool,
-    /// It has been interrupted and has not seen it yet.
+    /// `true` if it has been interrupted and has not noticed yet.
     pub interrupted: bool,
-    /// It runs native code.
+    /// `true` if it runs native code.
     pub in_native: bool,
 }
 
-/// Whether a thread runs, and what it waits for.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadStatus {
-    /// It runs, or could.
+    /// It runs, or could run.
     Runnable,
     /// In `Thread.sleep`.
     Sleeping,
@@ -50,15 +50,15 @@ pub enum ThreadStatus {
     Unknown,
 }
 
-/// A monitor. [`ThreadSerial::UNKNOWN`] stands for a thread that is not known.
+/// A monitor. [`ThreadSerial::UNKNOWN`] stands for an unknown thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorState {
     /// The signature of its class, `Ljava/lang/Object;`.
     pub signature: String,
-    /// Who has it, and how many times it was entered.
+    /// Its owner, and the number of times it was entered.
     pub owner: Option<(ThreadSerial, u32)>,
-    /// Who wants it.
+    /// The threads that want it.
     pub entering: Vec<ThreadSerial>,
-    /// Who waits to be notified.
+    /// The threads that wait to be notified.
     pub waiting: Vec<ThreadSerial>,
 }

@@ -1,4 +1,4 @@
-//! The virtual threads that have a number. The VM lists platform threads only.
+//! The virtual threads that have a serial number. The VM lists platform threads only.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -7,7 +7,7 @@ use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
 
-/// Knows them from the time they are given their number to their end.
+/// Keeps virtual threads from the time they get their number to their end.
 #[derive(Default)]
 pub(super) struct KnownVirtualThreads(
     Mutex<HashMap<ThreadSerial, WeakRef, FixedState>, rank::KnownVirtualThreads>,
@@ -31,7 +31,7 @@ impl KnownVirtualThreads {
         drop(gone);
     }
 
-    /// Those that are there, by their numbers; forgets those that were collected without having ended.
+    /// Returns the live ones, with their numbers; forgets those that were collected without having ended.
     pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, LocalRef<'a>)> {
         let mut known = self.0.lock();
         known.retain(|_, thread| !thread.is_dead(jni));

@@ -1,9 +1,10 @@
-//! How many bytes each thread may still allocate before the VM tells of an allocation (`Thread::_heap_sampler`).
+//! The number of bytes that each thread may still allocate before its next allocation event (`Thread::_heap_sampler`).
 //!
-//! A thread that was there before the interval was set goes on with what was left of the one before: with the default, its
-//! first half a megabyte or so would go untold. JVMTI has no way to change that, so the number is set in the VM's memory, where
-//! HotSpot's tables for debuggers say it is: behind the exported field `Thread::_allocated_bytes`. That it is there, is tried
-//! on threads of ours, for which the VM must have drawn numbers that fit the interval of the moment.
+//! A thread that existed before the interval was set continues with the rest of its previous one: with the default, its
+//! first half a megabyte or so would send no event. JVMTI has no way to change that, so the number is set in the VM's
+//! memory, at the position given by HotSpot's tables for debuggers: after the exported field
+//! `Thread::_allocated_bytes`. The position is verified on threads of the agent, for which the VM must have drawn
+//! numbers that fit the current interval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +18,16 @@ use crate::jvmti::jni::{Jni, Vm};
 use crate::jvmti::sys;
 use crate::lock_order::{Condvar, Mutex, rank};
 
-/// The interval of the first try.
+/// The interval of the first test.
 const TRIED: u32 = 1 << 24;
-/// What HotSpot draws for it (`ThreadHeapSampler::pick_next_geometric_sample`): the interval times -ln(q / 2^26), where q is a
-/// random whole number of 26 bits and the logarithm comes from a table of 1,024 steps. So it is between 1/4,098 of the
-/// interval and 26 ln 2 times as much, but for one q of all, which makes it 1. A second try is no other: the random numbers
-/// of a thread begin with its address, and the next thread often has the same.
+/// The range of numbers that HotSpot draws for it (`ThreadHeapSampler::pick_next_geometric_sample`): the interval times
+/// -ln(q / 2^26), where q is a random integer of 26 bits and the logarithm comes from a table of 1,024 steps. So it is
+/// between 1/4,098 of the interval and 26 ln 2 times the interval, except for a single q, which makes it 1. Repeating
+/// the test would not help: the random numbers of a thread begin with its address, and the next thread often has the
+/// same one.
 const DRAWN: std::ops::Range<u64> = (TRIED as u64 >> 13)..(TRIED as u64 * 19);
 
-/// How long a thread may take to start: in a VM that is going down it never does.
+/// The longest that a thread may take to start: in a VM that is shutting down it never does.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Finds the numbers of all threads.
@@ -35,16 +37,16 @@ pub struct BytesUntilSample {
     offset: usize,
 }
 
-/// How the VM lists its threads: where the list is, and the offsets of what it consists of.
+/// The VM's list of threads: its address, and the offsets in its parts.
 #[derive(Clone, Copy)]
 enum ThreadList {
-    /// An array; JDK 17 on.
+    /// An array; from JDK 17.
     Array {
         list: *const *const u8,
         length: usize,
         elements: usize,
     },
-    /// A chain; JDK 11.
+    /// A linked list; JDK 11.
     Chain { first: *const *mut u8, next: usize },
 }
 
@@ -54,7 +56,8 @@ unsafe impl Send for BytesUntilSample {}
 unsafe impl Sync for BytesUntilSample {}
 
 impl BytesUntilSample {
-    /// Finds them, and tries on two short-lived threads whether it is them. The interval is [`Interval::Every`] afterwards.
+    /// Finds them, and verifies the position on two short-lived threads. The interval is [`Interval::Every`]
+    /// afterwards.
     pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
         env.vm_kind().tested()?;
         let field = VmField::find(env.vm(), c"Thread", c"_allocated_bytes")?;
@@ -69,12 +72,12 @@ impl BytesUntilSample {
         let fits = |number: u64| DRAWN.contains(&number);
         let sampled = drawn(Interval::Bytes(TRIED)).is_some_and(fits);
         let every = drawn(Interval::Every);
-        // JDK 11 draws 1, and tells of every allocation all the same.
+        // JDK 11 draws 1, and still sends an event for every allocation.
         let all = every.is_some_and(|number| number <= 1);
         (sampled && all).then_some(found)
     }
 
-    /// What the VM has drawn for a thread that starts now.
+    /// Returns the number that the VM draws for a thread that starts now.
     fn of_a_new_thread(self, env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<u64> {
         // A channel of the standard library would end the process where there is no memory for it.
         let answer = Arc::new((Mutex::<_, rank::TrialThread>::new(None), Condvar::new()));
@@ -96,7 +99,7 @@ impl BytesUntilSample {
         number.flatten()
     }
 
-    /// Has every thread's next allocation told. No thread of the program runs while `_pause` lasts.
+    /// Makes every thread's next allocation send an event. No thread of the program runs while `_pause` lasts.
     pub fn clear(&self, _pause: GcPause<'_>) {
         let clear = |thread: *mut u8| {
             // SAFETY: the thread is in the list, so it is alive, and does not run. The field was tried by `find`.
@@ -148,7 +151,7 @@ impl ThreadList {
 mod tests {
     use super::*;
 
-    /// What HotSpot makes of a random number.
+    /// Computes the number that HotSpot derives from a random number.
     fn drawn(q: u32) -> u64 {
         const STEPS: f64 = 1024.0;
         let q = f64::from(q);

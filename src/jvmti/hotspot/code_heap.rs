@@ -1,18 +1,19 @@
-//! The VM's code heaps, and which piece of code an address belongs to.
+//! The VM's code heaps, and the lookup of the code that an address belongs to.
 
 use super::vm_structs::{VmStructs, read};
 
-/// More code heaps than any VM has: the tables were misread.
+/// More code heaps than any VM has: beyond that, the tables were misread.
 const MOST_HEAPS: usize = 8;
-/// What stands in a segment map where no code is.
+/// The value in a segment map for a segment without code.
 const UNUSED: u8 = 0xff;
-/// How much of a block can be read for sure: more than the head of the largest kind of code, whatever kind the block holds.
+/// The number of bytes of a block that can always be read: more than the header of the largest kind of code, regardless
+/// of the block's kind.
 pub(super) const READABLE: usize = 512;
 
-/// All code heaps. They are made when the VM starts and stay where they are.
+/// All code heaps. They are created when the VM starts and never move.
 pub(super) struct CodeHeaps {
     heaps: Vec<CodeHeap>,
-    /// The size of `HeapBlock`, the head of a block, and where in it is said whether it is in use.
+    /// The size of `HeapBlock`, the header of a block, and the offset in it of the flag for blocks in use.
     head: usize,
     is_used: usize,
 }
@@ -20,24 +21,24 @@ pub(super) struct CodeHeaps {
 /// One code heap: blocks of segments, each with a byte in the segment map.
 struct CodeHeap {
     low: usize,
-    /// Where the VM keeps the end of what can be read. It only grows.
+    /// The address at which the VM keeps the end of the readable part. It only grows.
     high: usize,
     segment_map: usize,
-    /// Where the VM keeps the end of the segment map. It only grows too.
+    /// The address at which the VM keeps the end of the segment map. It only grows, too.
     segment_map_end: usize,
     log2_segment: u32,
 }
 
-/// The head of a piece of code (`CodeBlob`) that is in use.
+/// The header of a piece of code (`CodeBlob`) that is in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeBlob(pub(super) usize);
 
-/// The byte of a segment map that says where a block begins.
+/// The byte of a segment map that marks the start of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockStart(usize);
 
 impl BlockStart {
-    /// No block's.
+    /// Not the start of any block.
     pub(super) const NONE: Self = Self(0);
 }
 
@@ -53,8 +54,8 @@ impl CodeHeaps {
         let low = offset(c"VirtualSpace", c"_low")?;
         let high = offset(c"VirtualSpace", c"_high")?;
         let log2_segment = offset(c"CodeHeap", c"_log2_segment_size")?;
-        // SAFETY: the tables say that these fields are there, and of these types. The list is made before any code is, and does
-        // not change.
+        // SAFETY: the tables say that these fields are there, and of these types. The list is made before any code is,
+        // and does not change.
         let heaps: Vec<CodeHeap> = unsafe {
             let list: usize = read(list);
             if list == 0 {
@@ -85,13 +86,13 @@ impl CodeHeaps {
         })
     }
 
-    /// The code that holds an address. A signal handler may ask: all of it is inlined, which loops are, and iterators' functions
-    /// not always.
+    /// Returns the code that holds an address. Signal handlers call it, so everything must be inlined: loops are,
+    /// iterators' functions not always.
     #[inline(always)]
     pub(super) fn blob(&self, pc: usize) -> Option<CodeBlob> {
         for heap in &self.heaps {
             if let Some(block) = heap.block(pc) {
-                // SAFETY: a block begins with its head.
+                // SAFETY: a block begins with its header.
                 let is_used = unsafe { read::<u8>(block + self.is_used) } != 0;
                 return is_used.then_some(CodeBlob(block + self.head));
             }
@@ -99,7 +100,7 @@ impl CodeHeaps {
         None
     }
 
-    /// Where the segment map says that the block of this code begins.
+    /// Returns the position in the segment map at which this code's block begins.
     pub(super) fn block_start(&self, blob: CodeBlob) -> Option<BlockStart> {
         let block = blob.0 - self.head;
         self.heaps.iter().find_map(|heap| {
@@ -109,7 +110,7 @@ impl CodeHeaps {
         })
     }
 
-    /// Whether a block in use still begins where one did that was found before: it may be another one.
+    /// Returns `true` if a block in use still begins where one was found before; it may be a different one.
     #[inline]
     pub(super) fn is_in_use(&self, blob: CodeBlob, start: BlockStart) -> bool {
         // SAFETY: code was found there once, and what could be read of a code heap and its map stays readable.
@@ -118,12 +119,13 @@ impl CodeHeaps {
 }
 
 impl CodeHeap {
-    /// The block that an address is in, as HotSpot itself finds it, also without a lock (`CodeHeap::find_block_for`): each byte of the
-    /// segment map says how many segments before it, at least, the block has begun.
+    /// Returns the block that an address is in, by the same method as HotSpot, also without a lock
+    /// (`CodeHeap::find_block_for`): each byte of the segment map is the least number of segments since the start of
+    /// the block.
     ///
-    /// Everything from `low` to `*high` can be read, and everything from `segment_map` to `*segment_map_end`: the VM makes each
-    /// of the two larger before it says so, and never smaller. It makes the code larger first (`CodeHeap::expand_by`), so a new
-    /// segment may have no byte in the map yet.
+    /// Everything from `low` to `*high` can be read, and everything from `segment_map` to `*segment_map_end`: the VM
+    /// enlarges each of the two before it moves the end, and never shrinks them. It enlarges the code first
+    /// (`CodeHeap::expand_by`), so a new segment may have no byte in the map yet.
     #[inline(always)]
     fn block(&self, pc: usize) -> Option<usize> {
         // SAFETY: fields of a code heap, which is never freed.

@@ -1,5 +1,5 @@
-//! The VM's flags that the agent asks for, found by the tables that HotSpot exports for debuggers: to learn which collector
-//! runs, and to set a flag from within.
+//! The VM's flags that the agent uses, found by the tables that HotSpot exports for debuggers: to learn which garbage
+//! collector runs, and to set a flag from within.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
@@ -11,28 +11,28 @@ use crate::jvmti::jni::Vm;
 /// A flag that is a C++ `bool`.
 #[derive(Clone, Copy, Debug)]
 pub enum BoolFlag {
-    /// Compilers leave notes of which methods are inlined at every instruction, not only at safepoints. They read it at each
+    /// Compilers record which methods are inlined at every instruction, not only at safepoints. Read at each
     /// compilation.
     DebugNonSafepoints,
     /// Threads have allocation buffers.
     UseTlab,
-    /// The sizes of allocation buffers follow the threads. The VM reads it at each collection.
+    /// The sizes of allocation buffers adapt to the threads. Read at each collection.
     ResizeTlab,
-    /// The collector is Serial.
+    /// The garbage collector is Serial.
     UseSerialGc,
-    /// The collector is Parallel.
+    /// The garbage collector is Parallel.
     UseParallelGc,
-    /// The collector is G1.
+    /// The garbage collector is G1.
     UseG1Gc,
-    /// There is no collector.
+    /// There is no garbage collector.
     UseEpsilonGc,
-    /// The collector is Concurrent Mark Sweep (JDK 11).
+    /// The garbage collector is Concurrent Mark Sweep (JDK 11).
     UseConcMarkSweepGc,
-    /// The collector is ZGC.
+    /// The garbage collector is ZGC.
     UseZgc,
-    /// The collector is Shenandoah.
+    /// The garbage collector is Shenandoah.
     UseShenandoahGc,
-    /// Code that was compiled before the VM started is used (JDK 11).
+    /// Code compiled before the VM started is used (JDK 11).
     UseAot,
     /// The compiler is written in Java.
     UseJvmciCompiler,
@@ -41,8 +41,8 @@ pub enum BoolFlag {
 /// A flag that is a `uintx`.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberFlag {
-    /// JDK 11: what is left of an allocation buffer is worth keeping when it is more than its size over this. The VM takes it
-    /// over when it gives a thread a buffer of another size.
+    /// JDK 11: the rest of an allocation buffer is worth keeping if it is larger than the buffer's size divided by
+    /// this. The VM adopts it when it gives a thread a buffer of another size.
     TlabRefillWasteFraction,
 }
 
@@ -73,7 +73,7 @@ impl NumberFlag {
     }
 }
 
-/// The type of a flag, as the VM's row of it says: a name up to JDK 15, a number of HotSpot's `JVMFlag::TYPE_…` since.
+/// The type of a flag in the VM's table: a name up to JDK 15, later a number of HotSpot's `JVMFlag::TYPE_…`.
 #[derive(Clone, Copy)]
 enum FlagType {
     Bool,
@@ -96,14 +96,15 @@ impl FlagType {
     }
 }
 
-/// Where the type of a flag stands in its row.
+/// The offset of a flag's type in its row.
 #[derive(Clone, Copy)]
 enum TypeField {
     Name { offset: usize },
     Number { offset: usize },
 }
 
-/// The bits of a row's `_flags` that say who has set the flag: 0 for nobody (`JVMFlag::VALUE_ORIGIN_MASK`, on JDK 11 to 25).
+/// The bits of a row's `_flags` that tell the origin of the value: 0 for the default (`JVMFlag::VALUE_ORIGIN_MASK`, on
+/// JDK 11 to 25).
 const ORIGIN: c_int = 0xf;
 
 /// The flags of this VM.
@@ -128,7 +129,7 @@ unsafe impl Send for VmFlags {}
 unsafe impl Sync for VmFlags {}
 
 impl VmFlags {
-    /// Finds the tables; `None` in a VM that exports none, or others.
+    /// Finds the tables; `None` in a VM that exports none, or different ones.
     pub fn find(vm: Vm) -> Option<Self> {
         let structs = VmStructs::find(vm)?;
         let field = |name| structs.field(c"JVMFlag", name);
@@ -153,15 +154,15 @@ impl VmFlags {
         })
     }
 
-    /// Whether the VM has the flag, and it is on.
+    /// Returns `true` if the VM has the flag, and it is on.
     pub fn is_on(&self, flag: BoolFlag) -> bool {
         let value = self.value(flag.name(), FlagType::Bool);
         // SAFETY: `value` has found a C++ bool that lives as long as the VM.
         value.is_some_and(|value| unsafe { value.as_ptr().read_volatile() } != 0)
     }
 
-    /// Whether the VM has the flag and says that nobody has set it: neither who started the VM nor the VM itself. What
-    /// [`SettableFlags::switch`] did does not count.
+    /// Returns `true` if the VM has the flag and its value is the default: set neither on the command line nor by the
+    /// VM itself. Changes by [`SettableFlags::switch`] do not count.
     pub fn is_default(&self, flag: BoolFlag) -> bool {
         let row = self.row(flag.name(), FlagType::Bool);
         row.zip(self.origin_offset).is_some_and(|(row, offset)| {
@@ -170,21 +171,21 @@ impl VmFlags {
         })
     }
 
-    /// The value of a flag; `None` where the VM has none of that name and type.
+    /// Returns the value of a flag; `None` if the VM has none of that name and type.
     pub fn number(&self, flag: NumberFlag) -> Option<usize> {
         let value = self.value(flag.name(), FlagType::Uintx)?;
         // SAFETY: `value` has found a uintx, which has the size and the alignment of a pointer.
         Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
     }
 
-    /// Where the value of a flag is.
+    /// Returns the address of a flag's value.
     fn value(&self, name: &CStr, kind: FlagType) -> Option<NonNull<u8>> {
         let row = self.row(name, kind)?;
         // SAFETY: a row of the table, which has a pointer to the value.
         NonNull::new(unsafe { *row.add(self.value_offset).cast::<*mut u8>() })
     }
 
-    /// The row of a flag.
+    /// Returns the row of a flag.
     fn row(&self, name: &CStr, kind: FlagType) -> Option<*const u8> {
         (0..self.count).find_map(|index| {
             // SAFETY: the table has `count` rows of `size` bytes, each with a pointer to its name.
@@ -212,23 +213,23 @@ impl VmFlags {
 }
 
 impl SettableFlags {
-    /// To look at them.
+    /// Returns the flags for reading.
     pub fn flags(&self) -> VmFlags {
         self.0
     }
 
-    /// Switches a flag; `false` where the VM has none of that name and type.
+    /// Switches a flag; returns `false` if the VM has none of that name and type.
     pub fn switch(&self, flag: BoolFlag, on: bool) -> bool {
         let Some(value) = self.0.value(flag.name(), FlagType::Bool) else {
             return false;
         };
-        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads it
-        // anew whenever it needs it, so it finds the old value or the new one.
+        // SAFETY: `value` has found a C++ bool that lives as long as the VM. One byte changes at once, and the VM reads
+        // it anew whenever it needs it, so it finds the old value or the new one.
         unsafe { value.as_ptr().write_volatile(u8::from(on)) };
         true
     }
 
-    /// Sets a flag; `false` where the VM has none of that name and type.
+    /// Sets a flag; returns `false` if the VM has none of that name and type.
     pub fn set(&self, flag: NumberFlag, number: usize) -> bool {
         let Some(value) = self.0.value(flag.name(), FlagType::Uintx) else {
             return false;
@@ -240,12 +241,12 @@ impl SettableFlags {
 }
 
 impl Env {
-    /// The VM's flags, where it lets us see them.
+    /// Returns the VM's flags, if they can be read.
     pub fn flags(self) -> Option<VmFlags> {
         VmFlags::find(self.vm())
     }
 
-    /// The same where it is known what becomes of them when they are set.
+    /// Returns the VM's flags for writing, if the effect of that is known in this VM.
     pub fn settable_flags(self) -> Option<SettableFlags> {
         self.flags()
             .filter(|_| self.vm_kind().has_settable_flags())

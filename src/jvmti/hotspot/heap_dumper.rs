@@ -1,5 +1,5 @@
 //! The VM's own heap dumper, which `jmap` and `HotSpotDiagnosticMXBean` call: `DumpHeap0` of the table that
-//! `JVM_GetManagement` gives out. No Java module is needed for it.
+//! `JVM_GetManagement` returns. No Java module is needed for it.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -10,7 +10,7 @@ use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
 use crate::jvmti::vm_kind::Release;
 
-/// The version of the table, to which a VM answers alone, and the place of `DumpHeap0` in it.
+/// Returns the version of the table that this release accepts, and the position of `DumpHeap0` in it.
 fn place_of_dump_heap(release: Release) -> (sys::jint, usize) {
     match release {
         Release::Jdk11 => (0x2002_0000, 28),
@@ -33,13 +33,14 @@ pub struct VmDumper {
 }
 
 impl VmDumper {
-    /// Finds it; `None` in a VM that has none, or one that we do not know how to call.
+    /// Finds it; `None` in a VM that has none, or one that the agent does not know how to call.
     pub fn find(env: Env) -> Option<Self> {
         let vm = env.vm();
         let (version, slot) = place_of_dump_heap(env.vm_kind().tested()?);
         let library = Library::of(vm)?;
         let get_management = library.symbol::<c_void>(c"JVM_GetManagement")?;
-        // SAFETY: the exported function takes a version and gives the table, or null where it does not know the version.
+        // SAFETY: the exported function takes a version and gives the table, or null where it does not know the
+        // version.
         let get_management =
             unsafe { std::mem::transmute::<*const c_void, GetManagement>(get_management) };
         // SAFETY: as above; in this release the table of that version has more entries than `slot`.
@@ -64,7 +65,7 @@ impl VmDumper {
         })
     }
 
-    /// Bytes that the Java heap has room for, garbage not counted as room.
+    /// Returns the number of free bytes in the Java heap; garbage does not count as free.
     pub fn free_heap(self) -> u64 {
         // SAFETY: the functions take nothing and may be called on every thread of the VM.
         let (total, free, max) = unsafe {
@@ -77,7 +78,7 @@ impl VmDumper {
         (max - (total - free)).try_into().unwrap_or(0)
     }
 
-    /// The name of a file, as [`VmDumper::dump`] takes it. It is an object in the Java heap.
+    /// Creates the name of a file for [`VmDumper::dump`]. It is an object in the Java heap.
     pub fn path<'a>(self, jni: Jni<'a>, path: &CStr) -> Option<LocalRef<'a>> {
         // SAFETY: the path is NUL-terminated; the VM throws where it has no memory for the string.
         let raw = unsafe { jni!(jni, NewStringUTF, path.as_ptr()) };
@@ -85,7 +86,7 @@ impl VmDumper {
         LocalRef::new(jni, raw).filter(|_| !thrown)
     }
 
-    /// Writes everything that is in the heap, garbage included, to a new file. What the VM says where it cannot.
+    /// Writes everything in the heap, including garbage, to a new file. The error is the VM's message.
     pub fn dump(self, jni: Jni<'_>, path: &LocalRef<'_>) -> Result<(), String> {
         // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
         let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
@@ -97,7 +98,7 @@ impl VmDumper {
     }
 }
 
-/// What holds the characters of a `java.lang.String`.
+/// Returns the array with the characters of a `java.lang.String`.
 pub fn characters<'a>(jni: Jni<'a>, string: &LocalRef<'_>) -> Option<LocalRef<'a>> {
     let class = jni.find_class(c"java/lang/String")?;
     // SAFETY: class and object are live, names are NUL-terminated, and the field is one of the object's class.
@@ -117,7 +118,7 @@ pub fn characters<'a>(jni: Jni<'a>, string: &LocalRef<'_>) -> Option<LocalRef<'a
     LocalRef::new(jni, raw)
 }
 
-/// Whether a function is one of the VM's.
+/// Returns `true` if a function is one of the VM's.
 fn is_in_library(vm: Vm, function: *const c_void) -> bool {
     let base = |address| {
         // SAFETY: `dladdr` fills the structure or answers 0.
@@ -129,7 +130,7 @@ fn is_in_library(vm: Vm, function: *const c_void) -> bool {
     base(function).is_some_and(|library| Some(library) == base(vm.function_address()))
 }
 
-/// Clears the exception that is pending, if there is one, and says what it says. Runs no Java code.
+/// Clears the pending exception, if there is one, and returns its message. Runs no Java code.
 fn take_message(jni: Jni<'_>) -> Option<String> {
     // SAFETY: may be called with an exception pending; the answer is a local reference or null.
     let thrown = LocalRef::new(jni, unsafe { jni!(jni, ExceptionOccurred) })?;

@@ -1,5 +1,5 @@
-//! What is HotSpot's and not JVMTI's: the VM's flags and structures, its allocation sampling counters, its heap dumper, its
-//! stacks as a walk or a signal handler sees them, the slots of its references.
+//! Everything specific to HotSpot: the VM's flags and structures, its allocation sampling counters, its heap dumper,
+//! its stacks as a walk or a signal handler sees them, the slots of its references.
 
 mod bytes_until_sample;
 mod code_heap;

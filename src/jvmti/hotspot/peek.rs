@@ -1,11 +1,11 @@
-//! Reads memory that may be gone: that of a thread which may end meanwhile.
+//! Reads memory that may be freed at any time: that of a thread which may be ending.
 
 use std::ffi::c_void;
 use std::io;
 use std::ptr;
 
-/// A way for single words through the kernel, which answers with an error where there is no memory. (`process_vm_readv` is
-/// refused in many containers.)
+/// Reads single words through the kernel, which reports an error if there is no memory. (`process_vm_readv` is refused
+/// in many containers.)
 pub(super) struct Peek {
     read_end: libc::c_int,
     write_end: libc::c_int,
@@ -24,14 +24,14 @@ impl Peek {
         }
     }
 
-    /// The word at an address; `None` where there is no memory. Where the memory has been given to another use, it is whatever is
-    /// there now.
+    /// Returns the word at an address; `None` if there is no memory. If the memory has been reused, the word is
+    /// whatever is there now.
     pub(super) fn word(&self, address: usize) -> Option<usize> {
         let mut word = 0_usize;
         let length = size_of::<usize>();
         let from = ptr::without_provenance::<c_void>(address);
-        // SAFETY: the kernel reads and writes the memory; it answers EFAULT for an address that cannot be read, of which a pipe
-        // takes nothing then. The second address is that of a word.
+        // SAFETY: the kernel reads and writes the memory; it answers EFAULT for an address that cannot be read, of
+        // which a pipe takes nothing then. The second address is that of a word.
         unsafe {
             if libc::write(self.write_end, from, length) != length as isize {
                 return None;

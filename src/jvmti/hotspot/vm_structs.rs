@@ -1,6 +1,6 @@
-//! The tables that HotSpot exports for debuggers (`gHotSpotVMStructs` and its kin): where the fields of the VM's own types are, how
-//! large the types are, and the values of constants. The one way to learn that, which needs no Java module and works on every
-//! version.
+//! The tables that HotSpot exports for debuggers (`gHotSpotVMStructs` and its kin): the offsets of the fields of the
+//! VM's own types, the sizes of the types, and the values of constants. They are the only source for that which needs
+//! no Java module and works on every version.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -17,9 +17,9 @@ pub(super) struct VmStructs {
 
 /// A field of one of the VM's own types.
 pub(super) struct VmField {
-    /// Where it is in the object, unless it is static.
+    /// Its offset in the object, unless it is static.
     pub(super) offset: usize,
-    /// Where it is, if it is static; null otherwise.
+    /// Its address, if it is static; null otherwise.
     address: *const c_void,
     type_name: *const c_char,
 }
@@ -67,7 +67,7 @@ impl VmStructs {
         }
     }
 
-    /// Looks a field up; `None` where the VM does not export it.
+    /// Looks up a field; `None` if the VM does not export it.
     pub(super) fn field(self, type_name: &CStr, name: &CStr) -> Option<VmField> {
         // SAFETY: the tables are constants of the VM's library, which is never unloaded.
         let row = unsafe { rows(self.fields, |row| row.type_name) }
@@ -79,13 +79,13 @@ impl VmStructs {
         })
     }
 
-    /// Where a field is in its object.
+    /// Returns the offset of a field in its object.
     pub(super) fn offset(self, type_name: &CStr, name: &CStr) -> Option<usize> {
         let field = self.field(type_name, name)?;
         field.address.is_null().then_some(field.offset)
     }
 
-    /// How large a type is, in bytes.
+    /// Returns the size of a type, in bytes.
     pub(super) fn size_of(self, type_name: &CStr) -> Option<usize> {
         // SAFETY: as in `field`.
         unsafe { rows(self.types, |row| row.type_name) }
@@ -93,7 +93,7 @@ impl VmStructs {
             .map(|row| row.size as usize)
     }
 
-    /// The value of a constant.
+    /// Returns the value of a constant.
     pub(super) fn constant(self, name: &CStr) -> Option<isize> {
         // SAFETY: as in `field`.
         unsafe { rows(self.ints, |row| row.name) }
@@ -103,23 +103,23 @@ impl VmStructs {
 }
 
 impl VmField {
-    /// Looks a field up; `None` where the VM does not export it.
+    /// Looks up a field; `None` if the VM does not export it.
     pub(super) fn find(vm: Vm, type_name: &CStr, name: &CStr) -> Option<Self> {
         VmStructs::find(vm)?.field(type_name, name)
     }
 
-    /// Where a static field is.
+    /// Returns the address of a static field.
     pub(super) fn not_null(&self) -> Option<*const c_void> {
         (!self.address.is_null()).then_some(self.address)
     }
 
-    /// Whether the field is of that C++ type.
+    /// Returns `true` if the field has that C++ type.
     pub(super) fn is_of(&self, type_name: &CStr) -> bool {
         is(self.type_name, type_name)
     }
 }
 
-/// The version of the VM by its own tables: 11, 17, ...; `None` in a VM that is not HotSpot.
+/// Returns the version of the VM by its own tables: 11, 17, ...; `None` in a VM that is not HotSpot.
 pub(in crate::jvmti) fn own_version(vm: Vm) -> Option<u32> {
     let field = VmField::find(vm, c"Abstract_VM_Version", c"_vm_major_version")?;
     let address = field.not_null().filter(|_| field.is_of(c"int"))?;
@@ -128,17 +128,17 @@ pub(in crate::jvmti) fn own_version(vm: Vm) -> Option<u32> {
     version.try_into().ok()
 }
 
-/// Reads a value of the VM's.
+/// Reads a value in the VM's memory.
 ///
 /// # Safety
-/// The address is that of readable memory, aligned for `T`. Other threads may write it meanwhile.
+/// The address is that of readable memory, aligned for `T`. Other threads may write it concurrently.
 #[inline(always)]
 pub(super) unsafe fn read<T: Copy>(address: usize) -> T {
     // SAFETY: the caller's promise.
     unsafe { ptr::with_exposed_provenance::<T>(address).read_volatile() }
 }
 
-/// The rows of a table that ends with a row without a name.
+/// Iterates over the rows of a table that ends with a row without a name.
 ///
 /// # Safety
 /// `table` is such a table, and lives for ever.
@@ -151,17 +151,17 @@ unsafe fn rows<T: 'static>(
     (0..).map(row).take_while(move |row| !name(row).is_null())
 }
 
-/// Whether a name of the VM's is this one.
+/// Returns `true` if a name of the VM's equals `name`.
 pub(super) fn is(text: *const c_char, name: &CStr) -> bool {
     // SAFETY: the tables hold null or NUL-terminated constants.
     !text.is_null() && unsafe { CStr::from_ptr(text) } == name
 }
 
-/// The VM's library, already loaded.
+/// The VM's library, which is already loaded.
 pub(super) struct Library(*mut c_void);
 
 impl Library {
-    /// The library that the VM's functions belong to.
+    /// Returns the library that the VM's functions belong to.
     pub(super) fn of(vm: Vm) -> Option<Self> {
         // SAFETY: `dladdr` fills the structure or answers 0; RTLD_NOLOAD loads nothing.
         let handle = unsafe {
@@ -174,7 +174,7 @@ impl Library {
         (!handle.is_null()).then_some(Self(handle))
     }
 
-    /// Where a symbol is; `None` where the library has none of that name.
+    /// Returns the address of a symbol; `None` if the library has none of that name.
     pub(super) fn symbol<T>(&self, name: &CStr) -> Option<*const T> {
         // SAFETY: the handle is open and the name NUL-terminated.
         let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };

@@ -1,15 +1,18 @@
-//! What references refer to, read from the VM's own slots for them: a word, where JNI takes a change of the thread's state.
+//! Reads the objects of references directly from the VM's slots: reading a word, whereas JNI needs a change of the
+//! thread's state.
 //!
-//! HotSpot's references are addresses of slots that hold an object's address; the lowest bits of a weak one are a tag. The slot stays
-//! where it is until the reference is deleted.
+//! HotSpot's references are addresses of slots that hold an object's address; the lowest bits of a weak one are a tag.
+//! The slot does not move until the reference is deleted.
 //!
-//! Serial, Parallel and G1 move objects and clear slots only while the program stands still; but native code runs on, and may
-//! read half of what a collection changes. So what was read counts only if no collection was under way before, and none has
-//! begun since. The VM's events do not tell of all: up to JDK 17, Serial and Parallel collect for a heap dump or a class
-//! histogram without one. So the VM's own counter and its own mark are looked at as well, which it sets before an object moves.
-//! They, in turn, say nothing of the pauses in which G1 clears slots beside a concurrent mark; of those the events tell.
+//! Serial, Parallel and G1 move objects and clear slots only while the program is stopped; but native code runs on, and
+//! may read while a collection makes its changes. So a value that was read counts only if no collection was under way
+//! before, and none has begun since. The VM does not send events for all collections: up to JDK 17, Serial and Parallel
+//! collect for a heap dump or a class histogram without one. So the VM's own counter and flag are checked as well,
+//! which it sets before an object moves. They, in turn, do not cover the pauses in which G1 clears slots during a
+//! concurrent mark; for those there are events.
 //!
-//! The other collectors change slots while the program runs, and mark the addresses in them; there the VM is asked.
+//! The other garbage collectors change slots while the program runs, and mark the addresses in them; with those the VM
+//! is asked instead.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -23,40 +26,40 @@ use crate::jvmti::jni::{Jni, Object, ObjectRef, WeakRef};
 use crate::jvmti::prefetch::prefetch_address;
 use crate::jvmti::vm_kind::Release;
 
-/// A way into the slots of a VM in which they were found to be as expected.
+/// Access to the slots of a VM in which they were found to be as expected.
 #[derive(Clone, Copy)]
 pub struct WeakSlots {
     tag: usize,
     counters: Counters,
 }
 
-/// Where the VM's heap says what it does: fields of `CollectedHeap`, which is made before VMInit and stays.
+/// The addresses of the VM's own counters: fields of `CollectedHeap`, which is created before VMInit and never moves.
 #[derive(Clone, Copy)]
 struct Counters {
-    /// Whether a collection is under way: a C++ `bool`.
+    /// The flag that is set while a collection is under way: a C++ `bool`.
     is_collecting: usize,
-    /// How many have begun: an `unsigned int`.
+    /// The number of collections that have begun: an `unsigned int`.
     collections: usize,
 }
 
-/// The time from one collection to the next, in which objects stay where they are and no slot is cleared.
+/// The time from one collection to the next, in which objects do not move and no slot is cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collection {
     told: ToldCollections,
     counted: u32,
 }
 
-/// Where an object is. Until the next collection it stays there, and no other object can be there.
+/// The address of an object. Until the next collection the object stays there, and no other object can be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectAddress {
-    /// 0 for an object that has been collected.
+    /// The address; 0 for an object that has been collected.
     pub address: usize,
-    /// How long that is so, see there.
+    /// The time for which the address is valid.
     pub collection: Collection,
 }
 
 impl WeakSlots {
-    /// The slots of this VM. [`Event::GarbageCollection`] must be on, and stay so while they are used.
+    /// Finds the slots of this VM. [`Event::GarbageCollection`] must be enabled, and stay so while they are used.
     pub fn find(env: Env, jni: Jni<'_>) -> Option<Self> {
         let flags = VmFlags::find(env.vm())?;
         let stops_the_program = [
@@ -72,7 +75,7 @@ impl WeakSlots {
             Release::Jdk21 | Release::Jdk25 => 3,
         };
         let counters = Counters::find(VmStructs::find(env.vm())?)?;
-        // The VM switches events between collections, never in one.
+        // The VM enables events between collections, never during one.
         env.enable(Event::GarbageCollectionStart).ok()?;
         let slots = Self { tag, counters };
         let object = env.current_thread(jni).ok()??;
@@ -80,7 +83,7 @@ impl WeakSlots {
         let reference = WeakRef::new(jni, object.object())?;
         let is_tagged = reference.address() & tag == 1;
         let known = slots.address_of(&reference)?;
-        // A collection may come between: then the VM is asked for the whole session.
+        // If a collection comes in between, the VM is asked for the whole session.
         let is_sound = is_tagged
             && known.address != 0
             && slots.address(object.object())? == known
@@ -88,14 +91,14 @@ impl WeakSlots {
         is_sound.then_some(slots)
     }
 
-    /// Where an object is; `None` while a collection is under way.
+    /// Returns the address of an object; `None` while a collection is under way.
     #[inline]
     pub fn address(self, object: Object<'_>) -> Option<ObjectAddress> {
         // SAFETY: `object` borrows from what keeps the reference.
         unsafe { self.read(object.raw.expose_provenance()) }
     }
 
-    /// As [`WeakSlots::address`], of what a weak reference refers to.
+    /// As [`WeakSlots::address`], for the object of a weak reference.
     #[inline]
     pub fn address_of(self, reference: &WeakRef) -> Option<ObjectAddress> {
         // SAFETY: the reference is deleted when it is dropped.
@@ -103,14 +106,14 @@ impl WeakSlots {
     }
 
     /// # Safety
-    /// As for [`word`]; whatever kind of reference it is.
+    /// As for [`word`]; the reference may be of any kind.
     #[inline]
     unsafe fn read(self, reference: usize) -> Option<ObjectAddress> {
         let collection = self.counters.collection()?;
         fence(Ordering::Acquire);
         // SAFETY: the caller's promise. A local reference has no tag.
         let address = unsafe { word(reference & !self.tag) };
-        // Whoever reads what a collection has written sees below that it has begun.
+        // A thread that reads a collection's write sees below that the collection has begun.
         fence(Ordering::Acquire);
         (self.counters.collection() == Some(collection)).then_some(ObjectAddress {
             address,
@@ -118,13 +121,13 @@ impl WeakSlots {
         })
     }
 
-    /// [`WeakSlots::is_dead`] is going to be asked.
+    /// Prefetches the slot for [`WeakSlots::is_dead`].
     #[inline]
     pub fn prefetch(self, reference: &ObjectRef) {
         prefetch_address(reference.address() & !self.tag);
     }
 
-    /// Whether the object has been collected.
+    /// Returns `true` if the object has been collected.
     #[inline]
     pub fn is_dead(self, reference: &ObjectRef) -> bool {
         // SAFETY: the reference has not been deleted: that takes it.
@@ -148,7 +151,7 @@ impl Counters {
         })
     }
 
-    /// What changes with each collection; `None` while one is under way.
+    /// Returns a value that changes with each collection; `None` while one is under way.
     #[inline]
     fn collection(self) -> Option<Collection> {
         let told = collections::told()?;

@@ -16,7 +16,7 @@
 
 pub use jni_sys::*;
 
-// Both are included, not declared as a module: they stand on the JNI types above.
+// Both are included, not declared as modules: they build on the JNI types above.
 #[cfg(not(feature = "bindgen"))]
 include!("bindings.rs");
 #[cfg(feature = "bindgen")]

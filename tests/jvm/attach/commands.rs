@@ -1,4 +1,4 @@
-//! What may be asked of an agent, however it came to the program.
+//! The commands to an agent, however it was loaded.
 
 use std::fs;
 use std::process::Command;
@@ -80,7 +80,7 @@ fn attaching_is_no_request_for_a_dump(jvm: &Jvm) {
     let program = Program::java(jvm, "cpu=samples,file=x.txt", &[]);
     let run = program.program("attach", "Steps").arg("make:1").start();
     run.wait_for_output("ready");
-    // The first request has the VM open its socket, by SIGQUIT.
+    // The first request makes the VM open its socket, by SIGQUIT.
     run.hprof_well("status", &[]);
     go(&run, 1);
     let run = end(run);
@@ -153,7 +153,7 @@ fn the_command_finds_the_library_that_came_with_it() {
         fs::copy(agent(), folder.path().join(library)).expect("a copy");
         let found = attach();
         assert!(found.status.success(), "{library}: {found:?}");
-        // The one that the program has needs no name.
+        // The library that the program has loaded needs no name.
         let stop = Command::new(&command)
             .args(["stop", &run.id().to_string()])
             .output();

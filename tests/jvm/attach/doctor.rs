@@ -1,9 +1,9 @@
-//! `hprof doctor` says what would work with a program, and touches nothing.
+//! `hprof doctor` reports which features would work with a program, without affecting it.
 
 use super::{end, steps};
 use crate::harness::{Jvm, Running};
 
-/// Its findings about `subject`, each with its verdict.
+/// Returns its findings about `subject`, each with its verdict.
 fn findings(run: &Running, subject: &str) -> Vec<String> {
     let (_, text) = run.hprof("doctor", &[]);
     let about = |line: &&str| line.split_whitespace().nth(1) == Some(subject);

@@ -3,7 +3,7 @@
 use super::steps;
 use crate::harness::{Jvm, Program, Running};
 
-/// What JDK 11 needs to tell of every allocation.
+/// The flags that JDK 11 needs to send an event for every allocation.
 const BUFFERS: [&str; 2] = ["TLABRefillWasteFraction", "ResizeTLAB"];
 
 fn buffers(run: &Running) -> [Option<String>; 2] {

@@ -1,4 +1,4 @@
-//! Profiles of programs that run already. The programs stand in `java-tests/attach`, their right answers in their first
+//! Profiles of running programs. The programs are in `java-tests/attach`, with the expected results in their first
 //! comments.
 
 mod commands;
@@ -16,10 +16,10 @@ use crate::harness::{Finished, Jvm, Program, Running};
 use crate::profile::{CpuSamples, Profile, Row};
 use crate::sites;
 
-/// Every object, and nothing said on the program's stderr.
+/// Tracks every object, and prints nothing on the program's stderr.
 const EXACT: &str = "heap=sites,cutoff=0,depth=3,verbose=n,file=";
 
-/// `Steps` without the agent, waiting for its first step.
+/// Starts `Steps` without the agent, waiting for its first step.
 fn steps(jvm: &Jvm, vm_options: &[&str], steps: &[&str]) -> Running {
     let mut program = Program::bare_java(jvm, vm_options).program("attach", "Steps");
     for step in steps {
@@ -30,13 +30,13 @@ fn steps(jvm: &Jvm, vm_options: &[&str], steps: &[&str]) -> Running {
     run
 }
 
-/// Has it do its next step.
+/// Makes it do its next step.
 fn go(run: &Running, number: usize) {
     fs::write(run.path(&format!("go{number}")), "").expect("a file");
     run.wait_for_output(&format!("done {number}\n"));
 }
 
-/// Has it end, which it does well.
+/// Makes it end, and asserts its success.
 fn end(run: Running) -> Finished {
     fs::write(run.path("end"), "").expect("a file");
     let run = run.wait();
@@ -52,12 +52,12 @@ fn profile(run: &Running, file: &str) -> Profile {
     Profile::parse(&text(run, file))
 }
 
-/// How many objects of a class were made in a method.
+/// Returns the number of objects of a class that were allocated in a method.
 fn made(profile: &Profile, class: &str, method: &str) -> u64 {
     sites::count(profile, profile.one_sites(), class, method).allocated
 }
 
-/// How much of a dump's CPU time is that of `Steps.busy`: the VM may charge what it calls to itself.
+/// Returns the share of a dump's CPU time in `Steps.busy`: the VM may charge functions that it calls to itself.
 fn busy(profile: &Profile, dump: &CpuSamples) -> f64 {
     let is_busy = |row: &&Row| {
         let mut frames = profile.traces[&row.trace].frames.iter();
@@ -67,7 +67,7 @@ fn busy(profile: &Profile, dump: &CpuSamples) -> f64 {
     f64::from(samples) / f64::from(dump.total)
 }
 
-/// What the VM says about agents that come later, taken out.
+/// Removes the VM's warning about agents that are loaded late.
 fn without_warning(stderr: &str) -> String {
     let lines = stderr.lines().filter(|line| !line.starts_with("WARNING: "));
     lines.map(|line| format!("{line}\n")).collect()

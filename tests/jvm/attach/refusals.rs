@@ -1,4 +1,4 @@
-//! What is refused is refused in one line that says why, and changes nothing.
+//! Refusals: one line with the reason, and no other effect.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{EXACT, end, go, made, profile, steps, without_warning};
 use crate::harness::{Jvm, Running, agent, any_jdk, any_jvm, cli};
 
-/// What `hprof` says when it refuses.
+/// Returns the message with which `hprof` refuses.
 fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
     let (content, text) = run.hprof(verb, rest);
     assert!(!content, "{verb} {rest:?}: {text}");
@@ -72,7 +72,7 @@ fn options_are_refused_and_the_program_goes_on(jvm: &Jvm) {
     }
     let long = format!("cpu=samples,file={}", "x".repeat(1100));
     assert!(refusal(&run, "attach", &[&long]).contains("takes no more than 1024"));
-    // Nothing of it stands in the way of one that is right.
+    // It does not prevent a correct command.
     run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
     go(&run, 1);
     let run = end(run);
@@ -182,7 +182,7 @@ fn an_old_reply_file_or_none_is_not_written_to() {
     let run = steps(any_jvm(), &[], &["make:1"]);
     let kept = run.path("kept");
     fs::write(&kept, "mine").expect("a file");
-    // As somebody would who speaks to the VM without the command.
+    // As by a client that talks to the VM without the command.
     let options = format!("status,reply={}", kept.display());
     let said = run.jcmd_load(&options);
     assert!(said.contains("return code: 0"), "{said}");

@@ -1,4 +1,4 @@
-//! One profile after the other in one VM: each is exact, and nothing stays behind.
+//! Consecutive profiles in one VM: each is exact, and nothing is left behind.
 
 use std::fs;
 
@@ -197,7 +197,7 @@ fn a_jdks_own_jcmd_does_it_too(jvm: &Jvm) {
     );
 }
 
-/// The classes that the VM has defined anew since the last look, by its own log.
+/// Returns the classes that the VM has redefined since the last call, by its own log.
 fn redefined(run: &Running, seen: &mut usize) -> Vec<String> {
     let log = text(run, "redefined.log");
     let new = &log[*seen..];
@@ -242,7 +242,7 @@ fn only_classes_that_match_and_have_code_are_defined_anew(jvm: &Jvm) {
     run.wait();
 }
 
-/// What the agent says that it holds in memory.
+/// Returns the amount of memory that the agent reports to hold.
 fn held(run: &Running) -> u64 {
     let status = run.hprof_well("status", &[]);
     let (_, rest) = status.split_once("the agent holds ").expect("a count");
@@ -264,7 +264,7 @@ fn what_a_profile_held_goes_when_it_stops(jvm: &Jvm) {
         "{}: {tracking}, then {after_allocations}",
         jvm.feature
     );
-    // Every class of the JDK has names; threads keep the contexts of their calls.
+    // All classes of the JDK have names; threads keep the contexts of their calls.
     run.hprof_well("attach", &["cpu=times,verbose=n,file=b.txt"]);
     go(&run, 2);
     let timing = held(&run);
@@ -288,9 +288,9 @@ fn resident(run: &Running) -> u64 {
 
 #[test]
 fn the_system_gets_back_what_was_needed_for_millions_of_objects() {
-    // All of the heap is there from the start, so what comes is outside of it.
+    // The whole heap is allocated from the start, so any growth is outside of it.
     let heap = ["-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"];
-    // That of JDK 11 keeps its memory for the references.
+    // JDK 11 keeps its memory for the references.
     let Some(jvm) = jvms().iter().find(|jvm| jvm.feature >= 17) else {
         skip("what the system gets back: there is no JVM of version 17 or newer");
         return;
@@ -308,8 +308,8 @@ fn the_system_gets_back_what_was_needed_for_millions_of_objects() {
     let tracking = resident(&run);
     run.hprof_well("stop", &[]);
     assert!(tracking > before + 40, "{before} MB, then {tracking}");
-    // The VM takes its memory for the references back after a collection, on a thread of its own; the next `stop` then finds
-    // it free.
+    // The VM releases its memory for the references after a collection, on a thread of its own; the next `stop` then
+    // finds it free.
     run.wait_until(|| {
         nothing(&run);
         resident(&run) < before + (tracking - before) / 4

@@ -1,4 +1,4 @@
-//! Programs of other users, and in containers. Only root can make either, so for others these tests are skipped.
+//! Programs of other users, and in containers. Only root can create either, so for others these tests are skipped.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -18,7 +18,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A folder that everybody can read, with the command and the library in it.
+/// Creates a folder that everybody can read, with the command and the library in it.
 fn public() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777));
@@ -31,7 +31,7 @@ fn public() -> TempDir {
     folder
 }
 
-/// `hprof` for a process, with a library.
+/// Runs `hprof` for a process, with a library.
 fn hprof(verb: &str, process: u32, rest: &[&str], library: &Path) -> (bool, String) {
     let mut hprof = Command::new(cli());
     hprof.args([verb, &process.to_string()]).args(rest);
@@ -91,10 +91,10 @@ fn root_reaches_everybodys(jvm: &Jvm) {
     end(run);
 }
 
-/// Whether the program runs at all: another user may not be allowed to read the JVM or the classes.
+/// Returns `true` if the program runs at all: another user may not be allowed to read the JVM or the classes.
 fn starts(run: &Running) -> bool {
     run.wait_until(|| run.output("stdout").contains("ready") || !run.output("stderr").is_empty());
-    // Of root's, from a VM that was killed and had the same number: this user's VM may not replace it.
+    // Left by root's VM with the same number, which was killed: this user's VM may not replace it.
     let _ = fs::remove_file(format!("/tmp/.java_pid{}", run.id()));
     run.output("stdout").contains("ready")
 }
@@ -149,7 +149,7 @@ fn a_program_in_a_container_is_reached_by_its_own_view(jvm: &Jvm) {
 
 on_every_jvm!(root_reaches_a_program_in_its_users_own_namespace);
 
-/// What the VM sees there as its own user is another number here, and root is nobody to it.
+/// The VM's own user id in there is a different number here, and root has no rights for it.
 fn root_reaches_a_program_in_its_users_own_namespace(jvm: &Jvm) {
     if !is_root() {
         return;
@@ -182,7 +182,7 @@ fn root_reaches_a_program_in_its_users_own_namespace(jvm: &Jvm) {
     end(run);
 }
 
-/// The one child of a process.
+/// Returns the only child of a process.
 fn child(process: u32) -> u32 {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     let children = children.expect("its children");

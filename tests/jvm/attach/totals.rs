@@ -1,10 +1,10 @@
-//! What a request for a dump does to what has been counted.
+//! The effects of a request for a dump on the counts.
 
 use super::{busy, end, go, profile, steps, without_warning};
 use crate::harness::Jvm;
 use crate::profile::Profile;
 
-/// Calls of `Steps.make` in each CPU TIME section.
+/// Returns the calls of `Steps.make` in each CPU TIME section.
 fn calls(profile: &Profile) -> Vec<u64> {
     let sections = profile.times.iter();
     sections

@@ -1,4 +1,4 @@
-//! What profiles leave behind in a VM that goes on: nothing.
+//! Profiles leave nothing behind in a VM that goes on.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use crate::harness::{Jvm, Running, any_jdk};
 
 const MEGABYTE: i64 = 1 << 20;
 
-/// The kinds of native memory in which an agent's doings show: its environment and tags, references, its code's own
-/// structures, threads.
+/// The kinds of native memory that an agent affects: its environment and tags, references, its code's structures,
+/// threads.
 const KINDS: [&str; 5] = [
     "Internal",
     "Other",
@@ -17,7 +17,7 @@ const KINDS: [&str; 5] = [
     "Thread",
 ];
 
-/// What the VM has committed for each of `KINDS` it has, in bytes.
+/// Returns the memory that the VM has committed for each of `KINDS` it has, in bytes.
 fn native_memory(run: &Running, jdk: &Jvm) -> Vec<(&'static str, i64)> {
     let said = run.jcmd(jdk, "VM.native_memory summary scale=KB");
     let committed = |kind: &str| {
@@ -38,7 +38,7 @@ fn native_memory(run: &Running, jdk: &Jvm) -> Vec<(&'static str, i64)> {
     kinds.collect()
 }
 
-/// What the process has in memory, in bytes.
+/// Returns the process's resident memory, in bytes.
 fn resident(run: &Running) -> i64 {
     let status = fs::read_to_string(format!("/proc/{}/status", run.id())).expect("its status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -49,7 +49,7 @@ fn resident(run: &Running) -> i64 {
         * 1024
 }
 
-/// The names of its threads, as the system knows them.
+/// Returns the names of its threads, as the system knows them.
 fn threads(run: &Running) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{}/task", run.id())).expect("its threads");
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -106,7 +106,7 @@ fn ten_rounds_leave_nothing(jvm: &Jvm) {
             jvm.feature
         );
     }
-    // A round remembers 100,000 objects for a while: 1.6 MB here, as much in the VM.
+    // A round remembers 100,000 objects for a while: 1.6 MB here, and the same in the VM.
     assert!(
         late_resident - early_resident < 16 * MEGABYTE,
         "{}",

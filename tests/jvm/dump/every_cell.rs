@@ -1,4 +1,5 @@
-//! What holds with every collector of every JVM, whether garbage was collected before the dump or not.
+//! Properties that hold with every garbage collector of every JVM, whether garbage was collected before the dump or
+//! not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,7 +11,7 @@ use super::{DUMP, dump, program, read};
 use crate::cells::Cell;
 use crate::profile::Profile;
 
-/// The dump at a program's end, which `hprof check` has nothing to say against.
+/// Returns the dump at a program's end, which must pass `hprof check`.
 fn dumped(cell: &Cell, options: &str, vm_options: &[&str], name: &str) -> File {
     let vm_options = [&cell.vm_options(), vm_options].concat();
     let run = program(cell.jvm, &format!("{DUMP},{options}"), &vm_options, name).run_well();
@@ -22,7 +23,7 @@ fn dumped(cell: &Cell, options: &str, vm_options: &[&str], name: &str) -> File {
     file
 }
 
-/// `java.lang.Class` objects that are instances.
+/// Counts `java.lang.Class` objects that are instances.
 fn class_instances(dump: &Dump) -> usize {
     dump.instances("java.lang.Class").len()
 }
@@ -51,7 +52,7 @@ fn assert_reflected(cell: &Cell, file: &File) {
     }
 }
 
-/// What follows the hidden field in an accessor's record stands where its class says.
+/// Asserts that the fields after the hidden one in an accessor's record are where its class says.
 fn assert_accessor(cell: &Cell, dump: &Dump, field: u64) {
     let accessors = dump
         .fields(field)
@@ -100,7 +101,7 @@ fn objects_with_fields_that_the_vm_hides_are_in_the_dump(cell: &Cell) {
 /// Live objects of each class, and their bytes.
 type Counts = BTreeMap<String, (u64, u64)>;
 
-/// What the sites of a run say, and its dump, where it has one.
+/// Returns the counts from the sites of a run, and from its dump, if it has one.
 fn counts(cell: &Cell, options: &str) -> (Counts, Counts) {
     let options = format!("{options},cutoff=0,file=x.txt");
     let run = program(cell.jvm, &options, &cell.vm_options(), "Replaced").run_well();
@@ -134,8 +135,8 @@ fn without_dump(text: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Objects of a class of the JDK that one run has and another has not, and their bytes: threads of the VM run beside the
-/// program, at any speed. The agent's own arrays are 244 KB at the least.
+/// The most objects of a class of the JDK that one run may have and another may not, and their bytes: threads of the VM
+/// run concurrently, at any speed. The agent's own arrays have at least 244 KB.
 const COME_AND_GO: (u64, u64) = (60, 64 * 1024);
 
 fn assert_agree(cell: &Cell, collect: &str) {
@@ -143,7 +144,7 @@ fn assert_agree(cell: &Cell, collect: &str) {
     let (without, _) = counts(cell, &format!("heap=sites,{collect}"));
     let of = |counts: &Counts, class: &String| counts.get(class).copied().unwrap_or_default();
     for class in with_dump.keys().chain(without.keys()) {
-        // With garbage left in the heap JDK 11 and 17 cannot tell fillers.
+        // With garbage left in the heap, fillers cannot be recognized in JDK 11 and 17.
         if class == "int[]" && collect == "gc=n" {
             continue;
         }
@@ -158,11 +159,11 @@ fn assert_agree(cell: &Cell, collect: &str) {
     for class in with_dump.keys().chain(dumped.keys()) {
         let (live, dumped) = (of(&with_dump, class).0, of(&dumped, class).0);
         let agrees = match &**class {
-            // Classes are no instances in a dump.
+            // Classes are not instances in a dump.
             "java.lang.Class" => true,
             // The VM has some that no reader could reach.
             "int[]" => dumped <= live + COME_AND_GO.0,
-            // Where nothing can be collected at the end the walk finds what is reached, and no garbage.
+            // If nothing can be collected at the end, the walk finds only reachable objects, and no garbage.
             _ if !cell.ends_with_a_gc() => dumped <= live + COME_AND_GO.0,
             _ => dumped.abs_diff(live) <= COME_AND_GO.0,
         };
@@ -180,7 +181,7 @@ fn sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump(cell: &Cel
     assert_agree(cell, "gc=n");
 }
 
-/// Arrays of `int` that nobody saw being made and nothing refers to.
+/// Returns arrays of `int` whose allocation was not seen and that nothing refers to.
 fn fillers(dump: &Dump) -> Vec<usize> {
     let all = dump.objects.keys().chain(dump.classes.keys());
     let held = dump.roots.iter().map(|root| root.0);
@@ -197,11 +198,11 @@ fn fillers(dump: &Dump) -> Vec<usize> {
         } => Some(elements.len() / 4),
         _ => None,
     });
-    // The VM makes empty ones itself, for the classes that it loads.
+    // The VM creates empty ones itself, for the classes that it loads.
     lengths.filter(|&length| length > 0).collect()
 }
 
-/// Arrays as long as those that the agent lists tracked objects in.
+/// Counts arrays as long as those in which the agent lists tracked objects.
 fn lists(dump: &Dump) -> usize {
     let is_list = |thing: &&Thing| matches!(thing, Thing::Objects { elements, .. } if elements.len() == 60_013);
     dump.objects.values().filter(is_list).count()

@@ -1,4 +1,4 @@
-//! What goes wrong with a dump costs the dump, and leaves nothing behind.
+//! Failures of a dump cost only the dump, and leave no files behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use super::{DUMP, program, read};
 use crate::harness::{Finished, Jvm, any_jvm};
 
-/// The VM's dumper or none: the other one needs no temporary file.
+/// Only the VM's dumper: the other one needs no temporary file.
 const BY_VM: &str = "heap=dump,format=b,dumper=vm,file=x.hprof";
 
-/// The agent's own lines.
+/// Returns the agent's own lines.
 fn lines(run: &Finished) -> Vec<&str> {
     let lines = run.stderr.lines();
     lines.filter(|line| line.starts_with("hprof: ")).collect()
@@ -18,7 +18,7 @@ fn lines(run: &Finished) -> Vec<&str> {
 on_every_jvm!(a_file_that_may_not_grow_ends_the_dump_and_not_the_program);
 
 fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
-    // 512 KB, and a heap that takes more.
+    // A limit of 512 KB, and a heap that takes more.
     let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
     let run = run.after("ulimit -f 512").run_well();
     assert!(run.stdout.contains("made 20000"), "{}", run.stderr);
@@ -31,7 +31,7 @@ fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
 on_every_jvm!(the_output_may_not_grow_while_a_dump_is_written);
 
 fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
-    // The VM's file is within the limit, what is written of it is not: a second dump goes into the same file.
+    // The VM's file is within the limit, the rewritten one is not: a second dump goes into the same file.
     let run = program(jvm, BY_VM, &[], "Starting")
         .after("ulimit -f 8000")
         .start();
@@ -156,7 +156,7 @@ fn what_a_killed_program_left_blocks_no_text() {
 
 #[test]
 fn folders_of_killed_programs_are_swept() {
-    // No process has such a number.
+    // A number that no process has.
     let killed = ".x.hprof.4000000001.0";
     let run = program(any_jvm(), BY_VM, &[], "Graph")
         .after(&format!("touch go; mkdir {killed}; touch {killed}/heap"))
@@ -164,7 +164,7 @@ fn folders_of_killed_programs_are_swept() {
     assert_eq!(run.files(), ["go", "x.hprof"], "{}", run.stderr);
 }
 
-/// What `hprof check` says of a file that has no sign of its dump but the announcement.
+/// The message of `hprof check` about a file that has only the announcement of its dump.
 const MISSING: &str = "a heap dump is announced here and is not in the file";
 
 #[test]
@@ -173,7 +173,7 @@ fn a_dump_that_the_disk_has_no_room_for_is_missed() {
         "heap=dump,dumper=jvmti,format=b,file=x.hprof",
         "heap=dump,dumper=jvmti,format=b,compress=y,file=x.hprof",
     ] {
-        // Enough for what stands before the dump. No mark can be written behind the write that failed.
+        // Enough for the records before the dump. No mark can be written after the write that failed.
         let run = program(any_jvm(), options, &[], "Traces").arg("20000");
         let run = run.after("ulimit -f 40").run_well();
         let lost = "the profile ends here, the program goes on";
@@ -195,7 +195,7 @@ fn a_dump_that_a_kill_prevents_is_missed() {
     let run = run.wait();
     let (sound, _, fault) = run.hprof("check", "x.hprof");
     assert!(!sound && fault.contains(MISSING), "{fault}");
-    // Nobody has asked for one.
+    // No dump was requested.
     let run = program(any_jvm(), &format!("{DUMP},doe=n"), &[], "Graph").after("touch go");
     let run = run.run_well();
     let (sound, _, fault) = run.hprof("check", "x.hprof");

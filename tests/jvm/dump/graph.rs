@@ -26,7 +26,7 @@ pub(super) fn graph(jvm: &Jvm, vm_options: &[&str], options: &str) -> File {
     read(&run)
 }
 
-/// What holds for as long as the program runs.
+/// Asserts the properties that hold for as long as the program runs.
 pub(super) fn assert_graph(dump: &Dump) {
     let stat = |name| dump.stat("Graph", name);
     assert_eq!(stat("zS"), Value::Boolean(true));
@@ -122,7 +122,7 @@ fn assert_mixed(dump: &Dump, mixed: u64, root: u64) {
     assert_eq!(dump.text(dump.elements(strings)[0]), "q");
 }
 
-/// The frame of `main` holds an object that nothing else does.
+/// Asserts that the frame of `main` holds an object that nothing else does.
 pub(super) fn assert_frame(file: &File, dump: &Dump) {
     let [held] = dump.instances("Graph$InFrame")[..] else {
         panic!("one object")
@@ -152,7 +152,7 @@ pub(super) fn assert_frame(file: &File, dump: &Dump) {
     assert_eq!(frames.last(), Some(holder), "the stack is whole");
 }
 
-/// The main thread's thread-local holds an object.
+/// Asserts that the main thread's thread-local holds an object.
 pub(super) fn assert_thread_local(dump: &Dump) {
     let [held] = dump.instances("Graph$PerThread")[..] else {
         panic!("one object")

@@ -1,4 +1,4 @@
-//! A binary file with heap dumps, as a graph that tests can ask.
+//! A binary file with heap dumps, as a graph that tests can query.
 
 mod parser;
 
@@ -10,22 +10,22 @@ use hprof_format::{BasicType, HeapRecord, Item, Reader, Root, Value};
 
 use parser::Parser;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Default)]
 pub struct File {
     /// The dumps, in order.
     pub dumps: Vec<Dump>,
     /// ALLOC SITES records.
     pub sites: usize,
-    /// Lengths of segments.
+    /// The sizes of segments.
     pub segments: Vec<usize>,
-    /// The kinds of its records, in order, repeats left out.
+    /// The kinds of its records, in order, without repetitions.
     pub order: Vec<&'static str>,
     /// Traces: their thread and their frames, `Class.method(File.java:LINE)`, innermost first.
     pub traces: HashMap<u32, (u32, Vec<String>)>,
     /// Names of threads, by number.
     pub threads: HashMap<u32, String>,
-    /// The ids with which threads were announced, by number.
+    /// The object ids with which threads were announced, by number.
     pub thread_objects: HashMap<u32, u64>,
     /// Notes for people.
     pub notes: Vec<String>,
@@ -76,13 +76,13 @@ pub enum Thing {
     Primitives {
         element: BasicType,
         trace: u32,
-        /// Big-endian.
+        /// In big-endian order.
         elements: Vec<u8>,
     },
 }
 
 impl File {
-    /// Reads a file; every record must be sound.
+    /// Reads a file; every record must be valid.
     pub fn read(path: &Path) -> File {
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut reader = Reader::new(&bytes[..]).expect("an HPROF file");
@@ -101,13 +101,13 @@ impl File {
         parser.file
     }
 
-    /// The only dump of the file.
+    /// Returns the only dump of the file.
     pub fn dump(&self) -> &Dump {
         assert_eq!(self.dumps.len(), 1);
         &self.dumps[0]
     }
 
-    /// The frames of a trace.
+    /// Returns the frames of a trace.
     pub fn frames(&self, trace: u32) -> &[String] {
         let (_, frames) = self
             .traces
@@ -118,7 +118,7 @@ impl File {
 }
 
 impl Dump {
-    /// Takes a record in, with names as they are so far.
+    /// Processes a record, with the names known so far.
     fn add(
         &mut self,
         record: HeapRecord<'_>,
@@ -209,7 +209,7 @@ impl Dump {
         );
     }
 
-    /// The class of that name; there must be one.
+    /// Returns the class of that name; there must be exactly one.
     pub fn class(&self, name: &str) -> &Class {
         let mut found = self.classes.values().filter(|class| class.name == name);
         let class = found.next().unwrap_or_else(|| panic!("no class {name}"));
@@ -217,7 +217,7 @@ impl Dump {
         class
     }
 
-    /// The value of a static field.
+    /// Returns the value of a static field.
     pub fn stat(&self, class: &str, field: &str) -> Value {
         let statics = &self.class(class).statics;
         let found = statics.iter().find(|(name, _)| name == field);
@@ -226,7 +226,7 @@ impl Dump {
             .1
     }
 
-    /// The ids of all instances of exactly that class.
+    /// Returns the ids of all instances of exactly that class.
     pub fn instances(&self, name: &str) -> Vec<u64> {
         let wanted = self.class(name).id;
         let is_one =
@@ -240,7 +240,7 @@ impl Dump {
         ids
     }
 
-    /// What an object's class is called.
+    /// Returns the name of an object's class.
     pub fn class_name(&self, object: u64) -> String {
         if self.classes.contains_key(&object) {
             return "java.lang.Class".to_owned();
@@ -253,7 +253,7 @@ impl Dump {
         }
     }
 
-    /// All fields of an instance: the declaring class, the name, the value; those of its class first.
+    /// Returns all fields of an instance: the declaring class, the name, the value; those of its class first.
     pub fn fields(&self, object: u64) -> Vec<(&str, &str, Value)> {
         let Some(Thing::Instance { class, fields, .. }) = self.objects.get(&object) else {
             panic!("{object:x} is no instance");
@@ -273,7 +273,7 @@ impl Dump {
         found
     }
 
-    /// A field of an instance, as the class that declares it and its name say.
+    /// Returns the value of an instance's field, by its declaring class and its name.
     pub fn field(&self, object: u64, class: &str, name: &str) -> Value {
         let fields = self.fields(object);
         let found = fields
@@ -287,7 +287,7 @@ impl Dump {
         id(self.field(object, class, name))
     }
 
-    /// The elements of an array of references.
+    /// Returns the elements of an array of references.
     pub fn elements(&self, array: u64) -> &[u64] {
         match &self.objects[&array] {
             Thing::Objects { elements, .. } => elements,
@@ -295,7 +295,7 @@ impl Dump {
         }
     }
 
-    /// The elements of an array of primitives.
+    /// Returns the elements of an array of primitives.
     pub fn primitives(&self, array: u64) -> Vec<Value> {
         match &self.objects[&array] {
             Thing::Primitives {
@@ -308,7 +308,7 @@ impl Dump {
         }
     }
 
-    /// What a `java.lang.String` says.
+    /// Returns the text of a `java.lang.String`.
     pub fn text(&self, string: u64) -> String {
         let bytes = self.reference(string, "java.lang.String", "value");
         let Thing::Primitives { elements, .. } = &self.objects[&bytes] else {
@@ -318,7 +318,7 @@ impl Dump {
         if latin {
             return elements.iter().map(|&byte| char::from(byte)).collect();
         }
-        // The VM keeps UTF-16 in the machine's byte order.
+        // The VM keeps UTF-16 in native byte order.
         let units: Vec<u16> = elements
             .chunks_exact(2)
             .map(|unit| u16::from_ne_bytes([unit[0], unit[1]]))
@@ -326,7 +326,7 @@ impl Dump {
         String::from_utf16_lossy(&units)
     }
 
-    /// Where an object was allocated.
+    /// Returns the trace that allocated an object.
     pub fn trace(&self, object: u64) -> u32 {
         match self.objects[&object] {
             Thing::Instance { trace, .. }
@@ -335,7 +335,7 @@ impl Dump {
         }
     }
 
-    /// What a class or an object refers to.
+    /// Returns the objects that a class or an object refers to.
     pub fn references(&self, object: u64) -> Vec<u64> {
         let all = match self.objects.get(&object) {
             Some(Thing::Instance { class, .. }) => {
@@ -366,12 +366,13 @@ impl Dump {
         all.into_iter().filter(|&id| id != 0).collect()
     }
 
-    /// Whether there is such an object, or class.
+    /// Returns `true` if there is such an object or class.
     pub fn has(&self, id: u64) -> bool {
         self.objects.contains_key(&id) || self.classes.contains_key(&id)
     }
 
-    /// Asserts what holds in every dump: what is named is there, and every instance is as long as its class says.
+    /// Asserts the properties of every dump: everything that is named is there, and every instance is as long as its
+    /// class says.
     pub fn assert_whole(&self, file: &File) {
         let all = self.objects.keys().chain(self.classes.keys());
         for &object in all {
@@ -404,7 +405,7 @@ impl Dump {
     }
 }
 
-/// The id in a value that is a reference.
+/// Returns the id in a value that is a reference.
 pub fn id(value: Value) -> u64 {
     as_id(value).unwrap_or_else(|| panic!("{value:?} is no reference"))
 }

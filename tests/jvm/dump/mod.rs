@@ -1,5 +1,5 @@
-//! `heap=dump`: every object, with its fields and where it was made. The programs stand in `java-tests/dump`, their right
-//! answers in their first comments.
+//! `heap=dump`: every object, with its fields and the stack that allocated it. The programs are in `java-tests/dump`,
+//! with the expected results in their first comments.
 
 mod every_cell;
 mod failures;
@@ -22,13 +22,13 @@ fn program(jvm: &Jvm, options: &str, vm_options: &[&str], name: &str) -> Program
     Program::java(jvm, options, vm_options).program("dump", name)
 }
 
-/// Asks a running program for a dump and waits until it is there, as the `number`th.
+/// Requests a dump from a running program and waits until it is there, as the `number`th.
 fn dump(run: &Running, number: usize) {
     run.send("QUIT");
     run.wait_until(|| run.stderr().matches(" done.\n").count() >= number);
 }
 
-/// The file of a run that has ended; all its dumps are whole.
+/// Reads the file of a run that has ended; all its dumps must be complete.
 fn read(run: &crate::harness::Finished) -> File {
     let file = File::read(&run.path("x.hprof"));
     for dump in &file.dumps {
@@ -38,7 +38,8 @@ fn read(run: &crate::harness::Finished) -> File {
 }
 
 impl crate::harness::Finished {
-    /// How many whole dumps the file has; what is behind the last one may be cut at a record's end.
+    /// Returns the number of complete dumps in the file; the part after the last one may be truncated at a record's
+    /// end.
     fn read_dumps(&self) -> usize {
         let (sound, found, fault) = self.hprof("text", "x.hprof");
         assert!(sound, "{fault}");

@@ -1,4 +1,4 @@
-//! What the options leave out.
+//! The effects of options that omit parts of a dump.
 
 use hprof_format::{BasicType, Value};
 
@@ -6,7 +6,7 @@ use super::heap::{File, Thing, id};
 use super::{DUMP, program, read};
 use crate::harness::{Jvm, any_jvm};
 
-/// A dump of `Graph` at its end.
+/// Returns a dump of `Graph` at its end.
 fn graph(jvm: &crate::harness::Jvm, options: &str) -> File {
     let program = program(jvm, &format!("{DUMP},{options}"), &[], "Graph");
     std::fs::write(program.folder().join("go"), "").expect("a file");
@@ -35,7 +35,7 @@ fn primitive_fields_may_be_left_out(jvm: &Jvm) {
     }
     assert_eq!(dump.reference(root, "Graph$Child", "other"), root);
     assert_eq!(dump.stat("Graph", "iS"), Value::Int(0));
-    // Arrays are another matter.
+    // Arrays are unaffected.
     let ints = dump.primitives(id(dump.stat("Graph", "arrS")));
     assert_eq!(ints, [1, 2, 3].map(Value::Int));
 }

@@ -63,14 +63,14 @@ fn threads_that_come_and_go_do_not_get_into_a_dump(jvm: &Jvm) {
     fs::write(run.path("go"), "").expect("a file");
     let run = run.wait();
     assert!(run.stdout.ends_with("done\n"), "{}", run.stderr);
-    // The reader fails where a thread starts or ends inside a dump.
+    // The reader fails if a thread starts or ends inside a dump.
     let file = read(&run);
     assert_eq!(file.dumps.len(), 3);
     let (sound, _, fault) = run.hprof("check", "x.hprof");
     assert!(sound, "{fault}");
 }
 
-/// The stacks of the program's threads, by their names.
+/// Returns the stacks of the program's threads, by their names.
 fn stacks(file: &File) -> Vec<(&str, &[String])> {
     let threads = file.dumps[0].roots.iter();
     let stack = |&(_, root): &(u64, Root)| match root {

@@ -1,14 +1,14 @@
 //! The two dumpers describe the same graph.
 //!
-//! Both dump one program, in two runs of it, at the same point. From the static fields of the program's classes on the
-//! two graphs are compared step by step: every name, type, value, element and reference. Classes are compared by what
-//! they declare, all that both dumps have. Where the dumps may differ:
+//! Both dump one program, in two runs of it, at the same point. Starting at the static fields of the program's classes,
+//! the two graphs are compared step by step: every name, type, value, element and reference. All classes that both
+//! dumps have are compared by their declarations. The dumps may differ in:
 //!
-//! - A class that is loaded and not linked does not tell JVMTI of its fields. It has no instances then.
-//! - `Throwable.backtrace` is hidden from JVMTI.
-//! - The VM's dumper writes every value that is not a number as the same one.
-//! - What the VM keeps beside the static fields, under names that no field has (`<resolved_references>`).
-//! - Fields that the collector writes when it likes (of references), and that say when something happened.
+//! - The fields of classes that are loaded but not linked, which JVMTI does not reveal. They have no instances.
+//! - `Throwable.backtrace`, which is hidden from JVMTI.
+//! - NaN values, which the VM's dumper writes as a single one.
+//! - The VM's data in addition to the static fields, under names that no field has (`<resolved_references>`).
+//! - Fields that the garbage collector writes at any time (of references), and those that hold a time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -20,7 +20,7 @@ use super::{DUMP, dump, program, read};
 use crate::cells::Cell;
 use crate::harness::Jvm;
 
-/// Fields that two runs need not agree on.
+/// Fields in which two runs need not agree.
 const UNSTEADY: [(&str, &str); 6] = [
     ("java.lang.Throwable", "backtrace"),
     ("java.lang.ref.Reference", "discovered"),
@@ -30,7 +30,7 @@ const UNSTEADY: [(&str, &str); 6] = [
     ("java.lang.ref.SoftReference", "timestamp"),
 ];
 
-/// A program's first dump.
+/// Returns a program's first dump.
 fn first_dump(jvm: &Jvm, vm_options: &[&str], name: &str, dumper: &str) -> Dump {
     let options = format!("{DUMP},dumper={dumper},doe=n");
     let run = program(jvm, &options, vm_options, name).start();
@@ -39,7 +39,7 @@ fn first_dump(jvm: &Jvm, vm_options: &[&str], name: &str, dumper: &str) -> Dump 
     fs::write(run.path("go"), "").expect("a file");
     let run = run.wait();
     assert!(run.status.success(), "{}", run.stderr);
-    // Whether the VM's dump is whole is for other tests to say.
+    // Other tests check whether the VM's dump is complete.
     let mut file = match dumper {
         "vm" => File::read(&run.path("x.hprof")),
         _ => read(&run),
@@ -48,7 +48,7 @@ fn first_dump(jvm: &Jvm, vm_options: &[&str], name: &str, dumper: &str) -> Dump 
     file.dumps.remove(0)
 }
 
-/// Two dumps, and which object of the one is which of the other.
+/// Two dumps, and the correspondence of their objects.
 struct Pair<'d> {
     vm: &'d Dump,
     walk: &'d Dump,
@@ -77,7 +77,7 @@ impl<'d> Pair<'d> {
             .values()
             .filter(|class| is_ours(&class.name, program));
         for class in ours {
-            // Classes of lambdas have names of their own in every run.
+            // Classes of lambdas have different names in every run.
             if steady(&class.name) == class.name {
                 pair.reference(class.id, walk.class(&class.name).id, &class.name);
             }
@@ -92,14 +92,14 @@ impl<'d> Pair<'d> {
         self.differences.insert(difference);
     }
 
-    /// What all classes that both dumps have declare.
+    /// Compares the declarations of all classes that both dumps have.
     fn declarations(&mut self) {
         let mut by_name: HashMap<&str, Vec<&Class>> = HashMap::new();
         for class in self.walk.classes.values() {
             by_name.entry(&class.name).or_default().push(class);
         }
         for left in self.vm.classes.values() {
-            // Two loaders may have classes of one name.
+            // Two loaders may have classes of the same name.
             let Some(&[right]) = by_name.get(&*left.name).map(Vec::as_slice) else {
                 continue;
             };
@@ -207,7 +207,7 @@ impl<'d> Pair<'d> {
         }
         match (&vm.objects[&left], &walk.objects[&right]) {
             (Thing::Instance { .. }, Thing::Instance { .. }) => {
-                // That of a primitive type, which the VM has filled in differently in another run.
+                // The class of a primitive type, whose fields the VM may have set differently in another run.
                 if names[0] != "java.lang.Class" {
                     self.instances(left, right);
                 }
@@ -284,12 +284,12 @@ fn is_ours(class: &str, program: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
 }
 
-/// A class's name without what changes from run to run.
+/// Returns a class's name without the parts that change from run to run.
 fn steady(name: &str) -> &str {
     name.find("$$Lambda").map_or(name, |end| &name[..end + 8])
 }
 
-/// A value as it stands in the file; one that is not a number equals every other.
+/// Returns a value's bytes in the file; all NaN values are equal.
 fn bits(value: Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     let value = match value {
@@ -301,7 +301,7 @@ fn bits(value: Value) -> Vec<u8> {
     bytes
 }
 
-/// Both dumps of a program, compared; answers how many objects and classes were.
+/// Compares both dumps of a program; returns the number of objects and classes compared.
 fn compare(jvm: &Jvm, vm_options: &[&str], name: &str) -> (Dump, usize) {
     let vm = first_dump(jvm, vm_options, name, "vm");
     let walk = first_dump(jvm, vm_options, name, "jvmti");

@@ -1,4 +1,4 @@
-//! Every object knows where it was made.
+//! Every object has the trace that allocated it.
 
 use hprof_format::Value;
 

@@ -11,7 +11,7 @@ use super::{DUMP, dump, program, read};
 use crate::cells::Cell;
 use crate::harness::{Jvm, any_jvm};
 
-/// The dumps of a program that prints `ready` and then waits to be let go: as many as are asked for, and one at its end.
+/// Returns the dumps of a program that prints `ready` and then waits: as many as requested, and one at its end.
 fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, String) {
     let options = format!("{DUMP},dumper=jvmti,verbose=y");
     let run = program(jvm, &options, vm_options, name).start();
@@ -47,7 +47,7 @@ fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
     assert_threads(&file, &file.dumps[0]);
 }
 
-/// What a `java.lang.Class` object holds stands among its class's static fields, in brackets.
+/// Asserts that references in a `java.lang.Class` object are among its class's static fields, in angle brackets.
 fn assert_hidden(dump: &Dump) {
     let module = id(dump.stat("Graph", "<module>"));
     assert_eq!(dump.class_name(module), "java.lang.Module");
@@ -67,7 +67,7 @@ fn assert_hidden(dump: &Dump) {
     );
 }
 
-/// Threads have the ids with which they were announced.
+/// Asserts that threads have the ids with which they were announced.
 fn assert_threads(file: &File, dump: &Dump) {
     let mut count = 0;
     for &(object, root) in &dump.roots {
@@ -115,7 +115,7 @@ on_paired_cells!(a_program_that_changes_all_the_time_has_no_reference_that_leads
 fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere(cell: &Cell) {
     let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Changing", 3);
     for dump in &file.dumps[..3] {
-        // `next` of the head may just be read.
+        // `next` of the head may be read just then.
         let mut link = id(dump.stat("Changing", "head"));
         let mut length = 0;
         while link != 0 && length < 2_000 {
@@ -127,7 +127,8 @@ fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere(cell:
     }
 }
 
-/// Objects of classes that many loaders have loaded, the last ones perhaps while the dump began.
+/// Asserts that there are objects of classes that many loaders have loaded, the last ones possibly while the dump
+/// began.
 fn assert_payloads(dump: &Dump) {
     let classes = dump.classes.values();
     let payloads: Vec<u64> = classes
@@ -142,7 +143,7 @@ fn assert_payloads(dump: &Dump) {
         if payloads.contains(class) {
             count += 1;
             let field = |name| dump.field(object, "Changing$Payload", name);
-            // It may not have been filled in yet.
+            // It may not have been set yet.
             assert!([0, object].contains(&id(field("self"))));
             assert!([Value::Int(0), Value::Int(7)].contains(&field("number")));
         }
@@ -181,7 +182,7 @@ fn a_root_names_a_frame_of_its_method_while_stacks_move(cell: &Cell) {
     }
 }
 
-/// The frames of platform threads that hold an object: the thread's stack, and the frame's number in it.
+/// Returns the frames of platform threads that hold an object: the thread's stack, and the frame's number in it.
 fn holders<'f>(file: &'f File, dump: &Dump, object: u64) -> Vec<(&'f [String], i32)> {
     let stack = |of: ThreadSerial| {
         let trace = dump.roots.iter().find_map(|&(_, root)| match root {

@@ -1,6 +1,6 @@
-//! The JVMs, programs and tools that are at hand, and word of those that are not.
+//! The available JVMs, programs and tools, and reports about missing ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,62 +19,111 @@ impl Jvm {
     }
 }
 
-/// All JVMs at hand.
+/// All JVMs to test on: those of `$HPROF_JVMS`, which `scripts/test` sets, or else the one at hand.
 pub fn jvms() -> &'static [Jvm] {
     static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
-    JVMS.get_or_init(|| {
-        let list = setting("HPROF_JVMS", "jvm_list");
-        let jvms: Vec<Jvm> = list
-            .split(':')
-            .filter_map(|entry| entry.split_once('='))
-            .map(|(feature, home)| Jvm {
-                feature: feature.parse().expect("a version"),
-                home: home.into(),
-            })
-            .collect();
-        assert!(!jvms.is_empty(), "there is no JVM to test on");
-        jvms
+    JVMS.get_or_init(|| match std::env::var("HPROF_JVMS") {
+        Ok(list) => {
+            let jvms: Vec<Jvm> = list
+                .split(':')
+                .filter_map(|entry| entry.split_once('='))
+                .map(|(feature, home)| Jvm {
+                    feature: feature.parse().expect("a version"),
+                    home: home.into(),
+                })
+                .collect();
+            assert!(!jvms.is_empty(), "there is no JVM to test on");
+            jvms
+        }
+        Err(_) => match jvm_at_hand() {
+            Some(jvm) => {
+                let home = jvm.home.display();
+                skip(&format!("JVMs other than {} ({home})", jvm.feature));
+                vec![jvm]
+            }
+            None => {
+                leave_out_all("neither $JAVA_HOME nor the path has a Java of version 11 or newer")
+            }
+        },
     })
+}
+
+/// The JVM in `$JAVA_HOME`, or that whose `java` is on the path.
+fn jvm_at_hand() -> Option<Jvm> {
+    let java_home = std::env::var_os("JAVA_HOME").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).filter_map(|folder| {
+        let java = folder.join("java").canonicalize().ok()?;
+        Some(java.parent()?.parent()?.to_owned())
+    });
+    let mut found = java_home.into_iter().chain(on_path).filter_map(|home| {
+        let feature = feature(&home)?;
+        (feature >= 11).then_some(Jvm { feature, home })
+    });
+    found.next()
+}
+
+/// The version that a JVM's `release` file tells; `None` where there is no such file.
+fn feature(home: &Path) -> Option<u32> {
+    let release = std::fs::read_to_string(home.join("release")).ok()?;
+    let mut lines = release.lines();
+    let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// Ends the run, with success: what all tests here need is missing.
+fn leave_out_all(reason: &str) -> ! {
+    skip(&format!("every test on a JVM: {reason}"));
+    std::process::exit(0);
 }
 
 /// One whose `jcmd` and `jmap` can ask any JVM.
 pub fn any_jdk() -> &'static Jvm {
+    static ANOTHER: OnceLock<Jvm> = OnceLock::new();
     let mut jvms = jvms().iter();
-    jvms.find(|jvm| jvm.has_compiler())
-        .expect("a JDK, which the tests take")
+    jvms.find(|jvm| jvm.has_compiler()).unwrap_or_else(|| {
+        ANOTHER.get_or_init(|| {
+            let home = compiler();
+            let feature = feature(&home).expect("every JDK has a `release` file");
+            Jvm { feature, home }
+        })
+    })
 }
 
-/// One is enough where the VM's version plays no part.
+/// Returns one JVM, for tests that do not depend on the version.
 pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
 }
 
-/// The newest JDK, whose `java` also runs programs from their source.
+/// Returns the newest JDK, whose `java` can also run programs from their source.
 pub fn compiler() -> PathBuf {
-    setting("HPROF_JAVAC_HOME", "newest_compiler").into()
+    static COMPILER: OnceLock<PathBuf> = OnceLock::new();
+    let find = || {
+        let home = std::env::var_os("HPROF_JAVAC_HOME").map_or_else(newest_jdk, PathBuf::from);
+        if home.as_os_str().is_empty() {
+            leave_out_all("no JDK was found, whose javac compiles the test programs");
+        }
+        home
+    };
+    COMPILER.get_or_init(find).clone()
 }
 
-/// What `scripts/test` sets, or what its library finds.
-fn setting(variable: &str, function: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| {
-        let script = format!("source scripts/lib/common.sh && {function}");
-        let found = Command::new("bash")
-            .args(["-c", &script])
-            .output()
-            .expect("bash");
-        String::from_utf8(found.stdout)
-            .expect("UTF-8")
-            .trim()
-            .to_owned()
-    })
+/// The newest JDK that the library of `scripts/test` finds on this machine; empty where there is none.
+fn newest_jdk() -> PathBuf {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", "source scripts/lib/common.sh && newest_compiler"]);
+    let found = bash.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let home = String::from_utf8(found.expect("bash").stdout).expect("UTF-8");
+    home.trim().into()
 }
 
-/// The library under test. Cargo puts what it builds for a test beside the test, and into no other place.
+/// Returns the library under test. Cargo puts it next to the test, and nowhere else.
 pub fn agent() -> PathBuf {
     built("HPROF_AGENT", "deps/libhprof.so")
 }
 
-/// `hprof`, the command.
+/// Returns the path of `hprof`, the command.
 pub fn cli() -> PathBuf {
     built("HPROF_CLI", "hprof")
 }
@@ -92,19 +141,23 @@ fn built(variable: &str, name: &str) -> PathBuf {
         });
     assert!(
         path.exists(),
-        "{} is missing: run scripts/test, or cargo build --workspace first",
+        "{} is missing: run `cargo build` first",
         path.display()
     );
     path
 }
 
-/// Says that something is not tested, past libtest, which keeps what a test prints. `scripts/test` repeats it at its
-/// end.
+/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
+/// `scripts/test` repeats it at its end.
 pub fn skip(what: &str) {
-    let _ = writeln!(io::stderr(), "skipped: {what}");
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().expect("nothing panics inside");
+    if said.insert(what.to_owned()) {
+        let _ = writeln!(io::stderr(), "skipped: {what}");
+    }
 }
 
-/// A reader that `scripts/test` installs; says so where it is missing.
+/// Returns a reader that `scripts/test` installs; reports if it is missing.
 pub fn reader(variable: &str) -> Option<PathBuf> {
     let reader = std::env::var_os(variable).map(PathBuf::from);
     if reader.is_none() {
@@ -115,7 +168,7 @@ pub fn reader(variable: &str) -> Option<PathBuf> {
     reader
 }
 
-/// A file of the fetched programs; says so where it is missing.
+/// Returns a file of the fetched programs; reports if it is missing.
 pub fn fetched(name: &str) -> Option<PathBuf> {
     let path = programs().join(name);
     if !path.exists() {
@@ -128,7 +181,7 @@ pub fn fetched(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The folder with the real programs.
+/// Returns the folder with the real programs.
 fn programs() -> PathBuf {
     std::env::var_os("HPROF_PROGRAMS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/programs"),
@@ -136,7 +189,7 @@ fn programs() -> PathBuf {
     )
 }
 
-/// A C source of the repository, compiled to a library; says so where there is no compiler.
+/// Compiles a C source of the repository to a library; reports if there is no compiler.
 pub fn c_library(source: &str) -> Option<PathBuf> {
     static COMPILED: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().expect("nothing panics inside");
@@ -162,7 +215,12 @@ pub fn c_library(source: &str) -> Option<PathBuf> {
         .clone()
 }
 
-/// The compiler of the newest JDK.
+/// Returns the compiler of the newest JDK.
 pub fn javac() -> PathBuf {
     compiler().join("bin/javac")
+}
+
+/// Whether the test programs for a version of Java can be compiled.
+pub fn compiles(release: u32) -> bool {
+    feature(&compiler()).is_none_or(|feature| feature >= release)
 }

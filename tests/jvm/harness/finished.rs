@@ -1,4 +1,4 @@
-//! What a program leaves.
+//! The results of a program that has ended.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -32,7 +32,7 @@ impl Finished {
             .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.stderr))
     }
 
-    /// The names of the files in the folder.
+    /// Returns the names of the files in the folder.
     pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).expect("the folder");
         let mut names: Vec<String> = entries
@@ -48,7 +48,7 @@ impl Finished {
         names
     }
 
-    /// The number that the program printed behind `name`.
+    /// Returns the number that the program printed after `name`.
     pub fn printed(&self, name: &str) -> f64 {
         let line = self
             .stdout
@@ -58,7 +58,8 @@ impl Finished {
             .unwrap_or_else(|| panic!("no {name} in {}", self.stdout))
     }
 
-    /// What `hprof <command>` says of a file, and whether it is content. The agent's own files must pass the strict check.
+    /// Runs `hprof <command>` on a file; returns its success and its outputs. The agent's own files must pass the
+    /// strict check.
     pub fn hprof(&self, command: &str, name: &str) -> (bool, String, String) {
         let strict = if command == "check" { "--strict" } else { "--" };
         let output = Command::new(cli())
@@ -74,7 +75,7 @@ impl Finished {
         )
     }
 
-    /// What `hprof top` says of one value in a profile.
+    /// Returns the output of `hprof top` for one value in a profile.
     pub fn top(&self, name: &str, value: &str) -> serde_json::Value {
         let output = Command::new(cli())
             .args(["top", "--json", "-n", "0", "--value", value])
@@ -85,7 +86,7 @@ impl Finished {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// The binary file as text; it must pass `hprof check`.
+    /// Returns the binary file as text; it must pass `hprof check`.
     pub fn checked_text(&self, name: &str) -> String {
         let (sound, _, fault) = self.hprof("check", name);
         assert!(sound, "{fault}");

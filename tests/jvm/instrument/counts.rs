@@ -1,4 +1,4 @@
-//! How often each method is entered and left: what the programs in `java-tests/instrument` say of themselves.
+//! The number of times each method is entered and left, according to the programs in `java-tests/instrument`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::harness::{self, Jvm, Program};
 /// Entered, returned, left by an exception.
 type Counts = [u64; 3];
 
-/// Runs `program`, a class of the rewritten folder, and gives the counts of its methods, and how the stack ended.
+/// Runs `program`, a class of the rewritten folder; returns the counts of its methods, and the state of the stack at
+/// the end.
 fn count(jvm: &Jvm, classes: &Path, program: &str) -> (HashMap<String, Counts>, String) {
     let rewritten = TempDir::new().expect("a temporary folder");
     let methods = rewrite_tree(classes, rewritten.path(), "Tracker").methods;
@@ -38,7 +39,7 @@ fn count(jvm: &Jvm, classes: &Path, program: &str) -> (HashMap<String, Counts>, 
     (counts.collect(), stack)
 }
 
-/// The classes of one program, in a folder of their own. The tracker must stay as it is.
+/// Returns the classes of one program, in a folder of their own. The tracker must stay unchanged.
 fn only(program: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     for entry in fs::read_dir(harness::classes("instrument")).expect("the classes") {
@@ -106,7 +107,7 @@ fn every_shape_of_method_is_counted_exactly(jvm: &Jvm) {
     let [entered, returned, unwound] = counts["Shapes.endless(I)V"];
     assert_eq!(returned, 0);
     assert!(entered > 1000, "{entered}");
-    // Where the stack ends there is no room for some of the calls.
+    // At the end of the stack there is no room for some of the calls.
     assert!(
         unwound <= entered && unwound > entered - 500,
         "{entered} {unwound}"

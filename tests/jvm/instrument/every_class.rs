@@ -1,5 +1,5 @@
-//! The verifier as the judge: each class of the JDKs and of real jars, rewritten, loads with the same outcome as
-//! untouched.
+//! The verifier as the judge: each class of the JDKs and of real jars loads with the same outcome, whether rewritten or
+//! not.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::harness::{Jvm, Program, fetched, jvms};
 
 const TRACKER: &str = "java/lang/HprofTracker";
 
-/// One line for each class: its name and what became of it.
+/// Returns one line for each class: its name and its outcome.
 fn load_all(jvm: &Jvm, vm_options: &[String], arguments: &[OsString]) -> Vec<String> {
     let mut program = Program::bare_java(jvm, &["-Xverify:all", "--add-modules=ALL-SYSTEM"])
         .vm_options(vm_options)
@@ -25,7 +25,7 @@ fn load_all(jvm: &Jvm, vm_options: &[String], arguments: &[OsString]) -> Vec<Str
     output.lines().map(str::to_owned).collect()
 }
 
-/// Fails if there is a line that is not the same.
+/// Fails if any line differs.
 fn assert_same(untouched: &[String], rewritten: &[String], what: &str) {
     assert_eq!(untouched.len(), rewritten.len(), "classes of {what}");
     let different: Vec<_> = untouched
@@ -45,7 +45,7 @@ fn assert_same(untouched: &[String], rewritten: &[String], what: &str) {
     );
 }
 
-/// Taken apart and put together again, every class is what it was.
+/// Asserts that every class is unchanged after being disassembled and reassembled.
 fn assert_round_trip(folder: &Path) {
     for file in class_files(folder) {
         let class = fs::read(&file).expect("a class file");
@@ -74,7 +74,7 @@ fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     assert_round_trip(&old);
     let rewritten = rewrite_tree(&old, &new, TRACKER);
     assert!(rewritten.methods.len() > 50_000, "{what}");
-    // What is in a JDK fits, even with the calls; and of these there are some.
+    // All methods in a JDK fit, even with the calls; and some are left out for these reasons.
     for left_out in &rewritten.left_out {
         let known = [Reason::Native, Reason::Intrinsic, Reason::EmptyFinalizer];
         assert!(known.contains(&left_out.reason), "{what}: {left_out:?}");
@@ -96,7 +96,7 @@ fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     );
 }
 
-/// The VM's options that put each module's rewritten classes in the place of its own.
+/// Returns the VM's options that replace each module's classes by the rewritten ones.
 fn patches(modules: &Path, tracker: &Path) -> Vec<String> {
     let mut patches = Vec::new();
     for entry in fs::read_dir(modules).expect("the modules") {

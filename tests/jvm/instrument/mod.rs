@@ -1,6 +1,6 @@
-//! The class-file rewriter, judged by the VM: what it makes must pass the verifier, and do what it says.
+//! The class-file rewriter, judged by the VM: its output must pass the verifier, and behave as documented.
 //!
-//! No agent is in these VMs. Classes are rewritten beforehand, and stand-ins take the calls.
+//! There is no agent in these VMs. Classes are rewritten beforehand, and stand-ins receive the calls.
 
 mod counts;
 mod every_class;
@@ -14,7 +14,7 @@ use hprof_instrument::{Hooks, LeftOut, instrument};
 
 use crate::harness::{Jvm, Program, javac};
 
-/// Hooks as the stand-ins have them.
+/// Returns the hooks of the stand-ins.
 fn hooks(tracker: &str) -> Hooks<'_> {
     Hooks {
         tracker: tracker.as_bytes(),
@@ -24,7 +24,7 @@ fn hooks(tracker: &str) -> Hooks<'_> {
     }
 }
 
-/// Every class file in a tree.
+/// Returns every class file in a tree.
 fn class_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -42,7 +42,7 @@ fn class_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a rewritten tree holds.
+/// The content of a rewritten tree.
 #[derive(Default)]
 struct Rewritten {
     /// The methods by their numbers: `Calls.fib(I)I`.
@@ -80,7 +80,7 @@ fn extract(jvm: &Jvm, what: &str, to: &Path) {
         .run_well();
 }
 
-/// Compiles one of the sources that are not like the others.
+/// Compiles one of the sources that need special treatment.
 fn compile(options: &[&str], source: &str, to: &Path) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/instrument");
     let output = Command::new(javac())

@@ -1,4 +1,4 @@
-//! Real class files with faults in them: an answer or an error, never a panic.
+//! Real class files with faults in them: a result or an error, never a panic.
 
 use std::fs;
 

@@ -4,10 +4,10 @@ use super::{goes_through, program, read};
 use crate::harness::{Finished, Jvm, any_jvm};
 use crate::profile::Profile;
 
-/// Contention of virtual threads needs two that run, however few cores there are.
+/// Contention of virtual threads needs two carriers, however few cores there are.
 const TWO_CARRIERS: &str = "-Djdk.virtualThreadScheduler.parallelism=2";
 
-/// Compares a run of Contend with what it printed.
+/// Compares a run of Contend with its output.
 fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
     let [time] = &profile.monitors.times[..] else {
         panic!("{what}: one section")
@@ -23,7 +23,8 @@ fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
     let found = (time.total_ms as f64 + 1.0) * share / 100.0;
     let measured = run.printed("contended_ms");
     println!("{what}: found {found} ms, measured {measured} ms");
-    // The program's clock is read before the agent's and after it, and the machine may be at something else in between.
+    // The program's clock is read before the agent's and after it, and the machine may be busy with something else in
+    // between.
     assert!(
         found <= measured + 1.0 && found >= measured * 0.25,
         "{what}: found {found} ms, measured {measured} ms: {time:?}, {:?}",

@@ -1,11 +1,11 @@
-//! MONITOR DUMP: who has what, who wants it, on request and at the end.
+//! MONITOR DUMP: owners and waiters of monitors, on request and at the end.
 
 use super::text::MonitorDump;
 use super::{goes_through, program, read};
 use crate::harness::{Jvm, Running};
 use crate::profile::Profile;
 
-/// Asks a running program for its monitors and waits until the `number`th dump is there.
+/// Requests a monitor dump from a running program and waits until the `number`th one is there.
 fn dump(run: &Running, number: usize) {
     run.send("QUIT");
     let file = run.path("x.txt");
@@ -26,7 +26,7 @@ fn status<'a>(profile: &Profile, dump: &'a MonitorDump, name: &str) -> (&'a str,
     (&state.status, state.trace)
 }
 
-/// The dump of a Desk, whose monitor is as the program's comment says.
+/// Checks the dump of a Desk, whose monitor is described in the program's comment.
 fn assert_desk(profile: &Profile, dump: &MonitorDump, what: &str) {
     let desk = dump.monitor("LDesk;");
     let thread = |name| Some(profile.thread(name));
@@ -76,7 +76,7 @@ fn a_dump_shows_who_has_and_who_wants(jvm: &Jvm) {
             .collect();
         assert!(ours.is_empty(), "{what}: {ours:?}");
     }
-    // What still goes on is not charged yet.
+    // Waits that are still going on are not charged yet.
     let times = &profile.monitors.times;
     assert!(times.iter().all(|time| time.count("Desk") == 0));
 }
@@ -94,7 +94,7 @@ fn what_a_dump_has_told_the_next_does_not_tell_again(jvm: &Jvm) {
     let [first, .., last] = &profile.monitors.times[..] else {
         panic!("two sections")
     };
-    // `first` and `second` get it once each, and one of them or `waiter` may have to wait for it again.
+    // `first` and `second` acquire it once each, and one of them or `waiter` may have to wait for it again.
     assert_eq!(first.count("Desk"), 0, "{}", jvm.feature);
     assert!(last.count("Desk") >= 2, "{}: {last:?}", jvm.feature);
     let at_end = &profile.monitors.dumps[1];
@@ -127,8 +127,7 @@ fn virtual_threads_have_and_want_monitors_too(jvm: &Jvm) {
         let dump = &profile.monitors.dumps[0];
         let desk = dump.monitor("LDeskVirtual21;");
         let thread = |name| Some(profile.thread(name));
-        // From 23 on the VM does not tell that a virtual thread owns a monitor, and this one had nothing to do with any
-        // before.
+        // From 23 on the VM does not report that a virtual thread owns a monitor, and this one had not used any before.
         if way.is_empty() && jvm.feature >= 23 {
             assert_eq!(desk.owner, Some((None, 1)), "{}", jvm.feature);
         } else {

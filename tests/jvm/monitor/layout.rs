@@ -1,4 +1,4 @@
-//! The layout of the records about monitors, as scripts know it: the parser that all tests use takes it, and nothing else.
+//! The layout of the records about monitors that scripts rely on: the parser of all tests accepts it, and nothing else.
 
 use std::panic;
 

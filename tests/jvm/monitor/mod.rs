@@ -1,5 +1,5 @@
-//! `monitor=y`: contention, waits, and the state of all monitors. The programs stand in `java-tests/monitor`, their right
-//! answers in their first comments.
+//! `monitor=y`: contention, waits, and the state of all monitors. The programs are in `java-tests/monitor`, with the
+//! expected results in their first comments.
 
 mod contention;
 mod dumps;
@@ -32,7 +32,7 @@ fn read(run: &Finished) -> Profile {
     profile
 }
 
-/// Whether a trace has a frame of the method, `Class.method`.
+/// Returns `true` if a trace has a frame of the method, `Class.method`.
 fn goes_through(profile: &Profile, trace: u32, method: &str) -> bool {
     let calls = |frame: &String| {
         let rest = frame.strip_prefix(method);

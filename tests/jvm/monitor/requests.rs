@@ -1,4 +1,4 @@
-//! Requests for dumps at any time: none is lost, none mixed with another, and none holds up the program.
+//! Requests for dumps at any time: none is lost, none mixes with another, and none delays the program.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,heap=sites,monitor=y,file=x.txt";
 
-/// The number of dumps, each of which has all its sections.
+/// Returns the number of dumps, each of which must have all its sections.
 fn dumps(run: &Finished, jvm: &Jvm) -> usize {
     let profile = Profile::parse(&run.read("x.txt"));
     let monitors = &profile.monitors;
@@ -29,10 +29,10 @@ fn dumps(run: &Finished, jvm: &Jvm) -> usize {
     counts[0]
 }
 
-/// What the VM's own answer to a request begins with.
+/// The beginning of the VM's own answer to a request.
 const ANSWER: &str = "Full thread dump";
 
-/// How often the VM answered a request with its own dump of threads.
+/// Returns the number of requests to which the VM responded with its own dump of threads.
 fn answered(run: &Finished) -> usize {
     run.stdout.matches(ANSWER).count()
 }
@@ -40,7 +40,7 @@ fn answered(run: &Finished) -> usize {
 on_every_jvm!(requests_from_the_first_moment_on);
 
 fn requests_from_the_first_moment_on(jvm: &Jvm) {
-    // Until the VM listens, the signal would end it.
+    // Until the VM handles the signal, it would end it.
     let run = program(jvm, OPTIONS, &[], "Storm")
         .arg("500")
         .after("trap '' QUIT; echo deaf >&2")
@@ -64,7 +64,7 @@ fn requests_from_the_first_moment_on(jvm: &Jvm) {
         "{}: {dumps} dumps, {answered} requests answered",
         jvm.feature
     );
-    // The VM answers some before it tells agents of any.
+    // The VM answers some before it notifies agents of any.
     assert!(dumps >= 1 && dumps <= answered + 1, "{}", jvm.feature);
 }
 
@@ -73,7 +73,7 @@ on_every_jvm!(a_request_for_each_that_the_vm_tells_of);
 fn a_request_for_each_that_the_vm_tells_of(jvm: &Jvm) {
     let run = program(jvm, OPTIONS, &[], "Desk").start();
     run.wait_for_output("ready");
-    // Each as soon as the VM answers the one before, while the agent may still be at that.
+    // Each as soon as the VM has answered the one before, while the agent may still be busy with that.
     for number in 1..=6 {
         run.send("QUIT");
         run.wait_until(|| run.output("stdout").matches(ANSWER).count() == number);
@@ -102,7 +102,7 @@ fn requests_while_the_program_ends(jvm: &Jvm) {
             thread::sleep(Duration::from_millis(round));
         }
         let run = run.wait();
-        // A VM on its way out takes SIGQUIT for what it is to any process.
+        // A VM that is shutting down has the default action for SIGQUIT.
         let (code, signal) = (run.status.code(), run.signal());
         assert!(
             code == Some(143) || signal == Some(3),

@@ -1,4 +1,4 @@
-//! Everything at once: requests for dumps, and threads that come, allocate, contend and go.
+//! Everything at once: requests for dumps, and threads that start, allocate, contend and end.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -52,7 +52,7 @@ fn a_hundred_requests_while_threads_come_and_go(jvm: &Jvm) {
         "{}",
         jvm.feature
     );
-    // Nothing of a thread is lost: each begins once, and all of the storm end, once.
+    // No thread is lost: each begins once, and all of the storm end, once.
     let begun: Vec<u32> = profile
         .threads
         .iter()

@@ -1,20 +1,20 @@
-//! Reads what `monitor=y` adds to the text format, and insists on its layout.
+//! Parses the part of the text format that `monitor=y` adds, and insists on its layout.
 
 use std::iter::Peekable;
 use std::str::Lines;
 
 use crate::profile::assert_ctime;
 
-/// What a text file says of monitors.
+/// The monitors in a text file.
 #[derive(Default, Debug)]
 pub struct Monitors {
-    /// WAIT and WAITED, as they come.
+    /// WAIT and WAITED, in order.
     pub waits: Vec<Wait>,
     pub dumps: Vec<MonitorDump>,
     pub times: Vec<MonitorTime>,
 }
 
-/// A WAIT, and the WAITED of the same thread if it came.
+/// A WAIT, and the WAITED of the same thread if there was one.
 #[derive(Debug)]
 pub struct Wait {
     pub signature: String,
@@ -40,7 +40,7 @@ pub struct ThreadState {
 #[derive(Debug)]
 pub struct Monitor {
     pub signature: String,
-    /// The owner (`None` where it is not known) and the entry count.
+    /// The owner (`None` if unknown) and the entry count.
     pub owner: Option<(Option<u32>, u32)>,
     pub entering: Vec<Option<u32>>,
     pub waiting: Vec<Option<u32>>,
@@ -62,7 +62,7 @@ pub struct Contended {
 }
 
 impl Monitors {
-    /// Takes a line, and the lines that belong to it; `false` if it is about something else.
+    /// Parses a line, and the lines that belong to it; returns `false` if it is about something else.
     pub fn take(&mut self, line: &str, lines: &mut Peekable<Lines<'_>>) -> bool {
         if let Some(rest) = line.strip_prefix("WAIT: MONITOR ") {
             self.waits.push(Wait::parse(rest, "timeout="));
@@ -83,7 +83,7 @@ impl Monitors {
         true
     }
 
-    /// The threads that the last wait, and the last dump, name.
+    /// Returns the threads that the last wait, and the last dump, name.
     pub fn last_threads(&self) -> Vec<u32> {
         let mut threads: Vec<u32> = Vec::new();
         threads.extend(self.waits.last().and_then(|wait| wait.thread));
@@ -97,7 +97,7 @@ impl Monitors {
         threads
     }
 
-    /// The traces that the last dump, and the last section of times, name.
+    /// Returns the traces that the last dump, and the last section of times, name.
     pub fn last_traces(&self) -> Vec<u32> {
         let states = self.dumps.last().map(|dump| dump.threads.iter());
         let rows = self.times.last().map(|time| time.rows.iter());
@@ -162,7 +162,7 @@ impl MonitorDump {
         dump
     }
 
-    /// The one monitor of a class.
+    /// Returns the only monitor of a class.
     pub fn monitor(&self, signature: &str) -> &Monitor {
         let mut all = self.monitors.iter();
         let mut of_class = all
@@ -175,7 +175,7 @@ impl MonitorDump {
 }
 
 impl ThreadState {
-    /// `%d, trace %d, status: R`, and the name behind it.
+    /// Parses `%d, trace %d, status: R`, and the name after it.
     fn parse(text: &str) -> Self {
         let (thread, rest) = text.split_once(", trace ").expect("trace");
         let (trace, status) = rest.split_once(", status: ").expect("status");
@@ -274,13 +274,13 @@ impl MonitorTime {
         }
     }
 
-    /// The rows of a class.
+    /// Returns the rows of a class.
     pub fn of(&self, class: &str) -> Vec<&Contended> {
         let rows = self.rows.iter();
         rows.filter(|row| row.class == class).collect()
     }
 
-    /// How often threads waited for monitors of a class.
+    /// Returns the number of times that threads waited for monitors of a class.
     pub fn count(&self, class: &str) -> u64 {
         self.of(class).iter().map(|row| row.count).sum()
     }

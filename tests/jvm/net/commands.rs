@@ -1,4 +1,4 @@
-//! Every command, against the real agent.
+//! Every command, with the real agent.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
@@ -49,7 +49,7 @@ fn live_bytes(record: Record<'static>) -> Option<u64> {
     }
 }
 
-/// The trace of what nobody saw being made.
+/// The trace of objects whose allocation was not seen.
 const UNSEEN: u32 = 300_000;
 
 fn ask_sites(run: &Running, receiver: &TestReceiver) -> Vec<AllocSite> {
@@ -72,7 +72,7 @@ fn made(receiver: &TestReceiver, sites: &[AllocSite], class: &str) -> (u64, u64)
     })
 }
 
-/// The serial number and the object of the thread with this name.
+/// Returns the serial number and the object of the thread with this name.
 fn thread(receiver: &TestReceiver, name: &str) -> (ThreadSerial, ObjectId) {
     let records = receiver.records();
     let thread = records.iter().find_map(|record| match record {
@@ -87,7 +87,7 @@ fn thread(receiver: &TestReceiver, name: &str) -> (ThreadSerial, ObjectId) {
     thread.expect("it has been started")
 }
 
-/// Ends the VM by command; the profile is whole.
+/// Ends the VM by command; the profile must be complete.
 fn exit(run: Running, receiver: TestReceiver) -> Vec<Record<'static>> {
     receiver.send(Command::Exit);
     let bytes = receiver.end();
@@ -197,7 +197,7 @@ fn samples_count_on_until_they_are_cleared(jvm: &Jvm) {
     });
 
     receiver.send(Command::Control(Control::StopSamples(Threads::All)));
-    // A sample may have been on its way.
+    // A sample may still be on its way.
     run.wait_until(|| {
         receiver.send(Command::Control(Control::ClearSamples));
         ask_samples(&run, &receiver).0 == 0
@@ -246,7 +246,7 @@ fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
     let ticks = || {
         let mut rows = ask_sites(&run, &receiver);
-        // What was not tracked is in the report too, as far as it is in the heap: those since the last collection.
+        // Untracked objects are in the report too, if they are in the heap: those since the last collection.
         rows.retain(|row| row.trace.0 != UNSEEN);
         made(&receiver, &rows, "Serve$Tick").0
     };
@@ -254,7 +254,7 @@ fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
     run.wait_until(|| ticks() > first);
 
     receiver.send(Command::Control(Control::StopAllocations));
-    // One may be on its way.
+    // One may still be on its way.
     let stopped = ticks();
     for _ in 0..5 {
         assert!(ticks() <= stopped + 1);
@@ -277,7 +277,7 @@ fn cleared_sites_count_from_nothing(jvm: &Jvm) {
         let ticks = made(&receiver, &before, "Serve$Tick").0;
         receiver.send_raw(clear);
         let after = ask_sites(&run, &receiver);
-        // They live, and no site is known to have made them.
+        // They are alive, and no known site has allocated them.
         assert_eq!(made(&receiver, &after, "Serve$Kept"), (100, 100));
         let records = receiver.records();
         let kept = Names(&records).sites(&after, "Serve$Kept");
@@ -302,7 +302,7 @@ fn the_depth_holds_for_new_traces(jvm: &Jvm) {
     };
     receiver.send(Command::Control(Control::Depth(1)));
     run.wait_until(|| deepest(&["tick"]));
-    // The same by the number of the document.
+    // The same by the number in the specification.
     receiver.send_raw(&[8, 0, 0, 0, 1, 0, 0, 0, 4, 0, 6, 0, 2]);
     run.wait_until(|| deepest(&["tick", "tickTwice"]));
     receiver.send(Command::Control(Control::Depth(0)));
@@ -499,7 +499,7 @@ fn recv_sends_what_it_is_told(jvm: &Jvm) {
 on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 25);
 
 fn recv_says_that_a_profile_was_cut_off(jvm: &Jvm) {
-    // A gzip stream has an end, so this is known for sure.
+    // A gzip stream has an end, so this is certain.
     let recv = Recv::start(&[]);
     let run = recv.program(jvm, "cpu=samples,format=b,compress=y");
     run.wait_for_output("ready");

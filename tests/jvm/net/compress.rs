@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::harness::{Finished, Jvm, Program, any_jvm, cli};
 use crate::profile::Profile;
 
-/// What gzip makes of a file, if it is content.
+/// Returns the output of gzip for a file, if it succeeds.
 fn gzip(argument: &str, path: &Path) -> Option<Vec<u8>> {
     let output = Command::new("gzip")
         .arg(argument)
@@ -124,7 +124,7 @@ fn a_compressed_file_is_verified_too() {
 
 #[test]
 fn a_full_disk_leaves_a_readable_part() {
-    // 48 KB of file; 64 KB of records take less than that, but not all together.
+    // A limit of 48 KB for the file; 64 KB of records take less than that, but not all together.
     let options = "cpu=samples,format=b,depth=40,interval=1,file=x.hprof.gz";
     let run = Program::new(any_jvm(), options, "ShortThreads")
         .after("ulimit -f 48")

@@ -1,4 +1,4 @@
-//! Receivers that are slow, leave, do not read, or are not there.
+//! Receivers that are slow, disconnect, do not read, or are not there.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{TestReceiver, Waiting, records, said};
 use crate::harness::{Finished, Jvm, Program, any_jvm, skip};
 
-/// Nothing of the program has changed.
+/// Asserts that the program is unaffected.
 fn assert_untouched(run: &Finished, count: u32) {
     assert_eq!(run.stdout, format!("loud {count}\n"), "{}", run.stderr);
     assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
@@ -42,7 +42,7 @@ fn a_slow_receiver_gets_everything() {
         .arg("150")
         .start();
     let mut stream = waiting.accept();
-    // More than the system's buffers and the queue hold, in small pieces: the program has to wait.
+    // More than the system's buffers and the queue hold, in small pieces, so that the program has to wait.
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 32 * 1024]);
     while let Ok(count @ 1..) = stream.read(&mut piece) {
         bytes.extend_from_slice(&piece[..count]);
@@ -94,7 +94,8 @@ fn a_receiver_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     );
 }
 
-/// The system takes the connection, and some 2.5 MB; then nobody takes anything, and the program must end all the same.
+/// The system accepts the connection, and some 2.5 MB; then nobody reads anything, and the program must end
+/// nonetheless.
 #[test]
 fn a_receiver_that_never_reads_does_not_keep_the_program_from_ending() {
     let waiting = Waiting::new();

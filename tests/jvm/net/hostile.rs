@@ -1,11 +1,11 @@
-//! Commands that are none.
+//! Invalid commands.
 
 use super::{TestReceiver, Waiting, said};
 use crate::harness::Jvm;
 
-/// Streams on each JVM.
+/// The number of streams on each JVM.
 const STREAMS: u64 = 10;
-/// Commands in a stream.
+/// The number of commands in a stream.
 const LENGTH: usize = 400;
 
 /// A sequence that is the same in every run.
@@ -24,9 +24,9 @@ impl Random {
         (0..count).map(|_| self.next() as u8).collect()
     }
 
-    /// A tag, a length and a payload, of which any may be wrong.
+    /// Returns a tag, a length and a payload, any of which may be wrong.
     fn command(&mut self) -> Vec<u8> {
-        // No heap dumps: they are long, not wrong.
+        // No heap dumps: they take long without being wrong.
         let tags = [
             0x01, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x08, 0x00, 0x09, 0x80, 0xfe,
         ];
@@ -43,7 +43,7 @@ impl Random {
         bytes
     }
 
-    /// Many commands, then bytes at random, then the end in the middle of a command with a huge payload.
+    /// Returns many commands, then random bytes, then an end in the middle of a command with a huge payload.
     fn stream(&mut self) -> Vec<u8> {
         let mut stream: Vec<u8> = (0..LENGTH).flat_map(|_| self.command()).collect();
         match self.next() % 3 {
@@ -66,7 +66,7 @@ fn no_stream_of_commands_hurts_the_program(jvm: &Jvm) {
             .start();
         let receiver = TestReceiver::accept(&waiting);
         let stream = Random(seed).stream();
-        // The program may be through before it has read them all.
+        // The program may have ended before it has read them all.
         let _ = std::io::Write::write_all(&mut &receiver.stream, &stream);
         let bytes = receiver.end();
         let run = run.wait();

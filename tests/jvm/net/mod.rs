@@ -1,4 +1,4 @@
-//! `net=host:port` and `compress=y`: the profile on its way over a socket or through gzip, and the receiver's commands.
+//! `net=host:port` and `compress=y`: the profile over a socket or through gzip, and the receiver's commands.
 
 mod commands;
 mod compress;
@@ -35,7 +35,7 @@ impl Waiting {
         format!("net={}", self.listener.local_addr().expect("an address"))
     }
 
-    /// A program of `java-tests/net` whose agent connects here.
+    /// Returns a program of `java-tests/net` whose agent connects here.
     fn program(&self, jvm: &Jvm, options: &str, name: &str) -> Program {
         let options = format!("{options},verbose=n,{}", self.option());
         Program::java(jvm, &options, &[]).program("net", name)
@@ -46,7 +46,7 @@ impl Waiting {
     }
 }
 
-/// A receiver that reads all it gets and can send commands.
+/// A receiver that reads everything and can send commands.
 pub(super) struct TestReceiver {
     stream: TcpStream,
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -81,12 +81,12 @@ impl TestReceiver {
         (&self.stream).write_all(bytes).expect("the agent listens");
     }
 
-    /// The whole records that have come so far.
+    /// Returns the complete records received so far.
     fn records(&self) -> Vec<Record<'static>> {
         records(&self.bytes.lock())
     }
 
-    /// Sends a command and waits for one more record of the kind that `answer` picks.
+    /// Sends a command and waits for one more record of the kind that `answer` accepts.
     fn ask<T>(
         &self,
         run: &Running,
@@ -111,7 +111,7 @@ impl TestReceiver {
     }
 }
 
-/// The whole records at the start of the bytes.
+/// Returns the complete records at the start of the bytes.
 pub(super) fn records(bytes: &[u8]) -> Vec<Record<'static>> {
     let Ok(mut reader) = Reader::new(bytes) else {
         return Vec::new();
@@ -145,7 +145,7 @@ impl Names<'_> {
         hprof_format::source_name(&self.string(name.expect("a class"))).into_owned()
     }
 
-    /// The methods of a trace.
+    /// Returns the methods of a trace.
     fn methods(&self, trace: hprof_format::TraceSerial) -> Vec<String> {
         let frames = self.0.iter().find_map(|record| match record {
             Record::Trace { serial, frames, .. } if *serial == trace => Some(frames),
@@ -173,14 +173,14 @@ impl Names<'_> {
         thread.expect("a trace")
     }
 
-    /// The rows of a class.
+    /// Returns the rows of a class.
     pub(super) fn sites<'s>(&self, sites: &'s [AllocSite], class: &str) -> Vec<&'s AllocSite> {
         let wanted = |site: &&AllocSite| self.class(site.class) == class;
         sites.iter().filter(wanted).collect()
     }
 }
 
-/// The lines of stderr that are the agent's.
+/// Returns the agent's lines on stderr.
 fn said(run: &Finished) -> Vec<&str> {
     let lines = run.stderr.lines();
     lines.filter(|line| line.starts_with("hprof: ")).collect()

@@ -1,4 +1,4 @@
-//! What the files need of a system, read from the files themselves.
+//! The requirements of the files on a system, read from the files themselves.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,11 +8,11 @@ use std::process::Command;
 use super::{has, packages, platforms, run};
 use crate::harness::skip;
 
-/// The newest glibc whose symbols may be needed: that of RHEL 7, and of `manylinux2014`.
+/// The newest glibc whose symbols may be used: that of RHEL 7, and of `manylinux2014`.
 const NEWEST_GLIBC: (u32, u32) = (2, 17);
-/// The most bytes of a library.
+/// The largest size of a library, in bytes.
 const LARGEST_LIBRARY: u64 = 3_000_000;
-/// The parts of glibc, which every system that has it has.
+/// The parts of glibc, which every system with glibc has.
 const GLIBC_LIBRARIES: [&str; 8] = [
     "libc.so.6",
     "libm.so.6",
@@ -28,7 +28,7 @@ fn readelf(options: &str, file: &Path) -> String {
     run(Command::new("readelf").args(["-W", options]).arg(file))
 }
 
-/// The names behind a word in brackets: `Shared library: [libc.so.6]`.
+/// Returns the names in brackets after a word: `Shared library: [libc.so.6]`.
 fn needed(file: &Path) -> BTreeSet<String> {
     let dynamic = readelf("-d", file);
     let lines = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
@@ -41,11 +41,11 @@ fn needed(file: &Path) -> BTreeSet<String> {
 struct Symbol {
     name: String,
     is_defined: bool,
-    /// Nothing is amiss where nobody defines it.
+    /// `true` if it may be undefined.
     is_weak: bool,
 }
 
-/// Those of a file: number, value, size, type, binding, visibility, section, name.
+/// Returns the symbols of a file: number, value, size, type, binding, visibility, section, name.
 fn symbols(file: &Path) -> Vec<Symbol> {
     let table = readelf("--dyn-syms", file);
     let rows = table

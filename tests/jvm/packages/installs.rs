@@ -1,4 +1,4 @@
-//! The packages of Python, Debian and Red Hat, installed where nothing else is.
+//! The packages for Python, Debian and Red Hat, each installed alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn the_debian_package_profiles_from_a_root_of_its_own() {
     }
     fs::write(database.join("status"), "").expect("a file");
     let mut dpkg = Command::new("dpkg");
-    // No libc6 is in that root: the program that runs brings the machine's.
+    // There is no libc6 in that root: the program that runs brings the machine's.
     dpkg.args([
         "--force-depends",
         "--force-not-root",

@@ -128,7 +128,7 @@ fn the_jar_extracts_once_and_to_nobody_elses_folder(jvm: &Jvm) {
         1,
         "nothing is left behind"
     );
-    // Others could write to it now, so nothing in it can be trusted.
+    // Other users could write to it now, so nothing in it can be trusted.
     run(Command::new("chmod").arg("o+w").arg(home));
     let second = path();
     assert_ne!(second, first);

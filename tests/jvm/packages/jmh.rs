@@ -1,4 +1,4 @@
-//! The JMH profiler of the jar: objects an operation are those that the benchmark's source makes.
+//! The JMH profiler of the jar: the objects per operation are those that the benchmark's source allocates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{package, run};
 use crate::harness::{Jvm, any_jvm, javac, skip};
 
-/// JMH's jars, and the jar under test; says so where they are missing.
+/// Returns JMH's jars, and the jar under test; reports if they are missing.
 fn class_path() -> Option<String> {
     let jar = package("hprof-", ".jar")?;
     let Some(jmh) = std::env::var_os("HPROF_JMH").map(PathBuf::from) else {
@@ -22,7 +22,7 @@ fn class_path() -> Option<String> {
     Some(jars.join(":"))
 }
 
-/// The scores of a benchmark by name: behind a colon, those of the profiler.
+/// The scores of a benchmark by name: after a colon, those of the profiler.
 struct Scores(String);
 
 impl Scores {
@@ -57,7 +57,7 @@ impl Scores {
             .unwrap_or_else(|| panic!("no {name} in {}", self.0))
     }
 
-    /// The error behind a score is NaN where there are too few iterations for one.
+    /// Asserts that scores are numbers. The error after a score is NaN if there are too few iterations for one.
     fn assert_numbers(&self) {
         for row in self.0.lines().skip(1) {
             let score = row.split(',').nth(4).and_then(|score| score.parse().ok());
@@ -96,7 +96,7 @@ fn assert_allocates_as_its_source_says(jvm: &Jvm, options: &str) {
         scores.0
     );
     scores.assert_numbers();
-    // JMH makes a few objects itself, the fewer an operation the more operations there are.
+    // JMH allocates a few objects itself, fewer per operation the more operations there are.
     let (objects, bytes) = (scores.get("hprof.objects"), scores.get("hprof.bytes"));
     assert!((4.0..4.5).contains(&objects), "{}", scores.0);
     let own = 3.0 * 24.0 + 1000.0;
@@ -116,8 +116,8 @@ fn objects_of_a_whole_fork_are_those_of_the_source() {
     assert_allocates_as_its_source_says(any_jvm(), "heap=sites;mode=external");
 }
 
-/// `JMHSample_35_Profilers.Maps` looks the numbers from 1 to 255 up; those above 127 have to be boxed. The compiler that
-/// takes no object apart is the judge.
+/// `JMHSample_35_Profilers.Maps` looks up the numbers from 1 to 255; those above 127 have to be boxed. Compared with a
+/// compiler that eliminates no allocations.
 #[test]
 fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     let Some(jars) = class_path() else { return };
@@ -132,7 +132,7 @@ fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     .concat();
     let scores = Scores::of(any_jvm(), &jars, folder.path(), "heap=sites", &arguments);
     assert_eq!(scores.get("hprof.objects"), 128.0, "{}", scores.0);
-    // They are made in Integer.valueOf, at a line that is nobody's benchmark.
+    // They are allocated in Integer.valueOf, at a line that belongs to no benchmark.
     let site = "hprof.objects @ java.lang.Integer org.openjdk.jmh.samples.JMHSample_35_Profilers$Maps.test(";
     assert!(scores.0.contains(site), "{}", scores.0);
     assert_eq!(scores.get("hprof.bytes"), 128.0 * 16.0, "{}", scores.0);

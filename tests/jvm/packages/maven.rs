@@ -1,4 +1,4 @@
-//! `docs/places.md` on Maven: the tests of a project are profiled without a change to it.
+//! The Maven section of `docs/guide/install.md`: the tests of a project are profiled without changing it.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ const POM: &str = "\
 </project>
 ";
 
-/// Makes 42 objects.
+/// Allocates 42 objects.
 const TEST: &str = "\
 package org.example;
 

@@ -1,5 +1,5 @@
-//! What `scripts/package` has made, below the folder that `HPROF_PACKAGES` names: it needs no more of a system than it says,
-//! and each package, installed where nothing else is, profiles a program from there.
+//! The output of `scripts/package`, in the folder that `HPROF_PACKAGES` names: it needs no more of a system than
+//! documented, and each package, installed alone, profiles a program.
 
 mod binaries;
 mod installs;
@@ -16,7 +16,7 @@ use crate::harness::{Jvm, classes, skip};
 use crate::profile::Profile;
 use crate::sites;
 
-/// The platforms whose files were made; says so where there are none.
+/// Returns the platforms whose files were made; reports if there are none.
 fn platforms() -> Vec<(String, PathBuf)> {
     let Some(root) = packages().map(|packages| packages.join("root")) else {
         return Vec::new();
@@ -43,7 +43,7 @@ fn packages() -> Option<PathBuf> {
     packages
 }
 
-/// The one package whose name begins and ends so; says so where there is none.
+/// Returns the only package whose name begins and ends like this; reports if there is none.
 fn package(start: &str, end: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(packages()?.join("dist")).expect("the packages");
     let mut names = entries.map(|entry| entry.expect("an entry").path());
@@ -62,7 +62,7 @@ fn package(start: &str, end: &str) -> Option<PathBuf> {
     found
 }
 
-/// Whether the machine has the command; says so where it has not.
+/// Returns `true` if the machine has the command; reports if it is missing.
 fn has(command: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", &format!("command -v {command}")])
@@ -76,7 +76,7 @@ fn has(command: &str) -> bool {
     found
 }
 
-/// Runs it to its end, which must be a good one, and returns what it printed.
+/// Runs it to its end, expects success, and returns its output.
 fn run(command: &mut Command) -> String {
     let Output {
         status,
@@ -91,7 +91,7 @@ fn run(command: &mut Command) -> String {
     stdout.trim_end().to_owned()
 }
 
-/// A program of known answers, with these options for the VM, leaves a profile that is exact.
+/// Asserts that a program with a known result, with these options for the VM, leaves an exact profile.
 fn assert_exact(jvm: &Jvm, folder: &Path, vm_option: &str) {
     let file = folder.join("alloc.txt");
     let mut java = Command::new(jvm.home.join("bin/java"));

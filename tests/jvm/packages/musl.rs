@@ -1,4 +1,4 @@
-//! The files for musl in a process of musl. `scripts/musl` runs them in a JVM.
+//! The files for musl in a process that uses musl. `scripts/musl` runs them in a JVM.
 
 use std::path::Path;
 use std::process::Command;

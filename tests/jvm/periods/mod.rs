@@ -1,4 +1,4 @@
-//! `rotate=`, `keep=` and `timeout=`: a profile in periods, which add up to the whole. The program's truth stands in
+//! `rotate=`, `keep=` and `timeout=`: a profile in periods, which add up to the whole. The program is in
 //! `java-tests/periods`.
 
 mod network;
@@ -25,7 +25,7 @@ fn end(run: Running) -> Finished {
     run
 }
 
-/// How many files of periods are in a folder.
+/// Returns the number of files of periods in a folder.
 fn periods_in(folder: &Path) -> usize {
     let files = fs::read_dir(folder).expect("a folder");
     let names = files.map(|file| file.expect("a file").file_name());
@@ -34,7 +34,7 @@ fn periods_in(folder: &Path) -> usize {
         .count()
 }
 
-/// The files of the periods in their order.
+/// Returns the files of the periods in their order.
 fn files(run: &Finished) -> Vec<String> {
     let mut numbered: Vec<(u32, String)> = run
         .files()
@@ -49,20 +49,20 @@ fn files(run: &Finished) -> Vec<String> {
     numbered.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What a run tells of itself: what stands behind a word of its output.
+/// Returns the number after a word in a run's output.
 fn told(run: &Finished, word: &str) -> u64 {
     let mut words = run.stdout.split_whitespace();
     words.find(|other| *other == word).expect(word);
     words.next().expect("a number").parse().expect("a number")
 }
 
-/// What periods have, added up.
+/// The sums over periods.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
     items: u64,
     short: u64,
     calls: u64,
-    /// Of the last period.
+    /// The value of the last period.
     kept: u64,
 }
 
@@ -191,7 +191,7 @@ fn a_period_without_a_next_file_goes_on() {
         .collect();
     let mut sums = Sums::of(&profiles);
     let mut expected = Sums::told_by(&run);
-    // What is alive is that of the last period, and the folder has no order.
+    // The live objects are those of the last period, and the folder has no order.
     (sums.kept, expected.kept, expected.calls) = (0, 0, 0);
     assert_eq!(sums, expected);
 }
@@ -199,7 +199,7 @@ fn a_period_without_a_next_file_goes_on() {
 #[test]
 fn a_period_whose_name_is_taken_gets_another_one() {
     let jvm = crate::harness::any_jvm();
-    // A folder stands for whatever else cannot be written: a link that another user has planted.
+    // A folder stands for anything that cannot be written, such as a link planted by another user.
     let run = steady(jvm, "heap=sites,cutoff=0,rotate=20ms,file=x.txt")
         .after("mkdir x.2.txt")
         .start();

@@ -1,4 +1,4 @@
-//! Periods that go to a receiver.
+//! Periods that are sent to a receiver.
 
 use hprof_format::Record;
 
@@ -16,7 +16,7 @@ fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
     );
     let run = steady(jvm, &options).start();
     let mut receivers: Vec<TestReceiver> = (0..8).map(|_| TestReceiver::accept(&waiting)).collect();
-    // From here on nobody waits for another: the period that has begun goes on to the end.
+    // From here on no receiver waits for another connection: the current period lasts to the end.
     drop(waiting);
     let run = end(run);
     let mut items = 0;
@@ -30,7 +30,7 @@ fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
         });
         let sites: Vec<_> = sites.collect();
         assert_eq!(sites.len(), 1, "{}: a dump for each", jvm.feature);
-        // Without those that are being counted just then: the heap has them, and nobody has seen them yet.
+        // Without those that are being counted just then: the heap has them, but they have not been seen yet.
         let rows = names.sites(sites[0], "Steady$Item").into_iter();
         let rows = rows.filter(|row| row.trace.0 != 300_000);
         items += rows.map(|row| row.allocated_instances).sum::<u64>();

@@ -11,7 +11,7 @@ fn time_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let options = "heap=sites,cpu=times,include=Steady*,cutoff=0,timeout=2s,file=x.txt";
     let run = steady(jvm, options).start();
     run.wait_for_stderr("hprof: time is up: stopped; the profile is in");
-    // What has ended gives way to another.
+    // When a profile has ended, another can begin.
     run.hprof_well("attach", &["heap=sites,cutoff=0,file=y.txt,verbose=n"]);
     let run = end(run);
     let first = Profile::parse(&run.read("x.txt"));
@@ -22,7 +22,7 @@ fn time_ends_the_profile_and_not_the_program(jvm: &Jvm) {
         "{sums:?} of {all:?}"
     );
     let second = Profile::parse(&run.read("y.txt"));
-    // Those that were made before are in no row of their own.
+    // Objects allocated earlier are in no row of their own.
     let items = count(&second, second.one_sites(), "Steady$Item", "");
     assert_eq!(items.live, all.kept, "{}", jvm.feature);
 }

@@ -11,16 +11,16 @@ pub struct Sites {
     pub rows: Vec<Site>,
 }
 
-/// What the lines before it say.
+/// The notes before it.
 #[derive(Debug, Default)]
 pub struct SitesNotes {
-    /// The bytes between two samples, where the numbers are estimates.
+    /// The mean number of bytes between two samples, if the numbers are estimates.
     pub sampled: Option<u64>,
-    /// No GC came before it: what died since the last one still counts as alive.
+    /// `true` if no GC came before it: objects that have died since the last one still count as alive.
     pub as_of_last_gc: bool,
-    /// Rows that were left out, their live bytes and objects, and their allocated bytes and objects.
+    /// The number of omitted rows, their live bytes and objects, and their allocated bytes and objects.
     pub left_out: Option<[u64; 5]>,
-    /// The rows of trace 300000 come last.
+    /// `true` if the rows of trace 300000 come last.
     pub unseen_last: bool,
 }
 

@@ -9,7 +9,8 @@ use crate::profile::Profile;
 
 const BINARY: &str = "heap=sites,cutoff=0,format=b,file=x.hprof";
 
-/// The rows that are the same in every run of `Alloc`: its own classes, and arrays made by its own methods.
+/// Returns the rows that are the same in every run of `Alloc`: its own classes, and arrays allocated by its own
+/// methods.
 fn rows_of_alloc(profile: &Profile) -> BTreeMap<(String, Vec<String>), Counts> {
     let mut rows = BTreeMap::new();
     for row in &profile.one_sites().rows {
@@ -26,7 +27,7 @@ fn rows_of_alloc(profile: &Profile) -> BTreeMap<(String, Vec<String>), Counts> {
     rows
 }
 
-// A GC at the end makes both runs tell of the same objects.
+// A GC at the end makes both runs report the same objects.
 on_every_cell!(text_and_binary_tell_of_the_same_sites with [serial "Serial", parallel "Parallel", g1 "G1"]);
 
 fn text_and_binary_tell_of_the_same_sites(cell: &Cell) {
@@ -60,7 +61,7 @@ fn the_checker_counts_the_records(jvm: &Jvm) {
     }
 }
 
-/// Big-endian numbers, one after the other.
+/// Reads big-endian numbers, one after another.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -73,7 +74,7 @@ impl Bytes<'_> {
     }
 }
 
-/// What the records of sites hold, read by their specification alone.
+/// The records of sites, read by their specification alone.
 #[derive(Default)]
 struct Raw {
     names: HashMap<u64, String>,

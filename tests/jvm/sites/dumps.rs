@@ -1,4 +1,4 @@
-//! Sites on request: as often as one likes, and nothing starts anew.
+//! Sites on request: any number of times, and nothing is reset.
 
 use super::{count, dump, program};
 use crate::cells::Cell;
@@ -32,7 +32,7 @@ fn requests_reset_nothing(cell: &Cell) {
             (items.allocated, items.live)
         })
         .collect();
-    // The last GC was the one of the last request, and nothing has died since.
+    // The last GC was that of the last request, and nothing has died since.
     assert_eq!(counted, STAGES, "{cell}");
 }
 
@@ -45,7 +45,7 @@ fn samples_start_anew_where_sites_do_not(jvm: &Jvm) {
         .start();
     run.wait_for_output("ready");
     dump(&run, 1);
-    // The second report repeats what is alive, and has next to no CPU time to tell of.
+    // The second report repeats the live objects, and has almost no CPU time to report.
     dump(&run, 2);
     run.send("TERM");
     let run = run.wait();

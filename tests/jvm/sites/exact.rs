@@ -1,10 +1,11 @@
-//! `Alloc`: every number in its comments, on every JVM with every collector.
+//! `Alloc`: every number in its comments, on every JVM with every garbage collector.
 
 use super::{Cell, Counts, EXACT, Layout, count, differences, dump, program};
 use crate::harness::{Finished, Jvm};
 use crate::profile::{Profile, Sites};
 
-/// What `Alloc` allocates in a method (or several; anywhere, where there is none), how much of it stays, and how large one is.
+/// The allocations of `Alloc` in a method (or several; anywhere if empty), the number that stays alive, and the size of
+/// each.
 struct Line {
     class: &'static str,
     method: &'static str,
@@ -51,12 +52,12 @@ const LINES: [Line; 17] = [
         layout.references(3)
     }),
     line("long[]", "Alloc.grids", 150, 150, |layout| layout.array(40)),
-    // 70 clones, and the one that they are clones of.
+    // 70 clones, and the original.
     line("int[]", "Alloc.clones", 71, 70, |layout| layout.array(32)),
     line("java.lang.StringBuilder", "Alloc.make", 120, 120, BUILDER),
     line("java.lang.StringBuilder", "Alloc.viaA", 40, 40, BUILDER),
     line("java.lang.StringBuilder", "Alloc.viaB", 80, 80, BUILDER),
-    // What the builders hold; loading their class makes others.
+    // The contents of the builders; loading their class allocates others.
     line("byte[]", BUFFER, 120, 120, |layout| layout.array(4)),
     line("byte[]", BUFFER_A, 40, 40, |layout| layout.array(4)),
     line("byte[]", BUFFER_B, 80, 80, |layout| layout.array(4)),
@@ -69,15 +70,15 @@ const BUFFER: &str = "java.lang.StringBuilder.<init> Alloc.make";
 const BUFFER_A: &str = "java.lang.StringBuilder.<init> Alloc.viaA";
 const BUFFER_B: &str = "java.lang.StringBuilder.<init> Alloc.viaB";
 
-/// A byte, an int, an array; newer ones have a boolean too, which changes nothing.
+/// A byte, an int, an array; newer ones have a boolean too, which does not change the size.
 const BUILDER: fn(&Layout) -> u64 = |layout| layout.object(5, 1);
 
-/// Deep enough to see from where reflection was called.
+/// Returns options with a depth that includes the caller of reflection.
 fn options() -> String {
     format!("{EXACT},depth=12")
 }
 
-/// What is wrong with a section, a line each. Where dead objects may count as alive, that much is allowed.
+/// Returns the errors in a section, one line each. If dead objects may count as alive, that is allowed.
 fn wrong(cell: &Cell, profile: &Profile, sites: &Sites, dead_may_live: bool) -> Vec<String> {
     let layout = cell.layout();
     let differs = |line: &&Line| {
@@ -102,7 +103,7 @@ fn wrong(cell: &Cell, profile: &Profile, sites: &Sites, dead_may_live: bool) -> 
     LINES.iter().filter(differs).map(show).collect()
 }
 
-/// One line of the table in the test's output.
+/// Prints one line of the table in the test's output.
 fn show(cell: &Cell, when: &str, profile: &Profile, sites: &Sites, wrong: &[String]) {
     let of = |class: &str, method: &str| -> Counts { count(profile, sites, class, method) };
     println!(
@@ -186,7 +187,7 @@ fn the_compilers_change_nothing(jvm: &Jvm) {
         .iter()
         .map(|line| (line.class, line.method, line.allocated, line.live))
         .collect();
-    // Each inlines allocation in a way of its own. The optimizing one may leave out what is dropped at once.
+    // Each inlines allocations in its own way. The optimizing compiler may eliminate objects that are dropped at once.
     for vm_options in [&["-Xint"][..], &["-Xcomp", "-XX:TieredStopAtLevel=1"]] {
         let run = program(jvm, &options(), vm_options, "Alloc").run_well();
         let profile = parse(&run);
@@ -202,7 +203,8 @@ fn the_compilers_change_nothing(jvm: &Jvm) {
 on_every_cell!(counts_do_not_change_from_run_to_run with [g1 "G1"]);
 
 fn counts_do_not_change_from_run_to_run(cell: &Cell) {
-    // Buffers that threads hold from before the first event must not hide what fits into them, however large they are.
+    // Buffers that threads hold from before the first event must not hide objects that fit into them, however large
+    // they are.
     for heap in ["-Xmx256m", "-Xms64m", "-Xms1g"] {
         for threads in ["-XX:ParallelGCThreads=1", "-XX:ParallelGCThreads=4"] {
             let [unlock, choose] = cell.vm_options();

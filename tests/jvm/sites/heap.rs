@@ -1,11 +1,11 @@
-//! The sites against what the VM itself says of its heap at the same moment.
+//! Compares the sites with the VM's own view of its heap at the same moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cell, EXACT, count, dump, program, sum};
 use crate::profile::{Profile, Site, Sites};
 
-/// Instances and bytes of each class, as Java source names it.
+/// Instances and bytes of each class, by name as in Java source.
 struct Histogram {
     classes: BTreeMap<String, (u64, u64)>,
     /// Of all objects.
@@ -13,7 +13,8 @@ struct Histogram {
 }
 
 impl Histogram {
-    /// `   1:    100000    2400000  [Ljava.lang.String; (java.base@17)`, and at the end `Total  instances  bytes`.
+    /// Parses `   1:    100000    2400000  [Ljava.lang.String; (java.base@17)`, and at the end `Total  instances
+    /// bytes`.
     fn parse(text: &str) -> Self {
         let mut classes = BTreeMap::<String, (u64, u64)>::new();
         let mut total = None;
@@ -34,7 +35,7 @@ impl Histogram {
             }
         }
         let total: u64 = total.unwrap_or_else(|| panic!("no histogram: {text}"));
-        // Where the VM names its fillers, they are told apart from objects.
+        // If the VM names its fillers, they can be distinguished from objects.
         let named_fillers = |(class, _): &(&String, _)| class.starts_with("jdk.internal.vm.Filler");
         let fillers: u64 = classes
             .iter()
@@ -46,7 +47,7 @@ impl Histogram {
     }
 }
 
-/// `[[Ljava.lang.String;` is `java.lang.String[][]`.
+/// Turns `[[Ljava.lang.String;` into `java.lang.String[][]`.
 fn source_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
@@ -65,7 +66,8 @@ fn source_name(name: &str) -> String {
     format!("{}{}", without_number(element), "[]".repeat(dimensions))
 }
 
-/// Hidden classes carry a number that every source writes in its own way: `/0x00000008000c0400`, `.1163157884`.
+/// Removes the number of hidden classes, which every source writes in its own way: `/0x00000008000c0400`,
+/// `.1163157884`.
 fn without_number(name: &str) -> &str {
     let end = name.rfind(['/', '.']).filter(|end| {
         let number = &name[end + 1..];
@@ -85,15 +87,17 @@ fn by_class(sites: &Sites) -> BTreeMap<String, (u64, u64)> {
     classes
 }
 
-/// What collectors fill holes with: the histogram counts it, and no program allocated it.
+/// Returns `true` for classes with which garbage collectors fill gaps: the histogram counts them, but no program
+/// allocated them.
 fn fills_holes(class: &str) -> bool {
     matches!(class, "int[]" | "java.lang.Object") || class.starts_with("jdk.internal.vm.Filler")
 }
 
-/// How many objects of a class of the JDK may come or go between two looks: `jcmd` is served by a thread of the VM.
+/// The most objects of a class of the JDK that may appear or disappear between two counts: `jcmd` is served by a thread
+/// of the VM.
 const COME_AND_GO: u64 = 20;
 
-/// What of a class does not fit between the two histograms around the section.
+/// Describes the deviation of a class from the two histograms around the section.
 fn misfit(
     class: &str,
     (live, bytes): (u64, u64),
@@ -128,7 +132,7 @@ on_paired_cells!(live_objects_of_every_class_are_those_of_the_class_histogram, r
 fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     let mut faults = Vec::new();
     let run = start(cell, "Histogram");
-    // The first of its kind makes objects that stay.
+    // The first one of its kind allocates objects that stay.
     run.jcmd(cell.jvm, "GC.class_histogram");
     let before = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
     dump(&run, 1);
@@ -186,7 +190,7 @@ fn the_programs_own_objects_are_where_they_were_made(cell: &Cell) {
             "{cell}: {class}"
         );
     }
-    // Whatever has a class of the program's own was made after the agent could see it.
+    // All objects of the program's own classes were allocated after the agent could see them.
     let nowhere = sum(sites, |row| {
         row.class.starts_with("Histogram") && is_empty(&profile, row)
     });
@@ -200,7 +204,7 @@ fn is_empty(profile: &Profile, row: &Site) -> bool {
 on_paired_cells!(nearly_all_that_was_made_under_our_eyes_has_a_trace, row 1);
 
 fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
-    // What a program that does nothing has in its heap without a trace is from before the agent could see it.
+    // Objects without a trace in an idle program's heap are older than the agent.
     let [idle, busy] = ["Waits", "Histogram"].map(|name| {
         let run = start(cell, name);
         dump(&run, 1);

@@ -1,4 +1,4 @@
-//! The layout of SITES, as scripts know it: the parser that all tests use takes it, and nothing else.
+//! The layout of SITES that scripts rely on: the parser of all tests accepts it, and nothing else.
 
 use std::panic;
 
@@ -63,10 +63,11 @@ fn any_other_layout_is_refused() {
         ("300164 java.lang.Object[]", "300164  java.lang.Object[]"),
         ("          percent", "         percent"),
         (" rank   self", "rank   self"),
-        // Percentages without a common whole.
+        // Percentages without a common total.
         ("    1 49.99%", "    1 48.99%"),
         ("69.99%", "70.99%"),
-        // Order, ranks, a trace that is not there, more alive than was ever made, a section without an end.
+        // Order, ranks, a trace that does not exist, more live objects than were ever allocated, a section without an
+        // end.
         ("    2 20.00% 69.99%", "    3 20.00% 69.99%"),
         ("live bytes) ", "allocated bytes) Friday "),
         ("1000 300165", "1000 300167"),

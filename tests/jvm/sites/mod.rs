@@ -1,5 +1,5 @@
-//! `heap=sites`: what is allocated, where, and what of it lives. The programs stand in `java-tests/sites`, their right
-//! answers in their first comments.
+//! `heap=sites`: the allocated objects, their stacks, and those that are alive. The programs are in `java-tests/sites`,
+//! with the expected results in their first comments.
 
 mod binary;
 mod dumps;
@@ -19,10 +19,10 @@ use crate::cells::Cell;
 use crate::harness::{Finished, Jvm, Program, Running};
 use crate::profile::{Profile, Site, Sites};
 
-/// Exact counts of everything: without `cutoff=0` the rows of what is dead would be missing.
+/// Exact counts of everything: without `cutoff=0` the rows of dead objects would be missing.
 const EXACT: &str = "heap=sites,cutoff=0,file=x.txt";
 
-/// What the sites of one kind have in common.
+/// The sums over the sites of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) allocated: u64,
@@ -40,7 +40,7 @@ impl AddAssign<&Site> for Counts {
     }
 }
 
-/// The sum of the rows that are wanted.
+/// Returns the sum of the wanted rows.
 fn sum(sites: &Sites, wanted: impl Fn(&Site) -> bool) -> Counts {
     let mut counts = Counts::default();
     for site in sites.rows.iter().filter(|site| wanted(site)) {
@@ -49,7 +49,7 @@ fn sum(sites: &Sites, wanted: impl Fn(&Site) -> bool) -> Counts {
     counts
 }
 
-/// Whether a row's trace goes through a method, `Class.method`.
+/// Returns `true` if a row's trace goes through a method, `Class.method`.
 fn goes_through(profile: &Profile, site: &Site, method: &str) -> bool {
     let calls = |frame: &String| {
         frame
@@ -59,8 +59,7 @@ fn goes_through(profile: &Profile, site: &Site, method: &str) -> bool {
     profile.traces[&site.trace].frames.iter().any(calls)
 }
 
-/// What has been allocated of a class in the methods (or what they call), a space between them; anywhere where there is
-/// none.
+/// Returns the counts of a class in the methods (or their callees), separated by spaces; anywhere if empty.
 pub(super) fn count(profile: &Profile, sites: &Sites, class: &str, methods: &str) -> Counts {
     let methods = methods.split(' ').filter(|method| !method.is_empty());
     sum(sites, |site| {
@@ -71,10 +70,10 @@ pub(super) fn count(profile: &Profile, sites: &Sites, class: &str, methods: &str
     })
 }
 
-/// What a program's comment says: class, methods as for `count`, allocated, live.
+/// An expected result in a program's comment: class, methods as for `count`, allocated, live.
 type Truth<'a> = (&'a str, &'a str, u64, u64);
 
-/// The differences between a section and the truth.
+/// Returns the differences between a section and the expected results.
 fn differences(profile: &Profile, sites: &Sites, truths: &[Truth]) -> Vec<String> {
     let differ = |&(class, method, allocated, live): &Truth| {
         let counts = count(profile, sites, class, method);
@@ -89,7 +88,7 @@ fn differences(profile: &Profile, sites: &Sites, truths: &[Truth]) -> Vec<String
     truths.iter().filter_map(differ).collect()
 }
 
-/// A program of `java-tests/sites` with the agent.
+/// Returns a program of `java-tests/sites` with the agent.
 fn program(jvm: &Jvm, options: &str, vm_options: &[&str], name: &str) -> Program {
     Program::java(jvm, options, vm_options).program("sites", name)
 }
@@ -103,7 +102,7 @@ fn profile(jvm: &Jvm, options: &str, name: &str) -> (Profile, Finished) {
     (profile, run)
 }
 
-/// A trace is written because something refers to it.
+/// Asserts that every trace is referred to.
 fn assert_no_idle_trace(profile: &Profile) {
     for serial in profile.traces.keys().filter(|serial| **serial != 300_000) {
         let in_sites = profile
@@ -118,7 +117,7 @@ fn assert_no_idle_trace(profile: &Profile) {
     }
 }
 
-/// Asks a running program for its sites, as text in `x.txt`, and waits until the section is there: the `number`th.
+/// Requests the sites of a running program, as text in `x.txt`, and waits until the section is there: the `number`th.
 fn dump(run: &Running, number: usize) {
     run.send("QUIT");
     let file = run.path("x.txt");
@@ -128,7 +127,7 @@ fn dump(run: &Running, number: usize) {
     });
 }
 
-/// How large the VM makes objects, in a heap of less than 32 GB.
+/// The VM's object sizes, in a heap of less than 32 GB.
 struct Layout {
     header: u64,
     array_header: u64,
@@ -142,7 +141,8 @@ impl Cell {
 }
 
 impl Layout {
-    /// Z has no compressed references, and before JDK 15 a VM without these has no compressed class pointers.
+    /// Returns the layout. Z has no compressed references, and before JDK 15 a VM without these has no compressed class
+    /// pointers.
     fn of(jvm: &Jvm, z: bool) -> Self {
         match z {
             false => Self {
@@ -163,17 +163,17 @@ impl Layout {
         }
     }
 
-    /// An object with so many bytes of primitives and so many references.
+    /// Returns the size of an object with that many bytes of primitives and that many references.
     fn object(&self, primitives: u64, references: u64) -> u64 {
         (self.header + primitives + references * self.reference).next_multiple_of(8)
     }
 
-    /// An array with so many bytes of primitives.
+    /// Returns the size of an array with that many bytes of primitives.
     fn array(&self, primitives: u64) -> u64 {
         (self.array_header + primitives).next_multiple_of(8)
     }
 
-    /// An array with so many references.
+    /// Returns the size of an array with that many references.
     fn references(&self, length: u64) -> u64 {
         self.array(length * self.reference)
     }

@@ -1,4 +1,4 @@
-//! How the options shape the sites.
+//! The effects of the options on sites.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{EXACT, assert_no_idle_trace, count, goes_through, profile, program, 
 use crate::harness::{Jvm, any_jvm, reader};
 use crate::profile::{Profile, Site};
 
-/// The rows of a class whose trace's innermost frame is in a method.
+/// Returns the rows of a class whose trace's innermost frame is in a method.
 fn rows_at<'a>(profile: &'a Profile, class: &str, method: &str) -> Vec<&'a Site> {
     let rows = profile.one_sites().rows.iter();
     rows.filter(|row| {
@@ -95,7 +95,7 @@ fn without_depth_there_is_one_row_a_class(jvm: &Jvm) {
 on_every_jvm!(threads_are_apart_when_asked_and_one_otherwise);
 
 fn threads_are_apart_when_asked_and_one_otherwise(jvm: &Jvm) {
-    // The frame alone does not tell the threads from each other.
+    // The frame alone does not distinguish the threads.
     let (shared, _) = profile(jvm, "depth=1", "Alloc");
     let kept = rows_at(&shared, "Alloc$Kept", "Alloc.keepObjects");
     assert_eq!(live(&kept), [1_010], "{}", jvm.feature);
@@ -155,7 +155,7 @@ on_every_jvm!(without_a_gc_the_dead_may_count_as_alive);
 
 fn without_a_gc_the_dead_may_count_as_alive(jvm: &Jvm) {
     for (gc, live) in [("gc=y", 0), ("gc=n", 5_000)] {
-        // Room for all that the program allocates: no GC of the VM's own comes between.
+        // Room for everything the program allocates, so that the VM does not collect on its own in between.
         let options = format!("{EXACT},{gc}");
         let run = program(jvm, &options, &["-XX:+UseSerialGC", "-Xmn64m"], "Alloc").run_well();
         let profile = Profile::parse(&run.read("x.txt"));
@@ -187,7 +187,7 @@ fn the_cutoff_leaves_out_rows_but_not_their_bytes() {
     assert_no_idle_trace(&cut);
     let rows = &cut.one_sites().rows;
     assert!(!rows.is_empty() && rows.len() < all.one_sites().rows.len());
-    // The parser checks that all percentages have one whole; this one says which.
+    // The parser checks that all percentages have a common total; this one knows which.
     for row in rows {
         let values = [row.live_bytes, row.live, row.allocated_bytes, row.allocated];
         let shares = values.into_iter().zip(whole);
@@ -237,7 +237,7 @@ fn sites_and_samples_go_together(jvm: &Jvm) {
     let Some(collapse) = reader("HPROF2FLAMEGRAPH") else {
         return;
     };
-    // It reads the samples past the sites.
+    // It reads the samples after the sites.
     let output = std::process::Command::new(collapse)
         .arg(run.path("x.txt"))
         .output()

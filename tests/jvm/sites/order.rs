@@ -1,4 +1,4 @@
-//! The order of SITES, and what is left out.
+//! The order of SITES, and the omitted rows.
 
 use super::{count, program};
 use crate::harness::{Jvm, Program, any_jvm};

@@ -29,7 +29,7 @@ fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
         assert!(run.stdout.starts_with("oom\n"), "{cell}: {}", run.stdout);
         let died = "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space";
         assert_eq!(run.stderr.contains(died), way == "die", "{cell}");
-        // The agent leaves the program the room that it had.
+        // The agent leaves the program the memory that it had.
         let (blocks, bare_blocks) = (run.printed("blocks"), bare.printed("blocks"));
         println!(
             "{:>13} {way}: {blocks} blocks, bare {bare_blocks}",
@@ -61,7 +61,7 @@ fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
 
 on_every_jvm!(strings_that_the_vm_makes_for_its_compilers_are_not_the_programs);
 
-/// The VM compiles as late as it may on a busy machine: then it makes strings while the program is in the constructor.
+/// On a busy machine the VM compiles late: then it creates strings while the program is in the constructor.
 fn strings_that_the_vm_makes_for_its_compilers_are_not_the_programs(jvm: &Jvm) {
     let late = |flag| format!("-XX:Tier3{flag}Threshold=20000");
     let late = ["Invocation", "MinInvocation", "Compile"].map(late);
@@ -182,7 +182,7 @@ fn a_great_depth_takes_no_memory_from_shallow_stacks(jvm: &Jvm) {
         let run = program(jvm, &options, &[], "ManyThreads").run_well();
         run.printed("peak")
     };
-    // A megabyte for each of 400 threads would be 400 more.
+    // A megabyte for each of 400 threads would be 400 MB more.
     let (shallow, deep) = (peak(4), peak(65_535));
     assert!(deep < shallow + 150.0, "{}: {shallow}, {deep}", jvm.feature);
 }

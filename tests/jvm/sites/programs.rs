@@ -177,7 +177,7 @@ fn more_bytes_than_32_bits_count_are_right_in_text_and_the_most_in_binary() {
 on_every_jvm!(what_the_vm_and_native_code_make_is_counted);
 
 fn what_the_vm_and_native_code_make_is_counted(jvm: &Jvm) {
-    // Deep enough for all that reflection puts between.
+    // Deep enough for all frames of reflection.
     let (profile, run) = profile(jvm, "depth=40", "JniObjects");
     assert_eq!(run.printed("kept"), 524.0);
     let truths = [
@@ -228,7 +228,7 @@ on_every_jvm!(sites_outlive_the_classes_that_they_are_in);
 fn sites_outlive_the_classes_that_they_are_in(jvm: &Jvm) {
     for options in ["", "depth=1"] {
         let (profile, run) = profile(jvm, options, "UnloadSites");
-        // Nothing of ours holds a class.
+        // The agent holds no reference to a class.
         let bare = Program::bare_java(jvm, &[]).program("sites", "UnloadSites");
         let bare = bare.run_well().printed("unloaded");
         assert_eq!(run.printed("unloaded"), bare, "{}", jvm.feature);

@@ -1,4 +1,4 @@
-//! Collections that the VM tells no agent of: those for a heap dump or a class histogram.
+//! Collections for which the VM sends agents no event: those for a heap dump or a class histogram.
 
 use super::{Truth, differences, program};
 use crate::cells::Cell;

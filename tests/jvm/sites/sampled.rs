@@ -1,13 +1,13 @@
-//! `sample=<bytes>`: estimates that are right on average, and say that they are estimates.
+//! `sample=<bytes>`: estimates that are right on average, and are marked as estimates.
 
 use super::{Counts, EXACT, Layout, count, profile, program};
 use crate::harness::{Jvm, any_jvm};
 use crate::profile::Profile;
 
-/// The share by which an estimate may miss. The programs allocate so much that four standard deviations are less.
+/// The share by which an estimate may deviate. The programs allocate so much that four standard deviations are less.
 ///
-/// Objects of about the interval's size are left out: the VM, which draws the samples, takes those too often, by up to a
-/// fifth where they follow each other. Larger ones are always sampled, and smaller ones rightly.
+/// Objects of about the interval's size are excluded: the VM samples those too often, by up to a fifth if they follow
+/// each other. Larger ones are always sampled, and smaller ones correctly.
 const TOLERANCE: f64 = 0.10;
 
 fn assert_near(jvm: &Jvm, what: &str, estimate: u64, truth: u64) {
@@ -20,7 +20,7 @@ fn assert_near(jvm: &Jvm, what: &str, estimate: u64, truth: u64) {
     );
 }
 
-/// The bytes of `n` arrays of 0 to 999 bytes, each length as often as any other.
+/// Returns the bytes of `n` arrays of 0 to 999 bytes, each length equally often.
 fn mixed_bytes(layout: &Layout, n: u64) -> u64 {
     (0..1_000).map(|length| layout.array(length)).sum::<u64>() * (n / 1_000)
 }

@@ -1,4 +1,4 @@
-//! Every call is seen where it happens, however methods are left.
+//! Every call is counted in its context, however methods are left.
 
 use super::{calls, one, profile_of_same_output, sum, ways};
 use crate::harness::{Jvm, Program};
@@ -39,7 +39,7 @@ fn methods_are_left_in_every_way(jvm: &Jvm) {
     );
 }
 
-/// Runs a program with as much stack.
+/// Runs a program with that much stack.
 fn overflow(jvm: &Jvm, name: &str, vm_options: &[&str]) -> Profile {
     let options = "cpu=times,cutoff=0,file=x.txt";
     let run = Program::java(jvm, options, vm_options).program("times", name);

@@ -145,7 +145,7 @@ fn without_depth_all_calls_are_one_row_of_the_empty_trace(jvm: &Jvm) {
         panic!("{}: {:?}", jvm.feature, times.rows)
     };
     assert_eq!((row.trace, &*row.method), (300_000, "<empty>"));
-    // fib, leaf, spin, middle, thrower, locked and main, as the program's comment says.
+    // The calls of fib, leaf, spin, middle, thrower, locked and main, according to the program's comment.
     let calls = 1_973 + 300 + 300 + 100 + 220 + 50 + 1;
     assert_eq!(row.calls, calls, "{}", jvm.feature);
     assert_eq!(profile.traces.len(), 1, "the empty trace alone");

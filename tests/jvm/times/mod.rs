@@ -1,5 +1,5 @@
-//! `cpu=times` and `cpu=old`: how often methods are called, from where, and what that costs. The programs stand in
-//! `java-tests/times`, their right answers in their first comments.
+//! `cpu=times` and `cpu=old`: the calls of methods, their callers, and their cost. The programs are in
+//! `java-tests/times`, with the expected results in their first comments.
 
 mod contexts;
 mod costs;
@@ -11,19 +11,19 @@ mod threads;
 use crate::harness::{Finished, Jvm, Program};
 use crate::profile::{CpuTimes, Profile, Time};
 
-/// Everything, whatever it cost.
+/// Everything, regardless of its cost.
 const ALL: &str = "cpu=times,cutoff=0,file=x.txt";
 
-/// Room for a recursion of 10,000 calls, which the interpreter has not without it.
+/// Stack for a recursion of 10,000 calls, for which the interpreter needs more than the default.
 const STACK: &str = "-Xss8m";
 
-/// A program of `java-tests/times` with the agent.
+/// Returns a program of `java-tests/times` with the agent.
 fn program(jvm: &Jvm, options: &str, name: &str) -> Program {
     Program::java(jvm, options, &[STACK]).program("times", name)
 }
 
-/// Runs a program to its end, with these options beside [`ALL`], and reads its profile. What it prints must be what it prints
-/// without the agent.
+/// Runs a program to its end, with these options in addition to [`ALL`], and reads its profile. It must print the same
+/// as without the agent.
 fn profile(jvm: &Jvm, options: &str, name: &str) -> (Profile, Finished) {
     let options = format!("{ALL},{options}");
     let run = program(jvm, options.trim_end_matches(','), name).run_well();
@@ -46,7 +46,7 @@ fn one(profile: &Profile) -> &CpuTimes {
     &profile.times[0]
 }
 
-/// The methods of a trace, innermost first.
+/// Returns the methods of a trace, innermost first.
 fn methods(profile: &Profile, trace: u32) -> Vec<&str> {
     let frames = profile.traces[&trace].frames.iter();
     frames
@@ -54,18 +54,18 @@ fn methods(profile: &Profile, trace: u32) -> Vec<&str> {
         .collect()
 }
 
-/// All calls of a method.
+/// Returns the number of all calls of a method.
 fn calls(times: &CpuTimes, method: &str) -> u64 {
     sum(times, |row| row.method == method)
 }
 
-/// The calls of the rows that are wanted.
+/// Returns the number of calls in the wanted rows.
 fn sum(times: &CpuTimes, wanted: impl Fn(&Time) -> bool) -> u64 {
     let rows = times.rows.iter().filter(|row| wanted(row));
     rows.map(|row| row.calls).sum()
 }
 
-/// Every way a method was called: the methods of the traces, and how often.
+/// Returns every context in which a method was called: the methods of the traces, and the number of calls.
 fn ways<'a>(profile: &'a Profile, times: &'a CpuTimes, method: &str) -> Vec<(Vec<&'a str>, u64)> {
     let rows = times.rows.iter().filter(|row| row.method == method);
     let mut ways: Vec<_> = rows
@@ -75,7 +75,7 @@ fn ways<'a>(profile: &'a Profile, times: &'a CpuTimes, method: &str) -> Vec<(Vec
     ways
 }
 
-/// The time in a method itself, in milliseconds, as far as the percentages tell.
+/// Returns the time in a method itself, in milliseconds, as precisely as the percentages allow.
 fn own_millis(times: &CpuTimes, method: &str) -> f64 {
     let rows = times.rows.iter().filter(|row| row.method == method);
     rows.map(|row| row.own).sum::<f64>() / 100.0 * times.total as f64

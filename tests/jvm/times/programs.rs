@@ -1,4 +1,4 @@
-//! Programs that do other things: huge methods, and programs that nobody wrote for this test.
+//! Programs with special features: huge methods, and programs that were not written for this test.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,7 @@ use super::{calls, one};
 use crate::harness::{Jvm, Program, fetched};
 use crate::profile::Profile;
 
-/// A program with a method of over 60 KB that has so many exits besides its end.
+/// Runs a program with a method of over 60 KB that has that many exits in addition to its end.
 fn large(jvm: &Jvm, exits: usize) -> Profile {
     let folder = tempfile::TempDir::new().expect("a folder");
     let mut body = String::new();
@@ -54,7 +54,7 @@ on_every_jdk!(large_methods_are_timed_while_there_is_room);
 fn large_methods_are_timed_while_there_is_room(jvm: &Jvm) {
     let profile = large(jvm, 0);
     assert_eq!(calls(one(&profile), "Large.large"), 10, "{}", jvm.feature);
-    // The hooks of as many exits do not fit into 64 KB.
+    // The hooks of that many exits do not fit into 64 KB.
     let profile = large(jvm, 800);
     let times = one(&profile);
     assert_eq!(calls(times, "Large.large"), 0, "{}", jvm.feature);

@@ -1,4 +1,4 @@
-//! Many threads, each with books of its own.
+//! Many threads, each with its own counts.
 
 use std::collections::BTreeMap;
 

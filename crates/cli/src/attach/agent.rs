@@ -15,7 +15,8 @@ use super::{Error, TEMPORARY, bounded, listener, temporary};
 
 const LIBRARY: &str = "libhprof.so";
 
-/// The library that the program has loaded, as it sees it. `named` is the one the user speaks of.
+/// Returns the path of the library that the program has loaded, in the program's file system. `named` is the one the
+/// user gave.
 pub fn loaded(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error> {
     let pid = process.pid();
     let name = named
@@ -41,7 +42,7 @@ fn is_same(process: &Process, path: &Path, named: &Path) -> bool {
     path == named || find(path).is_some_and(|one| find(&named).is_some_and(|other| one.is(&other)))
 }
 
-/// The library that the program is to load.
+/// Returns the path of the library that the program is to load.
 pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error> {
     let library = match named {
         Some(named) => std::path::absolute(named).map_err(|error| Error::File {
@@ -50,7 +51,7 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
         })?,
         None => beside_this_command()?,
     };
-    // A program with a root of its own sees other files.
+    // A program with a different root sees other files.
     let seen = process.view().find(&library);
     if seen.is_ok_and(|seen| seen.kind() == FileType::RegularFile) {
         return Ok(library);
@@ -67,7 +68,7 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
     })
 }
 
-/// The library that came with this command.
+/// Returns the library installed with this command.
 pub fn beside_this_command() -> Result<PathBuf, Error> {
     let command = std::env::current_exe()
         .and_then(fs::canonicalize)
@@ -84,7 +85,7 @@ pub fn beside_this_command() -> Result<PathBuf, Error> {
         .ok_or(Error::NoLibrary(folder.to_owned()))
 }
 
-/// Hands the agent a command and returns what it says; loads it where it is not there.
+/// Sends the agent a command and returns its answer; loads the agent if necessary.
 pub fn command(
     process: &Process,
     library: &Path,
@@ -100,14 +101,14 @@ pub fn command(
     }
     let library = library.to_string_lossy();
     let answer = listener::request(process, "load", [&library, "true", &command]);
-    // What the agent says stands, even where its program has ended since.
+    // The agent's answer is valid, even if its program has ended since.
     match reply.read(pid)? {
         Some(Answered::Done(text)) => return Ok(text),
         Some(Answered::Refused(text)) => return Err(Error::Refused(text)),
         None => {}
     }
     let answer = answer?;
-    // Behind the VM's own code comes the agent's, in words.
+    // After the VM's own code comes the agent's, in words.
     let code = answer.text.strip_prefix("return code: ");
     let code = code.and_then(|code| code.trim().parse::<i32>().ok());
     match (answer.code, code) {
@@ -122,11 +123,11 @@ pub fn command(
     }
 }
 
-/// A file for the agent's words, which the VM does not pass on. It goes on drop, and where this process is killed, when the
-/// next one comes: each keeps its file locked for as long as it lives.
+/// A file for the agent's answer, which the VM does not return. It is removed on drop, or by the next process if this
+/// one is killed: each keeps its file locked for as long as it lives.
 struct Reply {
     file: NamedTempFile,
-    /// Behind the file, which is removed from it.
+    /// Declared after the file, which is removed from it.
     _folder: Folder,
 }
 
@@ -135,9 +136,9 @@ enum Answered {
     Refused(String),
 }
 
-/// How the files' names begin.
+/// The prefix of the files' names.
 const REPLY: &str = ".hprof-reply-";
-/// How often a new file may be swept before it is locked.
+/// The number of attempts if a new file is removed by another process before it is locked.
 const ROUNDS: usize = 10;
 
 impl Reply {
@@ -147,11 +148,11 @@ impl Reply {
         let failed = |error: io::Error| Error::Theirs {
             pid: process.pid(),
             path: Path::new(TEMPORARY).join(REPLY),
-            // Without the path, which is this process's own.
+            // Without the path, which only this process can use.
             error: error.kind().into(),
         };
         for _ in 0..ROUNDS {
-            // Created with mode 0600, where nothing of that name is.
+            // Created with mode 0600; fails if the name is taken.
             let mut builder = tempfile::Builder::new();
             let builder = builder.prefix(REPLY).rand_bytes(12);
             let file = builder.tempfile_in(folder.path()).map_err(failed)?;
@@ -165,13 +166,13 @@ impl Reply {
         Err(failed(ErrorKind::NotFound.into()))
     }
 
-    /// As the program sees it.
+    /// Returns the path as the program sees it.
     fn own_path(&self) -> PathBuf {
         let name = self.file.path().file_name().unwrap_or_default();
         Path::new(TEMPORARY).join(name)
     }
 
-    /// What has come, if something has.
+    /// Returns the answer, if there is one yet.
     fn read(&self, pid: u32) -> Result<Option<Answered>, Error> {
         let Some(text) = bounded(self.file.as_file()).unwrap_or(Some(String::new())) else {
             return Err(Error::TooMuch(pid));
@@ -184,7 +185,7 @@ impl Reply {
     }
 }
 
-/// Removes the files that clients have left who were killed.
+/// Removes the files of killed clients.
 fn sweep(folder: &Folder) {
     let user = geteuid().as_raw();
     for name in folder.names(REPLY) {

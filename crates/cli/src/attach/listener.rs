@@ -1,9 +1,9 @@
 //! The VM's attach socket.
 //!
-//! A VM has none until somebody asks: a file .attach_pid<pid> in /tmp or in the program's working folder, then SIGQUIT.
-//! The VM finds the file, and opens /tmp/.java_pid<pid> (without the file SIGQUIT would mean a thread dump). A request is the
-//! version of the protocol, a command and three arguments, each ended by a zero byte; the answer is a number in a line of
-//! its own, then text to the end.
+//! A VM has none until a client asks for it: by a file .attach_pid<pid> in /tmp or in the program's working folder,
+//! followed by SIGQUIT. The VM finds the file, and opens /tmp/.java_pid<pid> (without the file SIGQUIT would mean a
+//! thread dump). A request is the version of the protocol, a command and three arguments, each ended by a zero byte;
+//! the answer is a line with a number, followed by text.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -21,14 +21,14 @@ use super::{Error, TEMPORARY, bounded, perf_data, temporary};
 
 /// The most bytes of an argument.
 pub const LONGEST: usize = 1024;
-/// How long a VM may take to open its socket.
+/// The longest that a VM may take to open its socket.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What the VM answers to a request.
+/// The VM's answer to a request.
 pub struct Answer {
-    /// 0 when the VM took the request.
+    /// 0 if the VM carried out the request.
     pub code: i32,
-    /// What the request itself had to say.
+    /// The text of the answer.
     pub text: String,
 }
 
@@ -48,12 +48,12 @@ pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result
     }
     let mut socket = connect(process)?;
     let answer = socket.write_all(&request).and_then(|()| {
-        // For as long as it takes: a profile may take its time to be written.
+        // Without a limit: writing a profile may take a while.
         bounded(&mut socket)
     });
     let pid = process.pid();
     let answer = match answer {
-        // Without a word the VM closes the connection to whom it does not know, and when it ends.
+        // The VM closes the connection without a word if it does not trust the client, and when it ends.
         Ok(None) => return Err(Error::TooMuch(pid)),
         Ok(Some(answer)) if !answer.is_empty() => answer,
         _ if process.is_ending() => return Err(Error::Ended(pid)),
@@ -73,7 +73,7 @@ pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result
     }
 }
 
-/// Connects to the program's VM, and to nobody else.
+/// Connects to the program's VM, and to no other process.
 fn connect(process: &Process) -> Result<UnixStream, Error> {
     if process.is_stopped() {
         return Err(Error::Stopped(process.pid()));
@@ -98,9 +98,9 @@ fn connect(process: &Process) -> Result<UnixStream, Error> {
     };
     let peer = getsockopt(&stream, PeerCredentials)
         .map_err(|error| failed(process, io::Error::from(error)))?;
-    // 0 is a process that is not to be seen from here.
+    // 0 is a process that is not visible from here.
     let is_it = u32::try_from(peer.pid()) == Ok(process.pid());
-    // Its number is no other program's while it lives.
+    // While it lives, its number belongs to no other program.
     if is_it && is_trusted(peer.uid(), process) && !process.has_ended() {
         return Ok(stream);
     }
@@ -112,7 +112,7 @@ fn connect(process: &Process) -> Result<UnixStream, Error> {
     })
 }
 
-/// The VM's socket, if it has made one.
+/// Returns the VM's socket, if it has created one.
 fn socket(process: &Process, folder: &Folder) -> Result<Option<FoundFile>, Error> {
     let found = folder.find(&name(process));
     let Some(found) = found.map_err(|error| failed(process, error))? else {
@@ -137,7 +137,7 @@ fn name(process: &Process) -> String {
     format!(".java_pid{}", process.own_pid())
 }
 
-/// The socket's path, as the program sees it.
+/// Returns the socket's path, as the program sees it.
 fn path(process: &Process) -> PathBuf {
     Path::new(TEMPORARY).join(name(process))
 }
@@ -147,10 +147,10 @@ fn failed(process: &Process, error: io::Error) -> Error {
     Error::Theirs { pid, path, error }
 }
 
-/// Has the VM open its socket.
+/// Makes the VM open its socket.
 fn wake(process: &Process, folder: &Folder) -> Result<FoundFile, Error> {
     let pid = process.pid();
-    // To such a VM SIGQUIT would be no request, but a thread dump.
+    // Such a VM would treat SIGQUIT as a request for a thread dump.
     let capabilities = perf_data::find(process).remove(perf_data::CAPABILITIES);
     let is_told = process
         .command_line()
@@ -179,14 +179,15 @@ fn wake(process: &Process, folder: &Folder) -> Result<FoundFile, Error> {
     }
 }
 
-/// The file that tells SIGQUIT for a request from one for a thread dump. It goes when the VM has answered.
+/// The file that turns SIGQUIT from a request for a thread dump into one for the socket. It is removed when the VM has
+/// answered.
 struct Trigger<'a> {
     folder: &'a Folder,
     name: String,
 }
 
 impl<'a> Trigger<'a> {
-    /// Creates it in the program's `/tmp`, or where that cannot be, in its working folder.
+    /// Creates it in the program's `/tmp`, or if that is not possible, in its working folder.
     fn create(process: &'a Process, temporary: &'a Folder) -> Result<Self, Error> {
         let name = format!(".attach_pid{}", process.own_pid());
         let failed = |error| Error::Theirs {
@@ -209,7 +210,7 @@ fn put(process: &Process, folder: &Folder, name: &str) -> io::Result<()> {
     let Err(error) = folder.create(name) else {
         return Ok(());
     };
-    // Another tool is asking at this moment, or died when it did. The VM looks whose it is.
+    // Another tool is attaching right now, or died while it did. The VM checks the owner.
     match folder.find(name) {
         Ok(Some(found)) if is_trusted(found.owner(), process) => Ok(()),
         _ => Err(error),

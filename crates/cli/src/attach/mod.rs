@@ -1,9 +1,8 @@
-//! Profiles of programs that run already: `hprof list`, `attach`, `status`, `dump` and `stop`.
+//! Profiles of running programs: `hprof list`, `attach`, `status`, `dump` and `stop`.
 //!
-//! `process` knows what /proc tells of a program, `perf_data` what its VM tells of itself; `listener` is the VM's attach
-//! socket; `agent` finds the library and hands it commands. The program need not be honest, and root may be the one who
-//! asks: `view` is how its files are reached, and what it says is read up to a limit and printed without what a terminal
-//! would obey.
+//! `process` reads /proc, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket; `agent` finds
+//! the library and sends it commands. The program may be hostile, and the user may be root: `view` accesses its files
+//! safely, and its answers are read up to a limit and printed without control characters.
 
 mod agent;
 mod doctor;
@@ -23,12 +22,12 @@ pub use doctor::Doctor;
 use process::Process;
 use view::Folder;
 
-/// The folder where a VM has its files for those who attach.
+/// The folder in which a VM has its files for clients that attach.
 const TEMPORARY: &str = "/tmp";
 /// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// Why a program cannot be reached, or what it refused.
+/// The reason a program cannot be reached, or its refusal.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("no process {0}")]
@@ -138,22 +137,22 @@ impl From<Error> for Failure {
     }
 }
 
-/// Start a profile in a program that runs already
+/// Start a profile in a running program
 ///
 /// OPTIONS are those of -agentpath: `cpu=samples,interval=5,file=/tmp/a.txt`.
 /// A file without a folder goes to the working folder of the program. Only the
 /// program's own user, and root, may attach.
 ///
 /// JDK 21 and newer print a warning on the program's stderr: a future JDK will
-/// want -XX:+EnableDynamicAgentLoading on the command line of programs that
-/// are to be profiled like this.
+/// require -XX:+EnableDynamicAgentLoading on the command line of programs that
+/// are profiled like this.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Attach {
     /// The program's process id; `hprof list` shows them
     pid: u32,
 
-    /// What to measure, and where to write it
+    /// The options of the profile
     #[arg(default_value = "")]
     options: String,
 
@@ -161,11 +160,11 @@ pub struct Attach {
     library: Library,
 }
 
-/// Print where the agent is: -agentpath:$(hprof agent-path)=heap=sites
+/// Print the path of the agent: -agentpath:$(hprof agent-path)=heap=sites
 #[derive(clap::Args)]
 pub struct AgentPath {}
 
-/// Show the JVMs that run, and which of them have the agent
+/// Show the running JVMs, and which of them have the agent
 #[derive(clap::Args)]
 pub struct List {}
 
@@ -181,13 +180,14 @@ pub struct Running {
 
 #[derive(clap::Args)]
 struct Library {
-    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one beside this command]
+    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one next to
+    /// this command]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }
 
 impl Attach {
-    /// Runs the command.
+    /// Starts a profile in the program, loading the agent if necessary.
     pub fn run(&self) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         let library = match agent::loaded(&process, self.library.agent.as_deref()) {
@@ -200,7 +200,7 @@ impl Attach {
 }
 
 impl Running {
-    /// Writes what the profile has so far.
+    /// Writes the profile so far.
     pub fn dump(&self) -> Result<(), Failure> {
         self.send("dump")
     }
@@ -210,7 +210,7 @@ impl Running {
         self.send("stop")
     }
 
-    /// Says what is going on.
+    /// Prints the status.
     pub fn status(&self) -> Result<(), Failure> {
         let process = Process::find(self.pid)?;
         match agent::loaded(&process, self.library.agent.as_deref()) {
@@ -229,11 +229,11 @@ impl Running {
 }
 
 impl AgentPath {
-    /// Runs the command.
+    /// Prints the path of the agent's library.
     pub fn run(&self) -> Result<(), Failure> {
         let library = agent::beside_this_command()?;
         let mut out = io::stdout().lock();
-        // As it is, for a shell to read.
+        // Unescaped, for a shell to read.
         out.write_all(library.as_os_str().as_bytes())
             .and_then(|()| writeln!(out))
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))
@@ -241,7 +241,7 @@ impl AgentPath {
 }
 
 impl List {
-    /// Runs the command.
+    /// Lists the JVMs.
     pub fn run(&self) -> Result<(), Failure> {
         let mut lines = Vec::new();
         for process in process::ids().into_iter().flat_map(Process::find) {
@@ -274,7 +274,7 @@ impl List {
     }
 }
 
-/// The program's folder for such files.
+/// Returns the program's folder for such files.
 fn temporary(process: &Process) -> Result<Folder, Error> {
     let folder = process.view().folder(Path::new(TEMPORARY));
     folder.map_err(|error| Error::Theirs {
@@ -284,7 +284,7 @@ fn temporary(process: &Process) -> Result<Folder, Error> {
     })
 }
 
-/// All that a program says, to the end; `None` where that is too much.
+/// Reads a program's answer to the end; `None` if it is too long.
 fn bounded(source: impl Read) -> io::Result<Option<String>> {
     let mut said = Vec::new();
     source.take(LONGEST_ANSWER + 1).read_to_end(&mut said)?;
@@ -292,7 +292,7 @@ fn bounded(source: impl Read) -> io::Result<Option<String>> {
     Ok(is_bounded.then(|| String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// Prints the lines.
+/// Prints the lines, without control characters.
 fn say(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let mut lines = text.trim_end().lines();

@@ -1,8 +1,9 @@
-//! What a HotSpot VM tells of itself in the file that `jps` and `jstat` read: /tmp/hsperfdata_<user>/<pid>.
+//! The data that a HotSpot VM publishes in the file that `jps` and `jstat` read: /tmp/hsperfdata_<user>/<pid>.
 //!
-//! A head of 32 bytes in the VM's byte order (the magic number 0xcafec0c0 first, always big-endian; then the order, two bytes of
-//! version, ..., where the entries start and how many there are), then entries: length, name's offset, elements of a vector,
-//! type, ..., data's offset. Only strings are read. A VM that runs without the file (-XX:-UsePerfData) tells nothing.
+//! A header of 32 bytes in the VM's byte order (the magic number 0xcafec0c0 first, always big-endian; then the order,
+//! two bytes of version, ..., the offset and the number of the entries), then entries: length, name's offset, elements
+//! of a vector, type, ..., data's offset. Only strings are read. A VM that runs without the file (-XX:-UsePerfData)
+//! publishes nothing.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,7 +15,7 @@ use super::process::Process;
 
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN: u8 = 1;
-/// The most bytes that are read; the VM's own limit for what has a fixed size is 32 KB, names and paths come on top.
+/// The most bytes that are read; the VM's own limit for data of fixed size is 32 KB, plus names and paths.
 const LARGEST: u64 = 16 << 20;
 
 /// The most bytes of a text.
@@ -22,15 +23,15 @@ const LONGEST: usize = 64 << 10;
 
 /// The version of the JDK.
 pub const VERSION: &str = "java.property.java.version";
-/// What the VM runs, with its arguments.
+/// The program that the VM runs, with its arguments.
 pub const COMMAND: &str = "sun.rt.javaCommand";
-/// What can be done with the VM, a digit each; the first says whether it takes requests.
+/// The VM's capabilities, a digit each; the first is whether it accepts requests.
 pub const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
 
 /// The texts with these names.
 type Facts = HashMap<&'static str, String>;
 
-/// What there is of the texts named above.
+/// Returns the available texts among those named above.
 pub fn find(process: &Process) -> Facts {
     read(process).unwrap_or_default()
 }
@@ -39,7 +40,7 @@ fn read(process: &Process) -> Option<Facts> {
     let temporary = process.view().folder(Path::new("/tmp")).ok()?;
     let name = process.own_pid().to_string();
     let file = temporary.names("hsperfdata_").iter().find_map(|folder| {
-        // Somebody else's file of that name is a leftover, or a trap.
+        // A file of that name that belongs to another user is left over, or a trap.
         let folder = temporary.folder(folder).ok()?;
         folder.open(&name, process.owner(), OFlags::RDONLY).ok()
     });
@@ -48,8 +49,8 @@ fn read(process: &Process) -> Option<Facts> {
     parse(&bytes, &[VERSION, COMMAND, CAPABILITIES])
 }
 
-/// The file may say anything: no byte of it is looked at for more than one entry but those of the texts, and of those there
-/// is one for each name.
+/// Parses the file, which may contain anything: no byte is read for more than one entry except those of the texts, and
+/// there is only one text for each name.
 fn parse(file: &[u8], wanted: &[&'static str]) -> Option<Facts> {
     if !file.starts_with(&MAGIC) {
         return None;

@@ -1,4 +1,4 @@
-//! What /proc tells of a program.
+//! Information about a program in /proc.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -16,26 +16,26 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use super::Error;
 use super::view::{Folder, View};
 
-/// SIGQUIT in the masks of /proc/<pid>/status.
+/// The bit of SIGQUIT in the masks of /proc/<pid>/status.
 const QUIT: u64 = 1 << 2;
 /// The most bytes that are read of a command line.
 const LONGEST_COMMAND: u64 = 64 << 10;
-/// How long a program that has closed all its files may take to end.
+/// The longest that a program that has closed all its files may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// A JVM that this user may attach to.
 pub struct Process {
     status: Status,
-    /// Its folder in /proc, which is no other program's when its number is.
+    /// Its folder in /proc, which never refers to another program, even if the id is reused.
     folder: OwnedFd,
     view: View,
     working_folder: Option<Folder>,
 }
 
-/// Its /proc/<pid>/status.
+/// The contents of its /proc/<pid>/status.
 struct Status {
     pid: u32,
-    /// Its process id as it sees it itself.
+    /// Its process id in its own namespace.
     own_pid: u32,
     uid: u32,
     gid: u32,
@@ -46,7 +46,7 @@ struct Status {
 }
 
 impl Process {
-    /// Looks the program up.
+    /// Looks up the program.
     pub fn find(pid: u32) -> Result<Self, Error> {
         let path = PathBuf::from(format!("/proc/{pid}"));
         let failed = |error: io::Error| match error.kind() {
@@ -84,49 +84,49 @@ impl Process {
         Ok(process)
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.status.pid
     }
 
-    /// Its process id as it sees it itself.
+    /// Returns its process id in its own namespace.
     pub fn own_pid(&self) -> u32 {
         self.status.own_pid
     }
 
-    /// Its user.
+    /// Returns the id of its user.
     pub fn owner(&self) -> u32 {
         self.status.uid
     }
 
-    /// Whether SIGQUIT would reach the VM instead of killing the program.
+    /// Returns `true` if SIGQUIT would reach the VM instead of killing the program.
     pub fn catches_quit(&self) -> bool {
         self.status.catches_quit
     }
 
-    /// Whether it has been stopped, as a debugger or a shell does.
+    /// Returns `true` if it has been stopped, by a debugger or a shell for example.
     pub fn is_stopped(&self) -> bool {
         self.status.is_stopped
     }
 
-    /// The file system as it sees it.
+    /// Returns the file system as the program sees it.
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// Its working folder, if that can be told.
+    /// Returns its working folder, if it can be determined.
     pub fn working_folder(&self) -> Option<&Folder> {
         self.working_folder.as_ref()
     }
 
-    /// The files of that name that it has mapped, and whether each is still there.
+    /// Iterates over the files of that name that it has mapped, and whether each still exists.
     pub fn mapped(&self, name: &str) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
         let lines = BufReader::new(self.open("maps")?).split(b'\n');
         let files = lines.map_while(Result::ok).filter_map(mapped);
         Ok(files.filter(move |(path, _)| path.file_name().is_some_and(|file| file == name)))
     }
 
-    /// The machine that its executable is for, as ELF numbers them.
+    /// Returns the machine that its executable is for, by its number in ELF.
     pub fn machine(&self) -> Option<u16> {
         let mut head = [0; 20];
         self.open("exe").ok()?.read_exact(&mut head).ok()?;
@@ -134,7 +134,7 @@ impl Process {
         is_little.then(|| u16::from_le_bytes([head[18], head[19]]))
     }
 
-    /// Whether its C library is musl.
+    /// Returns `true` if its C library is musl.
     pub fn maps_musl(&self) -> io::Result<bool> {
         let lines = BufReader::new(self.open("maps")?).split(b'\n');
         let mut files = lines.map_while(Result::ok).filter_map(mapped);
@@ -144,7 +144,7 @@ impl Process {
         }))
     }
 
-    /// The bytes that it has in memory.
+    /// Returns the number of bytes it has in memory.
     pub fn resident(&self) -> Option<u64> {
         let status = self.text("status")?;
         let field = status
@@ -154,14 +154,14 @@ impl Process {
         kilobytes.checked_mul(1024)
     }
 
-    /// One of its limits in force, by the name that /proc/<pid>/limits has for it.
+    /// Returns one of its current limits, by its name in /proc/<pid>/limits.
     pub fn limit(&self, name: &str) -> Option<String> {
         let limits = self.text("limits")?;
         let field = limits.lines().find_map(|line| line.strip_prefix(name))?;
         Some(field.split_whitespace().next()?.to_owned())
     }
 
-    /// One of its files in /proc, as far as it is read.
+    /// Reads one of its files in /proc.
     fn text(&self, name: &str) -> Option<String> {
         let mut bytes = Vec::new();
         let mut file = self.open(name).ok()?.take(LONGEST_COMMAND);
@@ -169,11 +169,11 @@ impl Process {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Its command line.
+    /// Returns its command line.
     pub fn command_line(&self) -> String {
         let mut bytes = Vec::new();
         if let Ok(file) = self.open("cmdline") {
-            // What could be read is enough.
+            // A partial command line is enough.
             let _ = file.take(LONGEST_COMMAND).read_to_end(&mut bytes);
         }
         let words = bytes.split(|&byte| byte == 0);
@@ -181,8 +181,8 @@ impl Process {
         words.join(" ").trim_end().to_owned()
     }
 
-    /// Gives up for good being root, where the program is another user's: from here on this process can do in the program's
-    /// files what the program's user can, and nothing else, wherever the program has them lead.
+    /// Permanently gives up root's rights if the program belongs to another user: from here on this process can do with
+    /// the program's files only what the program's user can, wherever the program redirects them.
     pub fn act_as_its_user(&self) -> Result<(), Error> {
         let Status { uid, gid, .. } = self.status;
         if geteuid().as_raw() == uid {
@@ -195,7 +195,7 @@ impl Process {
             .map(|&id| Gid::from_raw(id))
             .collect();
         let (user, group) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        // The kernel knows users by thread; this process has one.
+        // The kernel keeps users per thread; this process has only one thread.
         set_thread_groups(&groups)
             .and_then(|()| set_thread_res_gid(group, group, group))
             .and_then(|()| set_thread_res_uid(user, user, user))
@@ -226,13 +226,14 @@ impl Process {
         })
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if it has ended.
     pub fn has_ended(&self) -> bool {
         let status = Status::read(self.status.pid, &self.folder);
         !matches!(status, Ok(Some(status)) if !status.is_over)
     }
 
-    /// As `has_ended`, of one that has closed its files, as the kernel does before it ends a program.
+    /// As `has_ended`, and waits a little for one that has closed its files, which the kernel does before a program
+    /// ends.
     pub fn is_ending(&self) -> bool {
         let end = Instant::now() + LAST_BREATH;
         while Instant::now() < end {
@@ -261,11 +262,11 @@ impl Status {
         let mut file = File::from(openat(folder, "status", flags, Mode::empty())?);
         let mut status = Vec::new();
         file.read_to_end(&mut status)?;
-        // The program's name stands there as it is, in UTF-8 or not.
+        // The program's name is in there unescaped, in UTF-8 or not.
         Ok(Self::parse(pid, &String::from_utf8_lossy(&status)))
     }
 
-    /// `None` where the id is that of a thread.
+    /// Parses the status; `None` if the id is that of a thread.
     fn parse(pid: u32, status: &str) -> Option<Self> {
         let field = |name: &str| {
             status
@@ -285,7 +286,7 @@ impl Status {
         };
         Some(Self {
             pid,
-            // The last is that of the innermost namespace, the program's own.
+            // The last one is that of the innermost namespace, the program's own.
             own_pid: numbers("NSpid").last().unwrap_or(pid),
             // The effective ones are second.
             uid: numbers("Uid").nth(1)?,
@@ -298,7 +299,7 @@ impl Status {
     }
 }
 
-/// The process ids of all programs, in order.
+/// Returns the process ids of all programs, in order.
 pub fn ids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -307,7 +308,7 @@ pub fn ids() -> Vec<u32> {
     ids
 }
 
-/// The file in a line of a /proc/<pid>/maps, and whether it is still there.
+/// Returns the file in a line of /proc/<pid>/maps, and whether it still exists.
 fn mapped(mut line: Vec<u8>) -> Option<(PathBuf, bool)> {
     let start = line.iter().position(|&byte| byte == b'/')?;
     let gone = b" (deleted)";

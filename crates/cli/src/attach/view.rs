@@ -1,8 +1,9 @@
 //! The file system as a program sees it.
 //!
-//! The program may have made it, and may change it while it is looked at: a folder becomes a link, a link leads to a file
-//! of somebody else's. So a path is looked up below the descriptor of the program's root, where links lead to what they
-//! lead the program to and never out of it, and a file only in a folder that is held open, where its name may be no link.
+//! The program may have created it, and may change it at any time: a folder may become a link, and a link may lead to
+//! another user's file. So a path is looked up below the descriptor of the program's root, where links lead to the same
+//! files as for the program and never outside, and a file is looked up only in a folder that is held open, where its
+//! name must not be a link.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,35 +18,35 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// As many links as the kernel follows in one path.
+/// The most links in one path, as in the kernel.
 const MOST_LINKS: u32 = 40;
-/// A place in the file system: what is there is not opened, and need not be readable.
+/// The flags for a place in the file system: the file is not opened, and need not be readable.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// What a program calls `/`.
+/// The program's `/`.
 pub struct View {
     root: OwnedFd,
 }
 
-/// What stands at a path, whatever becomes of the path.
+/// The file at a path, even if the path changes.
 pub struct FoundFile {
     place: OwnedFd,
     stat: Stat,
 }
 
-/// A folder, whatever becomes of its path.
+/// A folder, even if its path changes.
 pub struct Folder {
     place: OwnedFd,
 }
 
 impl View {
-    /// The view of the process whose folder in /proc this is.
+    /// Returns the view of the process with this folder in /proc.
     pub fn enter(process: BorrowedFd) -> io::Result<Self> {
         let root = openat(process, "root", PLACE | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Self { root })
     }
 
-    /// Looks up what the program calls `path`.
+    /// Looks up the program's `path`.
     pub fn find(&self, path: &Path) -> io::Result<FoundFile> {
         let flags = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.root, path, PLACE, Mode::empty(), flags) {
@@ -56,7 +57,7 @@ impl View {
         }
     }
 
-    /// The folder that the program calls `path`.
+    /// Opens the folder at the program's `path`.
     pub fn folder(&self, path: &Path) -> io::Result<Folder> {
         let found = self.find(path)?;
         if found.kind() != FileType::Directory {
@@ -65,7 +66,7 @@ impl View {
         Ok(Folder { place: found.place })
     }
 
-    /// As `find`, part by part: no part is followed by the kernel, and `..` goes back to where the walk came from.
+    /// As `find`, part by part: the kernel follows no part, and `..` goes back to the previous folder of the walk.
     fn walk(&self, path: &Path) -> io::Result<FoundFile> {
         let mut way: Vec<FoundFile> = Vec::new();
         let mut ahead = parts(path);
@@ -99,7 +100,7 @@ impl View {
     }
 }
 
-/// The parts of a path but `/` and `.`, the first one last.
+/// Returns the parts of a path except `/` and `.`, the first one last.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev();
     parts
@@ -114,7 +115,7 @@ impl FoundFile {
         Ok(Self { place, stat })
     }
 
-    /// What has this name in a folder; a link is what is found then.
+    /// Finds a name in a folder; does not follow a link.
     fn at(folder: BorrowedFd, name: &OsStr) -> io::Result<Self> {
         Self::new(openat(
             folder,
@@ -128,35 +129,35 @@ impl FoundFile {
         self.place.as_fd()
     }
 
-    /// What it is.
+    /// Returns its kind.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// The user it belongs to.
+    /// Returns the user who owns it.
     pub fn owner(&self) -> u32 {
         self.stat.st_uid
     }
 
-    /// Whether the two are one file.
+    /// Returns `true` if both are the same file.
     pub fn is(&self, other: &Self) -> bool {
         (self.stat.st_dev, self.stat.st_ino) == (other.stat.st_dev, other.stat.st_ino)
     }
 
-    /// A path of this process that leads to it and nowhere else.
+    /// Returns a path of this process that leads to it and nowhere else.
     pub fn path(&self) -> PathBuf {
         path_of(&self.place)
     }
 }
 
 impl Folder {
-    /// The working folder of the process whose folder in /proc this is.
+    /// Returns the working folder of the process with this folder in /proc.
     pub fn working(process: BorrowedFd) -> io::Result<Self> {
         let place = openat(process, "cwd", PLACE | OFlags::DIRECTORY, Mode::empty())?;
         Ok(Self { place })
     }
 
-    /// What has this name in it; `None` where nothing has. A link is not followed.
+    /// Finds a name in the folder; `None` if it is missing. Does not follow a link.
     pub fn find(&self, name: &str) -> io::Result<Option<FoundFile>> {
         match FoundFile::at(self.place.as_fd(), OsStr::new(name)) {
             Ok(found) => Ok(Some(found)),
@@ -165,14 +166,14 @@ impl Folder {
         }
     }
 
-    /// Creates a file for the eyes of this user alone; one that is there already is an error.
+    /// Creates a private file; fails if it exists.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.place, name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(file.into())
     }
 
-    /// Opens a plain file of this user's; a link, a pipe or somebody else's file is an error.
+    /// Opens a regular file of this user; a link, a pipe or another user's file is an error.
     pub fn open(&self, name: &str, owner: u32, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let found = FoundFile::new(openat(&self.place, name, flags, Mode::empty())?)?;
@@ -182,14 +183,14 @@ impl Folder {
         Ok(found.place.into())
     }
 
-    /// The folder of this name in it, which may be no link.
+    /// Opens the subfolder of this name, which must not be a link.
     pub fn folder(&self, name: &str) -> io::Result<Self> {
         let flags = PLACE | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let place = openat(&self.place, name, flags, Mode::empty())?;
         Ok(Self { place })
     }
 
-    /// The names in it that begin so. What cannot be listed has none.
+    /// Returns the names in it that begin with `start`; none if it cannot be listed.
     pub fn names(&self, start: &str) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = openat(&self.place, ".", flags, Mode::empty()).and_then(Dir::new);
@@ -198,12 +199,12 @@ impl Folder {
         names.filter(|name| name.starts_with(start)).collect()
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&self, name: &str) {
         let _ = unlinkat(&self.place, name, AtFlags::empty());
     }
 
-    /// A path of this process that leads to it and nowhere else.
+    /// Returns a path of this process that leads to it and nowhere else.
     pub fn path(&self) -> PathBuf {
         path_of(&self.place)
     }
@@ -222,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// A root with the files `file` and `folder/file`, and links.
+    /// Creates a root with the files `file` and `folder/file`, and links.
     fn root(links: &[(&str, &str)]) -> (TempDir, View) {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);

@@ -1,7 +1,7 @@
 //! Connections whose requests are being read, all on one thread.
 //!
-//! Whoever runs a program on this machine can connect. A request is read for a bounded time and in a bounded number of
-//! connections; where there are too many, those go first that have not shown the token.
+//! Any program on this machine can connect. A request is read for a limited time and in a limited number of
+//! connections; if there are too many, those without the token are closed first.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
@@ -14,21 +14,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::request::{AccessRule, LONGEST, Request, RequestRefusal};
 use super::{Answer, Asked};
 
-/// How long the head of a request may take to come, and an answer to be taken.
+/// The longest that the head of a request may take to arrive, and an answer to be read.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections that are read at once; a browser opens about six.
+/// The most connections that are read at once; a browser opens about six.
 const MOST: usize = 256;
-/// How long nobody is let in where there are no more descriptors.
+/// The pause in accepting connections if there are no more descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often it is looked for those who take too long.
+/// The interval at which slow connections are looked for.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 4096;
 
-/// The connections.
+/// The open connections.
 pub struct Connections {
     gate: AccessRule,
     asked: SyncSender<Asked>,
@@ -42,9 +42,9 @@ struct Connection {
     has_token: bool,
 }
 
-/// What has become of a connection.
+/// The state of a connection.
 enum Progress {
-    /// More must come.
+    /// More data must come.
     Open,
     Asked(Result<Request, RequestRefusal>),
     Gone,
@@ -59,12 +59,12 @@ impl Connections {
         }
     }
 
-    /// Takes connections and reads their requests; ends with an error that no waiting mends.
+    /// Accepts connections and reads their requests; returns only with an error that waiting cannot fix.
     pub fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         loop {
             self.wait(listener)?;
-            // What came before is read before another connection can take its place.
+            // Data that has arrived is read before another connection can take its place.
             self.read();
             self.close_late(Instant::now());
             self.accept(listener);
@@ -90,14 +90,14 @@ impl Connections {
                 Progress::Gone => drop(self.reading.remove(index)),
                 Progress::Asked(judged) => {
                     let connection = self.reading.remove(index);
-                    // One that goes away now is forgotten.
+                    // A client that goes away now is forgotten.
                     let _ = self.pass_on(connection.stream, judged);
                 }
             }
         }
     }
 
-    /// Has a request answered, or refuses it.
+    /// Passes a request on to be answered, or refuses it.
     fn pass_on(
         &self,
         mut stream: TcpStream,
@@ -112,7 +112,7 @@ impl Connections {
                         stream = busy;
                         RequestRefusal(503, "too many requests wait for an answer")
                     }
-                    // Whoever answers may have ended.
+                    // The thread that answers may have ended.
                     _ => return Ok(()),
                 }
             }
@@ -122,13 +122,13 @@ impl Connections {
         Answer::plain(status, why).send(&mut stream, false)
     }
 
-    /// Closes those whose requests take too long, however often something comes of them.
+    /// Closes connections whose requests take too long, even if data keeps arriving.
     fn close_late(&mut self, now: Instant) {
         self.reading
             .retain(|connection| now.duration_since(connection.since) < TIMEOUT);
     }
 
-    /// Takes one connection: those that are being read have their turn before the next one.
+    /// Accepts one connection: those that are being read have their turn before the next one.
     fn accept(&mut self, listener: &TcpListener) {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -148,7 +148,7 @@ impl Connections {
         }
     }
 
-    /// Closes the oldest of those that have not shown the token, or the oldest of all; `false` where there is none.
+    /// Closes the oldest of the connections without the token, or the oldest of all; returns `false` if there is none.
     fn close_one(&mut self) -> bool {
         let mut all = self.reading.iter();
         let index = all.position(|connection| !connection.has_token);
@@ -182,7 +182,7 @@ impl Connection {
                 };
             }
         };
-        // The end of the head may have begun before.
+        // The end of the head may have begun in earlier data.
         let unseen = self.head.len().saturating_sub(3);
         self.head.extend_from_slice(&piece[..count]);
         if self.head[unseen..]
@@ -225,7 +225,7 @@ mod tests {
     }
 
     impl Fixture {
-        /// A client that has sent this, which has been read.
+        /// Creates a client that has sent this text, which has been read.
         fn client(&mut self, said: &str) -> TcpStream {
             let address = self.listener.local_addr().expect("an address");
             let mut client = TcpStream::connect(address).expect("it listens");

@@ -1,4 +1,4 @@
-//! `hprof browse`: a heap dump in the browser, served on this machine to whoever knows the address.
+//! `hprof browse`: a heap dump in the browser, served on this machine to anyone who knows the address.
 
 mod connections;
 mod request;
@@ -20,31 +20,31 @@ use crate::heap::with_heap;
 use connections::Connections;
 use request::{AccessRule, Page, Request};
 
-/// Requests that wait for an answer; all of them know the token.
+/// The most requests that wait for an answer; all of them have the token.
 const QUEUED: usize = 1024;
 /// Requests that are answered at once: as many readers may be slow before others wait for them. A browser opens about six
 /// connections.
 const ANSWERED: usize = 16;
 
-/// Show a heap dump in the browser, every object to click through
+/// Show a heap dump in the browser, with links between objects
 ///
-/// Prints an address that this machine alone can open, and serves it until
-/// Ctrl-C. The address holds a token: a request without it, from another page
-/// or for another host is refused. Nothing is written, and no name in the dump
-/// is ever markup.
+/// Prints an address that only this machine can open, and serves it until
+/// Ctrl-C. The address contains a token: a request without it, from another page
+/// or for another host is refused. Nothing is written, and names in the dump are
+/// never treated as markup.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The dump, compressed or not; `-` is the standard input
     file: PathBuf,
-    /// The port to listen on, one that is free without it
+    /// The port to listen on [default: a free one]
     #[arg(long, default_value_t = 0)]
     port: u16,
     #[command(flatten)]
     reading: Reading,
 }
 
-/// Runs the command.
+/// Serves the pages until the process is interrupted.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let address = (Ipv4Addr::LOCALHOST, arguments.port);
     let listening = TcpListener::bind(address).and_then(|listener| {
@@ -72,13 +72,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         answer_all(&Mutex::new(asked), |request| site.answer(request));
         match reader.join() {
             Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
-            // It ends by an error alone; a panic has been told.
+            // It ends only by an error; a panic has been reported.
             _ => Ok(()),
         }
     })
 }
 
-/// 128 random bits in hexadecimal.
+/// Returns 128 random bits in hexadecimal.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let mut filled = 0;

@@ -1,13 +1,13 @@
-//! What a browser asks for, and who may ask.
+//! The requests of a browser, and the rules by which they are allowed.
 
 use percent_encoding::percent_decode_str;
 
-/// Bytes of a request's head.
+/// The most bytes of a request's head.
 pub const LONGEST: usize = 16 * 1024;
-/// Headers of a request.
+/// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// What is asked for.
+/// The requested page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Page {
     Overview,
@@ -16,7 +16,7 @@ pub enum Page {
     Threads,
 }
 
-/// Why a request is refused: the status and a line that says why.
+/// A refusal of a request: the status and a line with the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RequestRefusal(pub u16, pub &'static str);
 
@@ -24,11 +24,11 @@ pub struct RequestRefusal(pub u16, pub &'static str);
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     pub page: Page,
-    /// HEAD: the answer has no body.
+    /// `true` for HEAD: the answer has no body.
     pub head_only: bool,
 }
 
-/// What a request must say to be answered.
+/// The rules that a request must obey to be answered.
 pub struct AccessRule {
     token: String,
     port: u16,
@@ -39,7 +39,7 @@ impl AccessRule {
         AccessRule { token, port }
     }
 
-    /// Whether a head shows the token so far.
+    /// Returns `true` if the part of a head received so far has the token.
     pub fn knows(&self, head: &[u8]) -> bool {
         let mut words = head.splitn(3, |&byte| byte == b' ');
         let path = words.nth(1).and_then(|path| str::from_utf8(path).ok());
@@ -47,7 +47,7 @@ impl AccessRule {
             .is_some_and(|(token, _)| is_same(token, &self.token))
     }
 
-    /// Looks at the whole head of a request.
+    /// Checks the whole head of a request.
     pub fn judge(&self, head: &[u8]) -> Result<Request, RequestRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
@@ -55,7 +55,7 @@ impl AccessRule {
         if !parsed.is_ok_and(|status| status.is_complete()) {
             return Err(RequestRefusal(400, "this is no HTTP request"));
         }
-        // Another name that leads here is that of a page which wants to read the answer.
+        // A request for another host name comes from a page that wants to read the answer.
         let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
         let [Some(host)] = all(request.headers, "host")[..] else {
             return Err(RequestRefusal(403, "a request names one host"));
@@ -103,7 +103,7 @@ impl AccessRule {
     }
 }
 
-/// The values of a header, `None` for what is not text.
+/// Returns the values of a header, `None` for those that are not text.
 fn all<'a>(headers: &'a [httparse::Header<'_>], name: &str) -> Vec<Option<&'a str>> {
     let named = headers
         .iter()
@@ -113,7 +113,7 @@ fn all<'a>(headers: &'a [httparse::Header<'_>], name: &str) -> Vec<Option<&'a st
         .collect()
 }
 
-/// Compares in a time that does not tell how much is right.
+/// Compares in constant time, so that the time does not reveal how much matches.
 fn is_same(one: &str, other: &str) -> bool {
     let pairs = one.bytes().zip(other.bytes());
     one.len() == other.len() && pairs.fold(0, |sum, (one, other)| sum | (one ^ other)) == 0

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use hprof_profile::Metric;
 
-/// `alloc-bytes > 5%`: how much a total must not have changed.
+/// A condition such as `alloc-bytes > 5%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// Of what.
+    /// The metric concerned.
     pub metric: Metric,
     above: bool,
     limit: f64,
@@ -16,7 +16,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether the change from `base` to `new` is one that fails. A share of nothing is one where anything has come.
+    /// Returns `true` if the change from `base` to `new` meets the condition. Any increase from 0 is an infinite
+    /// percentage.
     pub fn holds(&self, base: u64, new: u64) -> bool {
         let change = new as f64 - base as f64;
         let change = match (self.percent, base) {
@@ -32,7 +33,7 @@ impl Condition {
     }
 }
 
-/// What is no condition.
+/// The reason a condition is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("a condition is VALUE > N or VALUE > N%, or with <, such as `alloc-bytes > 5%`: {0}")]
 pub struct NoCondition(String);

@@ -1,4 +1,4 @@
-//! Many files as tables.
+//! Conversion of many files to tables.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use crate::failure::Failure;
 use crate::input;
 use crate::terminal::Terminal;
 
-/// What tables alone need to be told.
+/// The arguments that only tables have.
 #[derive(clap::Args)]
 pub struct TableArguments {
-    /// Say this of the runs in table `label`, such as host=web1 or build=1.7 (tables)
+    /// Add this label to the runs in table `label`, such as host=web1 or build=1.7 (tables)
     #[arg(long, value_name = "NAME=VALUE")]
     label: Vec<TableLabel>,
 
-    /// Work out what each object of a heap dump keeps alive (tables)
+    /// Compute the retained size of each object of a heap dump (tables)
     #[arg(long)]
     retained: bool,
 
-    /// Use so much memory (such as 512m or 4g) for that, and temporary files for what exceeds it
+    /// The most memory for that (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
     memory: Option<u64>,
 }
 
-/// What is said of a run.
+/// A label of a run.
 #[derive(Clone, Debug)]
 struct TableLabel {
     name: String,
@@ -49,12 +49,12 @@ impl std::str::FromStr for TableLabel {
 }
 
 impl TableArguments {
-    /// Whether nothing was said.
+    /// Returns `true` if none of these arguments was given.
     pub fn is_empty(&self) -> bool {
         self.label.is_empty() && !self.retained
     }
 
-    /// Converts files; one that cannot be read does not keep the others from it.
+    /// Converts files; one that cannot be read does not stop the others.
     pub fn export(
         &self,
         files: &[PathBuf],
@@ -69,7 +69,7 @@ impl TableArguments {
                 Err(failure) if failure.is_final => return Err(failure.failure),
                 Err(failure) => failures.push(failure.failure),
             }
-            // The last one is told by whoever runs the command.
+            // The caller reports the last one.
             if let [Failure::Message(message), _] = failures.as_slice() {
                 let _ = writeln!(io::stderr(), "hprof: {}", printable(message));
                 failures.remove(0);
@@ -97,7 +97,7 @@ impl TableArguments {
     }
 }
 
-/// Why a file was not converted, and whether the others need not be tried.
+/// The reason a file was not converted, and whether the others need not be tried.
 struct OneFailure {
     failure: Failure,
     is_final: bool,
@@ -121,7 +121,7 @@ fn one(file: &Path, folder: &Path, options: &Options) -> Result<Converted, OneFa
     })
 }
 
-/// Says what a run has become: one line.
+/// Prints one line with the run's id and the number of rows.
 fn tell(file: &Path, converted: &Converted) {
     let name = file.display().to_string();
     let name = printable(&name);
@@ -133,7 +133,7 @@ fn tell(file: &Path, converted: &Converted) {
         .map(|(table, rows)| format!("{table} {rows}"))
         .collect();
     let run = converted.run;
-    // Whoever reads this may have had enough; the tables are there.
+    // The reader may have closed the output; the tables are written.
     let _ = writeln!(io::stdout(), "{name}: run {run:016x}: {}", rows.join(", "));
     if converted.text_heap_dump {
         let why = "its heap dump is text and has no tables; format=b writes one that has";

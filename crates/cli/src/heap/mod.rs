@@ -1,4 +1,4 @@
-//! `hprof heap`: what a heap dump keeps alive, by whom, and who allocated it.
+//! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
 pub mod options;
 pub mod pages;
@@ -15,38 +15,39 @@ use crate::input;
 use crate::terminal::Terminal;
 use options::{ObjectId, Reading};
 
-/// Say what a heap dump keeps alive, who keeps it and who allocated it
+/// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
 /// Reads dumps of this agent (heap=dump), of jmap and jcmd, and Android's, compressed or not. Only a dump of this agent
-/// tells who allocated its objects. Of a file with several dumps the last one is read.
+/// has the stacks that allocated its objects. Of a file with several dumps the last one is read.
 ///
-/// What "retained" is: the bytes that a garbage collection would free if the object were gone. Weak and phantom references
-/// and finalizers do not keep what they refer to, as in a collection; --exclude changes that.
+/// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
+/// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
 ///
-/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are used.
+/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
+/// used.
 #[derive(Subcommand)]
 pub enum HeapCommand {
-    /// Count objects, classes, roots, and what no root reaches
+    /// Count objects, classes, roots, and unreachable objects
     Summary(DumpArguments),
     /// Count objects and bytes by class, loader, package or allocation site
     Histogram(Histogram),
-    /// Name what keeps most of the heap, the path to it, and who allocated what it keeps; what is there twice or empty
+    /// List the objects that keep most of the heap alive, with paths and allocation stacks; list duplicates and waste
     Leaks(Leaks),
-    /// List what retains most: objects, or groups of them
+    /// List the objects, or groups of them, that retain most
     Retained(Retained),
     /// Print the shortest paths from roots to an object, or to the objects of a class
     Paths(Paths),
     /// Print the stacks that allocated the live objects of a class
     Who(Who),
-    /// Print an object: fields or elements, text, who refers to it
+    /// Print an object: fields or elements, text, referrers
     Show(Show),
-    /// Print the threads with their stacks and what their local variables hold
+    /// Print the threads with their stacks and the objects in their local variables
     Threads(RowsArguments),
     /// Compare two dumps by class and by allocation site
     Diff(Diff),
 }
 
-/// A file and how to read it.
+/// A file and the way to read it.
 #[derive(Args)]
 pub struct DumpArguments {
     /// The file; `-` is the standard input
@@ -55,12 +56,12 @@ pub struct DumpArguments {
     reading: Reading,
 }
 
-/// The same with a limit on rows.
+/// As [`DumpArguments`], with a limit on rows.
 #[derive(Args)]
 pub struct RowsArguments {
     #[command(flatten)]
     source: DumpArguments,
-    /// Print so many rows; 0 for all
+    /// Print at most this many rows; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
     top: usize,
 }
@@ -70,10 +71,10 @@ pub struct RowsArguments {
 pub struct Histogram {
     #[command(flatten)]
     rows: RowsArguments,
-    /// What to count by
+    /// The grouping to count by
     #[arg(long, value_enum, default_value_t = By::Class)]
     by: By,
-    /// Also print what each group retains; counts only what roots reach
+    /// Also print the retained size of each group; counts only reachable objects
     #[arg(long)]
     retained: bool,
 }
@@ -83,15 +84,15 @@ pub struct Histogram {
 pub struct Leaks {
     #[command(flatten)]
     source: DumpArguments,
-    /// Suspect what retains so many percent of the live heap
+    /// The share of the live heap, in percent, from which an object is suspected
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
     threshold: f64,
-    /// Print so many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
+    /// Print at most this many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     waste: usize,
 }
 
-/// What `hprof heap leaks` answers.
+/// The answer of `hprof heap leaks`.
 #[derive(Serialize)]
 struct LeaksDocument {
     #[serde(flatten)]
@@ -104,13 +105,13 @@ struct LeaksDocument {
 pub struct Retained {
     #[command(flatten)]
     rows: RowsArguments,
-    /// What to list
+    /// The objects or groups to list
     #[arg(long, value_enum)]
     by: ByAll,
-    /// List the objects of this class alone; with --by object
+    /// List only the objects of this class; with --by object
     #[arg(long)]
     class: Option<String>,
-    /// Find the true retained size of each group that is printed, by a pass over the graph without it
+    /// Compute the exact retained size of each printed group, by a pass over the graph without it
     #[arg(long)]
     exact: bool,
 }
@@ -127,7 +128,7 @@ pub struct Paths {
     /// All objects of a class
     #[arg(long, value_name = "CLASS", group = "target")]
     class: Option<String>,
-    /// Print so many paths
+    /// Print at most this many paths
     #[arg(long, value_name = "PATHS", default_value_t = 10)]
     top: usize,
 }
@@ -140,7 +141,7 @@ pub struct Who {
     /// The class, as `java.util.HashMap` or `java/util/HashMap`
     #[arg(long)]
     class: String,
-    /// Find the true retained size of each site that is printed
+    /// Compute the exact retained size of each printed site
     #[arg(long)]
     exact: bool,
 }
@@ -164,10 +165,10 @@ pub struct Diff {
     old: PathBuf,
     /// The newer file
     new: PathBuf,
-    /// What to compare by; without it, by class and by allocation site
+    /// The grouping to compare by; by default class and allocation site
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// Print so many rows; 0 for all
+    /// Print at most this many rows; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
     top: usize,
     #[command(flatten)]
@@ -203,7 +204,7 @@ impl From<By> for hprof_heap::By {
 }
 
 impl HeapCommand {
-    /// Runs the command.
+    /// Reads the dump and prints the answer of the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {
@@ -265,7 +266,7 @@ impl HeapCommand {
     }
 }
 
-/// An error about a file.
+/// Creates an error about a file.
 fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
     move |error| Failure::about(file, error)
 }
@@ -293,7 +294,7 @@ fn with_dump<T>(
     then(&dump)
 }
 
-/// Reads the graph of a dump and hands it over.
+/// Reads the graph of a dump and passes it to `body`.
 pub fn with_heap<T>(
     file: &Path,
     reading: &Reading,
@@ -313,7 +314,7 @@ impl RowsArguments {
     }
 }
 
-/// 0 stands for all.
+/// Returns the limit; 0 means no limit.
 fn most(top: usize) -> usize {
     if top == 0 { usize::MAX } else { top }
 }
@@ -398,7 +399,7 @@ impl Paths {
     }
 }
 
-/// What differs by one kind of groups.
+/// The changes by one kind of groups.
 #[derive(Serialize)]
 struct Differences {
     by: hprof_heap::By,

@@ -1,4 +1,4 @@
-//! How a dump is to be read, and how the answer is to be printed.
+//! The options for reading a dump and printing the answer.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,28 +10,28 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// What all commands have in common.
+/// The options that all commands have in common.
 #[derive(Args)]
 pub struct Reading {
     /// Print JSON; sizes are in bytes
     #[arg(long)]
     json: bool,
-    /// Read this dump of a file with several, the first is 1; the last without it
+    /// The number of the dump in a file with several, from 1 [default: the last]
     #[arg(long, value_name = "NUMBER", value_parser = dump_number)]
     pub dump: Option<usize>,
-    /// How the VM lays out objects, in bytes: header (8, 12 or 16), references (4 or 8), alignment; found without it
+    /// The VM's object layout, in bytes: header (8, 12 or 16), references (4 or 8), alignment; detected by default
     #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
     pub layout: Option<Layout>,
-    /// References that keep nothing: weak, soft, phantom, finalizer, or none of them
+    /// References that do not keep their targets alive: weak, soft, phantom, finalizer, or none of them
     #[arg(long, value_name = "KINDS", default_value = "weak,phantom,finalizer")]
     exclude: Excluded,
-    /// Use so much memory for large tables (such as 512m or 4g) and temporary files for what exceeds it
+    /// The most memory for large tables (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
 }
 
 impl Reading {
-    /// How the graph is to be read.
+    /// Returns the options for reading the graph.
     pub fn options(&self) -> Options {
         Options {
             layout: self.layout,
@@ -40,7 +40,7 @@ impl Reading {
         }
     }
 
-    /// Prints the answer in the form that is asked for.
+    /// Prints the answer in the requested form.
     pub fn print(
         &self,
         answer: &impl Serialize,
@@ -60,7 +60,7 @@ impl Reading {
     }
 }
 
-/// The id of an object, hexadecimal behind `0x` or decimal.
+/// The id of an object, hexadecimal after `0x`, otherwise decimal.
 #[derive(Clone, Copy)]
 pub struct ObjectId(pub u64);
 
@@ -85,7 +85,7 @@ fn dump_number(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A part of the heap in percent.
+/// Parses a percentage of the heap.
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
@@ -93,7 +93,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number of bytes.
+/// Parses a number of bytes.
 pub fn memory(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.to_ascii_lowercase().strip_suffix(['k', 'm', 'g']) {
         Some(digits) => (digits.to_owned(), text.as_bytes()[text.len() - 1]),

@@ -10,10 +10,10 @@ use hprof_heap::{
 
 type Out<'a> = &'a mut dyn Write;
 
-/// Frames of a stack that allocated something.
+/// The most frames of an allocating stack that are printed.
 const FRAMES: usize = 8;
 
-/// A number with commas.
+/// Formats a number with commas.
 pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -34,7 +34,7 @@ fn change((old, new): (u64, u64)) -> String {
     }
 }
 
-/// A part of a whole in percent.
+/// Returns a share in percent.
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
@@ -42,7 +42,7 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole as f64
 }
 
-/// The dump in figures.
+/// Prints the summary of a dump.
 pub fn summary(out: Out<'_>, summary: &Summary) -> io::Result<()> {
     writeln!(out, "dump {} of the file", summary.dump)?;
     writeln!(out, "layout: {}", summary.layout)?;
@@ -79,7 +79,7 @@ fn without_stacks(out: Out<'_>, has_stacks: bool) -> io::Result<()> {
     )
 }
 
-/// Objects and bytes of a whole histogram.
+/// The total objects and bytes of a histogram.
 pub struct Totals {
     groups: usize,
     objects: u64,
@@ -87,7 +87,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The sums of all rows.
+    /// Adds up all rows.
     pub fn of(rows: &[Row]) -> Totals {
         Totals {
             groups: rows.len(),
@@ -97,7 +97,7 @@ impl Totals {
     }
 }
 
-/// Groups with what they take.
+/// Prints groups with their sizes.
 pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Result<()> {
     writeln!(out, "layout: {}", histogram.layout)?;
     writeln!(
@@ -129,7 +129,7 @@ pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Re
     )
 }
 
-/// Groups with what they retain.
+/// Prints groups with their retained sizes.
 pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(
@@ -160,7 +160,7 @@ pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io:
     Ok(())
 }
 
-/// Objects with what they retain.
+/// Prints objects with their retained sizes.
 pub fn objects(out: Out<'_>, rows: &[ObjectRow], layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(out, "{:>15} {:>15}  object", "shallow", "retained")?;
@@ -187,7 +187,7 @@ fn stack(out: Out<'_>, frames: &[Arc<str>], indent: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Suspects.
+/// Prints suspects.
 pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(out, "{} bytes are live.", number(leaks.live_bytes))?;
@@ -262,7 +262,7 @@ fn allocated_by(out: Out<'_>, rows: &[Allocated]) -> io::Result<()> {
     Ok(())
 }
 
-/// What is there more often than it need be, and what has little in it.
+/// Prints duplicates, and collections with few elements.
 pub fn waste(out: Out<'_>, waste: &Waste, live: u64) -> io::Result<()> {
     for (what, wasted) in [
         ("Equal strings", &waste.strings),
@@ -301,7 +301,7 @@ fn wasted_head<Row>(out: Out<'_>, what: &str, wasted: &Wasted<Row>, live: u64) -
     )
 }
 
-/// Paths.
+/// Prints paths.
 pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
     if paths.is_empty() {
         return writeln!(
@@ -331,7 +331,7 @@ fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// One object.
+/// Prints one object.
 pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
     writeln!(out, "{}", shown.object)?;
     writeln!(out, "  shallow {} bytes", number(shown.shallow))?;
@@ -364,7 +364,7 @@ pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
     Ok(())
 }
 
-/// Threads.
+/// Prints threads.
 pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
     for thread in threads {
         let row = &thread.object;
@@ -383,7 +383,7 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
     Ok(())
 }
 
-/// What differs between two dumps.
+/// Prints the differences between two dumps.
 pub fn changes(out: Out<'_>, changes: &[Change]) -> io::Result<()> {
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! Copies in temporary files, which leave room on the disk.
+//! Copies in temporary files, which leave free space on the disk.
 
 use std::env;
 use std::fs::File;
@@ -6,24 +6,25 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fs::fstatvfs;
 
-/// As much may come out of any compressed file.
+/// The size up to which any compressed file may be decompressed.
 const ALWAYS: u64 = 1 << 30;
-/// Beyond that, so many times the bytes that went in. Heap dumps give 3 to 20; a file made to fill disks gives 1,000.
+/// Beyond that, the most decompressed bytes per compressed byte. Heap dumps reach 3 to 20; a file made to fill disks
+/// reaches 1,000.
 const RATIO: u64 = 64;
-/// Bytes that are copied at once.
+/// The number of bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// A copy of all that `source` has.
+/// Copies all of `source`.
 pub fn whole(source: impl Read) -> io::Result<File> {
     copy(source, None)
 }
 
-/// A copy of what comes out of a compressed file of `length` bytes.
+/// Copies the decompressed content of a compressed file of `length` bytes.
 pub fn decompressed(source: impl Read, length: u64) -> io::Result<File> {
     copy(source, Some(length.saturating_mul(RATIO).max(ALWAYS)))
 }
 
-/// A copy of at most `most` bytes, and never of more than [`room`] says.
+/// Copies at most `most` bytes, and never more than [`room`] allows.
 fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
     let mut kept = tempfile::tempfile().map_err(in_folder)?;
     let room = room(&kept);
@@ -54,7 +55,8 @@ fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
     Ok(kept)
 }
 
-/// Nine tenths of what is free where `file` is: other programs need some. `None` where the system does not tell.
+/// Returns nine tenths of the free space where `file` is: other programs need some. `None` if the system does not
+/// reveal it.
 fn room(file: &File) -> Option<u64> {
     let found = fstatvfs(file).ok()?;
     let free = found.f_bavail.checked_mul(found.f_frsize)?;

@@ -6,14 +6,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 /// Makes a stream seekable as far as it has been read.
 pub struct Spool<R> {
     source: R,
-    /// What the source has given.
+    /// The data read from the source so far.
     kept: File,
     length: u64,
     position: u64,
 }
 
 impl<R: Read> Spool<R> {
-    /// Starts with what `source` gives next.
+    /// Starts with the next data of `source`.
     pub fn new(source: R) -> io::Result<Spool<R>> {
         Ok(Spool {
             source,

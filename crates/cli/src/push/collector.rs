@@ -1,4 +1,4 @@
-//! One who takes requests, as often as it takes.
+//! Sends requests to a collector, repeating them as needed.
 
 use std::io::Read;
 use std::thread;
@@ -10,16 +10,16 @@ use ureq::{Agent, Body};
 
 use super::endpoint::Endpoint;
 
-/// How long a connection may take to come about.
+/// The longest that a connection may take to be established.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one request may take in all.
+/// The longest that one request may take in total.
 const REQUEST: Duration = Duration::from_secs(60);
-/// The first pause, and the longest that is not asked for.
+/// The first pause, and the longest one not requested by the collector.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
-/// Bytes of an answer that are looked at.
+/// The most bytes of an answer that are read.
 const ANSWER: u64 = 64 * 1024;
-/// Letters of what a collector says that are told.
+/// The most letters of a collector's message that are shown.
 const TOLD: usize = 200;
 
 /// A collector.
@@ -29,13 +29,13 @@ pub struct Collector {
     timeout: Duration,
 }
 
-/// Why a request was not taken.
+/// The reason a request was not accepted.
 #[derive(Debug, thiserror::Error)]
 #[error("{endpoint}: {what}{}", asked(*.tries, *.spent))]
 pub struct PushError {
     endpoint: Endpoint,
     what: Refusal,
-    /// How often it was asked.
+    /// The number of attempts.
     tries: u32,
     spent: Duration,
 }
@@ -66,20 +66,20 @@ fn colon(said: &str) -> String {
     }
 }
 
-/// What came of one request.
+/// The result of one attempt.
 enum Outcome {
     Taken,
-    /// It may be taken later, after this long at the least where the collector says so.
+    /// It may be accepted later, after at least this time if the collector specifies one.
     Later(Refusal, Option<Duration>),
     Never(Refusal),
 }
 
 impl Collector {
-    /// A collector that is asked again for so long where it has no time.
+    /// Creates a collector to which requests are repeated for `timeout` while it is busy.
     pub fn new(endpoint: Endpoint, timeout: Duration) -> Collector {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // Nobody else is to get the profile: no proxy of the environment, nobody whom an answer names.
+            // Nobody else may get the profile: neither a proxy from the environment, nor a host that an answer names.
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -94,7 +94,7 @@ impl Collector {
         }
     }
 
-    /// Sends a request until it is taken, or refused for good, or has waited long enough.
+    /// Sends a request until it is accepted, finally refused, or the time is up.
     pub fn send(&self, request: &[u8]) -> Result<(), PushError> {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -157,7 +157,7 @@ impl Collector {
     }
 }
 
-/// Whether an error may be gone the next time.
+/// Returns `true` for an error that may not occur the next time.
 fn is_passing(error: &ureq::Error) -> bool {
     matches!(
         error,
@@ -170,18 +170,18 @@ fn is_passing(error: &ureq::Error) -> bool {
 
 fn read(body: &mut Body) -> Vec<u8> {
     let mut answer = Vec::new();
-    // The status has told what matters; what is missing is not told.
+    // The status says what matters; a missing message is ignored.
     let _ = body.as_reader().take(ANSWER).read_to_end(&mut answer);
     answer
 }
 
-/// One line of what a collector says.
+/// Returns one line of a collector's message.
 fn shown(said: &str) -> String {
     let words: Vec<&str> = said.split_whitespace().collect();
     words.join(" ").chars().take(TOLD).collect()
 }
 
-/// How long the collector wants to be left alone: seconds, or a date.
+/// Returns the pause that the collector requests: seconds, or a date.
 fn wanted(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get("retry-after")?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -189,14 +189,15 @@ fn wanted(headers: &HeaderMap) -> Option<Duration> {
     }
     let date = chrono::DateTime::parse_from_rfc2822(value).ok()?;
     let until = SystemTime::from(date).duration_since(SystemTime::now());
-    // A date that is past means now.
+    // A date in the past means now.
     Some(until.unwrap_or_default())
 }
 
-/// Half of a pause and up to all of it, so that many who were refused together do not come back together.
+/// Returns between half of a pause and all of it, so that clients refused at the same time do not come back at the same
+/// time.
 fn jittered(pause: Duration) -> Duration {
     let mut random = [0; 1];
-    // Where nothing is random, the whole pause is right too.
+    // Without random bytes, the whole pause is fine too.
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
     pause - pause * u32::from(random[0]) / 512
 }

@@ -1,18 +1,18 @@
-//! Where a collector listens.
+//! The URL of a collector.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ureq::http::Uri;
 
-/// Where OTLP over HTTP takes profiles.
+/// The path of OTLP over HTTP for profiles.
 const PATH: &str = "/v1development/profiles";
 
 /// A collector's URL for profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint(String);
 
-/// What is no such URL.
+/// The reason a URL is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum NoEndpoint {
     #[error("is no URL like http://localhost:4318")]

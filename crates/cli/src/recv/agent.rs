@@ -1,4 +1,4 @@
-//! One of many agents, and what it sends.
+//! One of many agents, and its profile.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,10 +10,10 @@ use super::events::Reason;
 use super::names::PartFile;
 use super::watch::{GZIP, Watch};
 
-/// Bytes that an agent may send in a turn, and as many compressed ones as become no more than some megabytes.
+/// The most bytes that an agent may send in a turn, chosen so that compressed ones become no more than a few megabytes.
 pub const TURN: usize = 64 * 1024;
 const COMPRESSED_TURN: usize = 16 * 1024;
-/// Bytes of commands that wait for an agent; more are not sent.
+/// The most bytes of commands that wait for an agent; further ones are not sent.
 const WAITING: usize = 64 * 1024;
 
 /// An agent that sends its profile.
@@ -24,15 +24,16 @@ pub struct Agent {
     pub file: PartFile,
     pub watch: Watch,
     is_compressed: bool,
-    /// What has not been sent to it.
+    /// The data that has not been sent to it yet.
     pub outgoing: Vec<u8>,
     serial: u32,
-    /// What went wrong with its file.
+    /// The error in writing its file.
     pub error: Option<io::Error>,
 }
 
 impl Agent {
-    /// A caller who has begun to send a profile, and what he has said so far, which is still to be taken.
+    /// Turns a caller that has begun to send a profile into an agent; also returns the bytes received so far, which
+    /// must still be processed.
     pub fn new(number: u64, caller: Caller, file: PartFile) -> (Agent, Vec<u8>) {
         let Caller {
             stream,
@@ -53,7 +54,7 @@ impl Agent {
         (agent, said)
     }
 
-    /// Takes what the agent has sent, but no more than its turn; says why it has no more.
+    /// Reads what the agent has sent, at most one turn; returns a reason if the profile has ended.
     pub fn take_turn(&mut self, piece: &mut [u8]) -> Option<Reason> {
         let turn = if self.is_compressed {
             COMPRESSED_TURN
@@ -79,7 +80,7 @@ impl Agent {
         None
     }
 
-    /// Has a command wait for the agent; `false` where too many do.
+    /// Queues a command for the agent; returns `false` if too many are waiting.
     pub fn queue(&mut self, command: Command) -> bool {
         let bytes = command.encode(self.serial + 1);
         if self.outgoing.len() + bytes.len() > WAITING {
@@ -90,7 +91,7 @@ impl Agent {
         true
     }
 
-    /// Sends what the agent takes. One that is gone is noticed where it is read.
+    /// Sends as much as the agent accepts. A lost connection is noticed when it is read.
     pub fn send(&mut self) {
         while !self.outgoing.is_empty() {
             match self.stream.write(&self.outgoing) {

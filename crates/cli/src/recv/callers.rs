@@ -1,4 +1,4 @@
-//! Those who connect: the first one that sends what an agent begins with is the agent.
+//! Incoming connections: the first one that begins like an agent's is the agent.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,40 +9,40 @@ use rustix::io::Errno;
 
 use super::watch::GZIP;
 
-/// What a profile begins with: each format has its word, and that of `cpu=old` has no head.
+/// The beginnings of a profile: the two formats' first words; the old prof format of `cpu=old` has no header.
 const BEGINNINGS: [&[u8]; 2] = [b"JAVA PROFILE ", b"count callee caller time\n"];
-/// Bytes that must tell.
+/// The most bytes from which a caller must be identified.
 const LONGEST: usize = 4096;
-/// So many may be silent at a time; the one that came first goes when there is another.
+/// The most silent callers at a time; the oldest one is closed when there is another.
 const MOST: usize = 64;
 
 /// The agent.
 pub struct Arrival {
     /// Its connection.
     pub stream: TcpStream,
-    /// What it has sent so far.
+    /// The bytes received so far.
     pub beginning: Vec<u8>,
 }
 
-/// One who has not said enough.
+/// A caller that has not been identified yet.
 pub struct Caller {
     pub stream: TcpStream,
     pub address: SocketAddr,
     pub said: Vec<u8>,
 }
 
-/// What one is by what it has said.
+/// The judgment about a caller.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
-    /// It begins as a profile does.
+    /// It begins like a profile.
     Agent,
     /// It does not.
     Stranger,
-    /// It may, yet.
+    /// More bytes are needed.
     Open,
 }
 
-/// Waits for the agent; who is none is sent away, and who is silent keeps nobody out.
+/// Waits for the agent; others are sent away, and silent ones keep nobody out.
 pub fn wait(listener: &TcpListener) -> io::Result<Arrival> {
     listener.set_nonblocking(true)?;
     let mut callers = Vec::new();
@@ -62,7 +62,7 @@ pub fn wait(listener: &TcpListener) -> io::Result<Arrival> {
                 }
             }
         }
-        // One at a time: who has said enough is heard before others come.
+        // One at a time: a caller that has sent enough is judged before others are accepted.
         if let Some(caller) = accept(listener)? {
             if callers.len() == MOST {
                 send_away(callers.remove(0));
@@ -82,7 +82,7 @@ fn wait_for_any(listener: &TcpListener, callers: &[Caller]) -> io::Result<()> {
     }
 }
 
-/// The next one, if one has come and is still there.
+/// Accepts the next caller, if there is one that is still connected.
 pub fn accept(listener: &TcpListener) -> io::Result<Option<Caller>> {
     let (stream, address) = match listener.accept() {
         Ok(accepted) => accepted,
@@ -103,7 +103,7 @@ pub fn accept(listener: &TcpListener) -> io::Result<Option<Caller>> {
     }))
 }
 
-/// Hears what a caller says.
+/// Reads from a caller and judges it.
 pub fn listen(caller: &mut Caller) -> Verdict {
     let mut piece = [0; LONGEST];
     match caller.stream.read(&mut piece) {
@@ -114,7 +114,7 @@ pub fn listen(caller: &mut Caller) -> Verdict {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
             Verdict::Open
         }
-        // It has left.
+        // The caller has disconnected.
         _ => Verdict::Stranger,
     }
 }
@@ -173,7 +173,7 @@ mod tests {
         let old = b"count callee caller time\n7 a b 3\n";
         for whole in [&binary[..], gzip, old] {
             assert_eq!(judge(whole), Verdict::Agent);
-            // Never a stranger on the way there.
+            // Never a stranger at any point before.
             for length in 0..whole.len() {
                 assert_ne!(judge(&whole[..length]), Verdict::Stranger, "{length}");
             }

@@ -72,7 +72,7 @@ fn control<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Control, Str
     })
 }
 
-/// Ids are decimal, or hexadecimal with 0x: the text format prints them so, but without the 0x.
+/// Parses ids, decimal, or hexadecimal with 0x: the text format prints them in hexadecimal without the 0x.
 fn threads<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Threads, String> {
     let Some(word) = words.next() else {
         return Ok(Threads::All);

@@ -1,4 +1,4 @@
-//! What a receiver for many agents says: a line of JSON for each event.
+//! The events of a receiver for many agents: a line of JSON for each.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
-/// Lines that wait for a reader; who reads nothing loses some, and holds up nobody.
+/// The most lines that wait for a reader; a reader that is too slow loses some, and delays nobody.
 const QUEUED: usize = 10_000;
-/// How long the last lines may take.
+/// The longest that the last lines may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked whether there is room for the last one.
+/// The interval at which the queue is checked for room for the last line.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What has happened.
+/// The kinds of events.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -37,34 +37,34 @@ pub enum Event {
         whole: bool,
         reason: Reason,
     },
-    /// A collector of OpenTelemetry's has taken what an agent sent.
+    /// An OpenTelemetry collector has accepted an agent's profile.
     Forwarded {
         agent: u64,
         file: String,
         requests: u64,
         samples: u64,
     },
-    /// It has not, or not all; the file is there.
+    /// It has not, or not all of it; the file is kept.
     NotForwarded {
         agent: u64,
         file: String,
         error: String,
     },
-    /// Somebody was sent away.
+    /// A caller was sent away.
     Refused { peer: String, reason: AgentRefusal },
-    /// A file could not be written as it should.
+    /// A file could not be written properly.
     Failed {
         agent: Option<u64>,
         peer: Option<String>,
         error: String,
     },
-    /// A command was sent to so many agents.
+    /// A command was sent to that many agents.
     Sent { command: String, agents: usize },
     /// The receiver has ended.
     Stopped { agents: u64, bytes: u64 },
 }
 
-/// Why a file ends.
+/// The reason a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -72,9 +72,9 @@ pub enum Reason {
     Agent,
     /// The connection broke.
     Connection,
-    /// It has sent as much as it may.
+    /// The agent has sent as much as it may.
     Limit,
-    /// All of them have.
+    /// All agents together have.
     LimitOfAll,
     /// Its file cannot be written.
     File,
@@ -82,21 +82,21 @@ pub enum Reason {
     Stopped,
 }
 
-/// Why somebody was sent away.
+/// The reason a caller was sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRefusal {
-    /// What it sends is no profile.
+    /// It sends something other than a profile.
     NoAgent,
-    /// It says nothing.
+    /// It sends nothing.
     Silent,
-    /// There are as many agents as there may be.
+    /// There are as many agents as allowed.
     TooMany,
-    /// There are as many from there as there may be.
+    /// There are as many agents of this origin as allowed.
     TooManyOfOrigin,
-    /// All of them have sent as much as they may.
+    /// All agents together have sent as much as they may.
     LimitOfAll,
-    /// No file could be made for it.
+    /// No file could be created for it.
     NoFile,
 }
 
@@ -104,7 +104,7 @@ pub enum AgentRefusal {
 struct EventLine {
     /// Milliseconds since 1970.
     time: u64,
-    /// Lines before this one that nobody took.
+    /// The number of lines before this one that were dropped.
     #[serde(skip_serializing_if = "is_zero")]
     lost: u64,
     #[serde(flatten)]
@@ -137,12 +137,12 @@ impl Events {
         }
     }
 
-    /// Says it, unless too much waits to be read.
+    /// Queues an event, unless too many are waiting to be read.
     pub fn say(&self, event: Event) {
         let _ = self.try_to_say(event);
     }
 
-    /// Says the last thing. Waits for a reader, but not for ever for one who does not read.
+    /// Writes the last event. Waits for the reader for a limited time.
     pub fn end(mut self, mut last: Event) {
         let timeout = Instant::now() + TIMEOUT;
         while let Err(event) = self.try_to_say(last) {
@@ -177,7 +177,7 @@ impl Events {
 
 fn write(lines: &Receiver<EventLine>) {
     for line in lines {
-        // All that it holds can be JSON.
+        // Everything in it can be represented as JSON.
         let Ok(mut text) = serde_json::to_vec(&line) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! Files of agents on their way to an OpenTelemetry collector, one after the other, on a thread of its own.
+//! Forwards agents' files to an OpenTelemetry collector, one after another, on a thread of its own.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::profile;
 use crate::push::{Pushed, Target};
 
-/// Files that wait; more are not sent.
+/// The most files that wait; further ones are not sent.
 const WAITING: usize = 10_000;
 
 /// A finished file.
@@ -20,21 +20,21 @@ pub struct Finished {
     pub path: PathBuf,
 }
 
-/// What came of a file.
+/// The result of forwarding a file.
 pub struct Sent {
     pub agent: u64,
     pub result: Result<Pushed, String>,
 }
 
-/// The way to the collector.
+/// Forwards files to the collector.
 pub struct Forwarder {
     files: SyncSender<Finished>,
-    /// Agents whose files are on their way, and the files' names.
+    /// Agents whose files are being forwarded, and the files' names.
     waiting: BTreeMap<u64, String>,
 }
 
 impl Forwarder {
-    /// Sends files to `target`; `told` gets what came of each.
+    /// Forwards files to `target`; `told` is called with each result.
     pub fn start(target: Target, told: impl Fn(Sent) + Send + 'static) -> Forwarder {
         let (files, finished) = sync_channel(WAITING);
         thread::spawn(move || send_all(&target, &finished, told));
@@ -44,7 +44,7 @@ impl Forwarder {
         }
     }
 
-    /// Puts a file on its way; `false` where too many wait.
+    /// Queues a file; returns `false` if too many are waiting.
     pub fn take(&mut self, file: Finished, name: String) -> bool {
         let agent = file.agent;
         let is_taken = self.files.try_send(file).is_ok();
@@ -54,7 +54,7 @@ impl Forwarder {
         is_taken
     }
 
-    /// The name of a file that has arrived, or never will.
+    /// Removes a file whose forwarding has ended, and returns its name.
     pub fn arrived(&mut self, agent: u64) -> Option<String> {
         self.waiting.remove(&agent)
     }
@@ -63,7 +63,7 @@ impl Forwarder {
         self.waiting.is_empty()
     }
 
-    /// Agents whose files are not there yet, and the files' names.
+    /// Returns the agents whose files have not been forwarded yet, and the files' names.
     pub fn into_waiting(self) -> BTreeMap<u64, String> {
         self.waiting
     }
@@ -84,6 +84,6 @@ pub fn send(target: &Target, peer: IpAddr, path: &Path) -> Result<Pushed, Failur
     let opened = profile::open(path, None)?;
     opened.metric(path, None)?;
     let known = [("network.peer.address", peer.to_string())];
-    // What was cut off is told of the file itself.
+    // A truncated file has been reported already.
     target.push(&opened.into_parts().0, &known)
 }

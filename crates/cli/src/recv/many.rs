@@ -1,7 +1,7 @@
-//! A receiver for any number of agents: a file for each in one folder.
+//! A receiver for any number of agents, with a file for each in one folder.
 //!
-//! One thread waits for all of them. Each gets as much of a turn as every other, and none can stop it: what is written to an
-//! agent waits in memory up to a bound, and events go out on a thread of their own.
+//! One thread serves all of them. All get equal turns, and none can block it: data for an agent waits in memory up to a
+//! limit, and events are written on a thread of their own.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -26,65 +26,65 @@ use super::waiting::{Heard, Waiting, origin};
 use crate::failure::Failure;
 use crate::push::{Pushed, Target};
 
-/// Descriptors of the receiver itself, and of files that it forwards.
+/// The number of descriptors of the receiver itself, and of files that it forwards.
 const OWN_DESCRIPTORS: u64 = 20;
-/// Each agent has its connection and its file.
+/// The number of descriptors per agent: its connection and its file.
 const DESCRIPTORS: u64 = 2;
-/// This part of the places, rounded down, is kept from each origin for the others.
+/// The divisor of the part of the places, rounded down, that one origin cannot take from the others.
 const KEPT_PART: usize = 8;
-/// How long after an error nobody is let in: there may be no more descriptors.
+/// The pause in accepting connections after an error: there may be no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long files may be on their way when the receiver ends.
+/// The longest that files may take to be forwarded when the receiver ends.
 const LAST_FILES: Duration = Duration::from_secs(10);
 
-/// What is allowed.
+/// The limits of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Agents at a time.
+    /// The most agents at a time.
     pub agents: usize,
-    /// Bytes of each.
+    /// The most bytes of each.
     pub bytes: Option<u64>,
-    /// Bytes of all of them, as long as the receiver runs.
+    /// The most bytes of all of them together, as long as the receiver runs.
     pub all_bytes: Option<u64>,
 }
 
-/// What is wanted.
+/// The parameters of a receiver.
 pub struct Wanted {
-    /// Where the files go.
+    /// The folder for the files.
     pub folder: PathBuf,
-    /// What they are called.
+    /// The pattern of their names.
     pub pattern: Pattern,
-    /// What is allowed.
+    /// The limits.
     pub limits: Limits,
-    /// What each agent is told when it begins.
+    /// The commands sent to each agent when it begins.
     pub commands: Vec<Command>,
-    /// Where finished files go.
+    /// The receiver that finished files are forwarded to.
     pub target: Option<Target>,
 }
 
-/// What goes on.
+/// The state of the receiver.
 struct Server {
     wanted: Wanted,
     forwarder: Option<Forwarder>,
     events: Events,
     waiting: Waiting,
     agents: Vec<Agent>,
-    /// Connections that there are descriptors for.
+    /// The number of connections that there are descriptors for.
     connections: usize,
-    /// Agents so far.
+    /// The number of agents so far.
     count: u64,
-    /// Bytes so far.
+    /// The number of bytes so far.
     bytes: u64,
-    /// Nobody is let in until then.
+    /// The time until which no connection is accepted.
     pause: Option<Instant>,
 }
 
-/// Collects until it is interrupted.
+/// Receives until it is interrupted.
 pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
     let connections = allow_many_connections();
-    let (requests, woken, asker) = requests()?;
+    let (requests, woken, asker) = requests().map_err(broken)?;
     let target = wanted.target.take();
     let forwarder =
         target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
@@ -109,15 +109,15 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
     ended.map_err(broken)
 }
 
-pub(super) fn broken(error: io::Error) -> Failure {
+fn broken(error: io::Error) -> Failure {
     Failure::Message(format!("the receiver cannot go on: {error}"))
 }
 
-/// Raises the limit of descriptors, and says for how many connections they are enough.
+/// Raises the limit of descriptors, and returns the number of connections for which they suffice.
 fn allow_many_connections() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Fewer agents will find room.
+    // With fewer descriptors there is room for fewer agents.
     let _ = setrlimit(Resource::Nofile, limit);
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let connections = descriptors.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS;
@@ -149,7 +149,7 @@ impl Server {
         }
     }
 
-    /// Waits for somebody, or for the end of a silence.
+    /// Waits for data or a connection, or for the end of a timeout.
     fn wait(&self, listener: &TcpListener, woken: &UnixStream) -> io::Result<Ready> {
         let paused = self.pause.is_some_and(|end| Instant::now() < end);
         let mut all = Vec::with_capacity(self.agents.len() + self.waiting.len() + 2);
@@ -190,7 +190,7 @@ impl Server {
         })
     }
 
-    /// A turn for each agent that has something, or takes something.
+    /// Gives a turn to each agent that has sent something, or can be written to.
     fn serve(&mut self, ready: &[bool]) {
         let mut piece = vec![0; TURN];
         let mut ended = Vec::new();
@@ -221,7 +221,7 @@ impl Server {
         }
     }
 
-    /// Hears those who have not said what they are.
+    /// Reads from callers that have not been identified.
     fn listen(&mut self) {
         for (caller, heard) in self.waiting.hear() {
             self.admit(caller, heard);
@@ -236,7 +236,7 @@ impl Server {
         }
     }
 
-    /// Has one of those who wait make room for another; `false` where nobody waits.
+    /// Closes a waiting caller to make room for another; returns `false` if none is waiting.
     fn make_room(&mut self) -> bool {
         let taken = self.waiting.take_one();
         let is_taken = taken.is_some();
@@ -275,7 +275,7 @@ impl Server {
             if self.agents.len() >= self.places() {
                 return self.refuse(caller.address, AgentRefusal::TooMany);
             }
-            // The silent ones take no place of an agent, and an agent may be silent for a while.
+            // Silent callers take no agent's place, and an agent may be silent for a while.
             let silent = self.places().saturating_mul(2);
             let is_room = self.agents.len() + self.waiting.len() < self.connections;
             if is_room && self.waiting.len() < silent || !self.make_room() {
@@ -284,12 +284,12 @@ impl Server {
         }
     }
 
-    /// For how many agents there is room.
+    /// Returns the number of agents for which there is room.
     fn places(&self) -> usize {
         self.wanted.limits.agents.min(self.connections)
     }
 
-    /// Whether the agents of one origin have all the places that they may have.
+    /// Returns `true` if the agents of one origin have all the places they may have.
     fn has_its_share(&self, peer: SocketAddr) -> bool {
         let places = self.places();
         let others = self.agents.iter();
@@ -304,7 +304,7 @@ impl Server {
         self.events.say(Event::Refused { peer, reason });
     }
 
-    /// Somebody is an agent.
+    /// Begins to receive from a caller identified as an agent.
     fn begin(&mut self, caller: Caller) {
         let peer = caller.address;
         if self.agents.len() >= self.places() {
@@ -345,13 +345,13 @@ impl Server {
         self.agents.push(agent);
     }
 
-    /// The file of an agent gets its name.
+    /// Gives an agent's file its final name.
     fn finish(&mut self, mut agent: Agent, reason: Reason) {
         let _ = agent.stream.shutdown(Shutdown::Both);
         if let Some(error) = agent.error.take() {
             self.failed(Some(agent.number), agent.peer, &error);
         }
-        // Whoever is cut off may have been so between two records.
+        // A connection may have been cut off between two records.
         let whole = reason == Reason::Agent && !agent.watch.is_torn();
         let (bytes, records) = (agent.watch.bytes(), agent.watch.records());
         let part = agent.file.name.clone();
@@ -371,7 +371,7 @@ impl Server {
         self.forward(agent.number, agent.peer, file);
     }
 
-    /// Puts a finished file on its way, if it has one.
+    /// Forwards a finished file, if a receiver was given.
     fn forward(&mut self, agent: u64, peer: SocketAddr, file: String) {
         let Some(forwarder) = &mut self.forwarder else {
             return;
@@ -387,7 +387,7 @@ impl Server {
         }
     }
 
-    /// A file has come to its end, well or not.
+    /// Reports the end of forwarding a file, successful or not.
     fn arrived(&mut self, Sent { agent, result }: Sent) {
         let forwarder = self.forwarder.as_mut();
         let Some(file) = forwarder.and_then(|forwarder| forwarder.arrived(agent)) else {
@@ -406,7 +406,7 @@ impl Server {
         });
     }
 
-    /// Waits for the files that are on their way, but not for ever, and tells of those that will not arrive.
+    /// Waits a limited time for the files that are being forwarded, and reports those that will not be.
     fn wait_for_files(&mut self, requests: &Receiver<Request>) {
         let end = Instant::now() + LAST_FILES;
         while self.forwarder.as_ref().is_some_and(|f| !f.is_idle()) {
@@ -414,7 +414,7 @@ impl Server {
             match requests.recv_timeout(left) {
                 Ok(Request::Sent(sent)) => self.arrived(sent),
                 Ok(Request::EventLine(_)) => {}
-                // Whoever interrupts again will not wait.
+                // Another interrupt ends the waiting.
                 Ok(Request::Stop) | Err(_) => break,
             }
         }
@@ -433,7 +433,7 @@ impl Server {
         });
     }
 
-    /// A line is a command for all agents, or behind `@N` for one.
+    /// Carries out a typed line: a command for all agents, or after `@N` for one.
     fn obey(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -461,7 +461,7 @@ impl Server {
         self.events.say(Event::Sent { command, agents });
     }
 
-    /// All files get their names.
+    /// Finishes all files.
     fn stop(mut self, requests: &Receiver<Request>) {
         for agent in std::mem::take(&mut self.agents) {
             self.finish(agent, Reason::Stopped);
@@ -474,7 +474,7 @@ impl Server {
     }
 }
 
-/// Who has something.
+/// The connections that have data.
 struct Ready {
     listener: bool,
     agents: Vec<bool>,

@@ -1,4 +1,4 @@
-//! What the files of agents are called.
+//! The names of agents' files.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -12,38 +12,38 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// Names that are tried for one file.
+/// The most names that are tried for one file.
 const TRIED: u32 = 100_000;
-/// What stands behind the name of a file that is not finished.
+/// The suffix of a file that is not finished.
 const PART: &str = ".part";
 
-/// A name with places for what is known of an agent.
+/// A name with placeholders for facts about an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
-/// What is no pattern.
+/// The reason a pattern is invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NoPattern {
-    /// It would lead elsewhere.
+    /// It would lead to another folder.
     #[error("a file's name without '/' is needed: all files are in the folder that --dir names")]
     Path,
-    /// Between braces.
+    /// An unknown placeholder between braces.
     #[error(
         "{{{0}}} stands for nothing; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
     )]
     Unknown(String),
-    /// A brace without its other.
+    /// A brace without its counterpart.
     #[error("a '{{' needs its '}}'")]
     Open,
 }
 
-/// What is known of an agent when it begins.
+/// The facts about an agent when it begins.
 pub struct AgentFacts {
-    /// Where it is.
+    /// Its address.
     pub peer: SocketAddr,
-    /// Agents before it.
+    /// The number of agents before it.
     pub number: u64,
-    /// When it has begun.
+    /// The time at which it began.
     pub time: SystemTime,
 }
 
@@ -69,9 +69,9 @@ impl FromStr for Pattern {
 }
 
 impl Pattern {
-    /// The name for an agent. What is filled in has digits, letters, `.`, `-` and `_`.
+    /// Returns the name for an agent. Values consist of digits, letters, `.`, `-` and `_`.
     pub fn name(&self, known: &AgentFacts) -> String {
-        // It was filled in once when it was read.
+        // It was filled in once already when it was parsed.
         self.fill(known).unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl AgentFacts {
     }
 }
 
-/// `20261122-003015`, in UTC.
+/// Formats a time as `20261122-003015`, in UTC.
 fn time(time: SystemTime) -> String {
     let since = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -113,17 +113,17 @@ fn time(time: SystemTime) -> String {
         .unwrap_or_default()
 }
 
-/// A file that has another name until it is finished, by which it can be read if that never comes.
+/// A file that has a temporary name until it is finished, under which it can be read if that never happens.
 pub struct PartFile {
     pub file: File,
     folder: PathBuf,
     part: PathBuf,
-    /// The name that it gets.
+    /// The final name.
     pub name: String,
 }
 
 impl PartFile {
-    /// A new file for its owner's eyes alone. A name that is taken gets a number.
+    /// Creates a new private file. If the name is taken, a number is added.
     pub fn create(folder: &Path, wanted: &str) -> io::Result<PartFile> {
         for number in 1..TRIED {
             let name = numbered(wanted, number);
@@ -132,7 +132,7 @@ impl PartFile {
                 continue;
             }
             let mut options = OpenOptions::new();
-            // Neither a file nor a link may be there.
+            // Neither a file nor a link may exist.
             match options.write(true).create_new(true).mode(0o600).open(&part) {
                 Ok(file) => {
                     return Ok(PartFile {
@@ -152,7 +152,7 @@ impl PartFile {
         ))
     }
 
-    /// Gives the file its name; one that has come there meanwhile is not replaced.
+    /// Gives the file its final name, without replacing one that has appeared in the meantime.
     pub fn finish(mut self) -> io::Result<String> {
         for number in 1..TRIED {
             let name = numbered(&self.name, number);
@@ -180,7 +180,7 @@ fn rename_to_new(old: &Path, new: &Path) -> io::Result<()> {
     }
 }
 
-/// `a.hprof`, `a-2.hprof`, `a-3.hprof`.
+/// Returns `a.hprof`, `a-2.hprof`, `a-3.hprof`.
 fn numbered(name: &str, number: u32) -> String {
     if number == 1 {
         return name.to_owned();

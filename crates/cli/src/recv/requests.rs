@@ -1,4 +1,4 @@
-//! What others ask of the loop that serves all agents.
+//! Requests to the loop that serves all agents.
 
 use std::io::{self, BufRead, Write};
 use std::os::unix::net::UnixStream;
@@ -6,50 +6,48 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use super::forward::Sent;
-use super::many::broken;
-use crate::failure::Failure;
 
-/// What is asked.
+/// A request.
 pub enum Request {
     /// A line was typed.
     EventLine(String),
-    /// A file is on its way no more.
+    /// Forwarding a file has ended.
     Sent(Sent),
-    /// The receiver is to end.
+    /// The receiver should end.
     Stop,
 }
 
-/// How threads ask.
+/// Sends requests from other threads.
 pub struct Asker {
     requests: Sender<Request>,
     wake: UnixStream,
 }
 
 impl Asker {
-    /// Whether there is still somebody to ask.
+    /// Sends a request; returns `false` if the loop has ended.
     pub fn ask(&self, request: Request) -> bool {
-        // A stream that is full wakes too.
+        // A full stream wakes it too.
         self.requests.send(request).is_ok() && (&self.wake).write_all(&[0]).is_ok()
     }
 
-    /// The same, where it is no matter whether there is somebody.
+    /// As [`Asker::ask`], ignoring whether the loop has ended.
     pub fn tell(&self, request: Request) {
         let _ = self.ask(request);
     }
 
-    fn another(&self) -> Result<Asker, Failure> {
+    fn another(&self) -> io::Result<Asker> {
         Ok(Asker {
             requests: self.requests.clone(),
-            wake: self.wake.try_clone().map_err(broken)?,
+            wake: self.wake.try_clone()?,
         })
     }
 }
 
-/// What is typed, interrupts, and what else is asked; a byte comes out of the stream for each.
-pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
+/// Returns the requests from typed lines, interrupts and other threads; a byte arrives in the stream for each.
+pub fn requests() -> io::Result<(Receiver<Request>, UnixStream, Asker)> {
     let (requests, received) = channel();
-    let (wake, woken) = UnixStream::pair().map_err(broken)?;
-    woken.set_nonblocking(true).map_err(broken)?;
+    let (wake, woken) = UnixStream::pair()?;
+    woken.set_nonblocking(true)?;
     let asker = Asker { requests, wake };
     let typed = asker.another()?;
     thread::spawn(move || {
@@ -61,6 +59,6 @@ pub fn requests() -> Result<(Receiver<Request>, UnixStream, Asker), Failure> {
     });
     let interrupt = asker.another()?;
     ctrlc::set_handler(move || interrupt.tell(Request::Stop))
-        .map_err(|error| Failure::Message(format!("cannot wait for an interrupt: {error}")))?;
+        .map_err(|error| io::Error::other(format!("cannot wait for an interrupt: {error}")))?;
     Ok((received, woken, asker))
 }

@@ -1,4 +1,4 @@
-//! Those who have connected and have not yet said what they are. One of them makes room where there is none for another.
+//! Callers that have connected and not been identified yet. One of them makes room if there is none for another.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::callers::{self, Caller, Verdict};
 
-/// How long somebody may take to say what he is.
+/// The longest that a caller may take to be identified.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What one who waited has turned out to be.
+/// The result of waiting for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     Agent,
     Stranger,
-    /// He has said nothing, or not enough.
+    /// It has sent nothing, or not enough.
     Silent,
 }
 
-/// Those who wait to be heard.
+/// The waiting callers.
 #[derive(Default)]
 pub struct Waiting {
     callers: Vec<(Caller, Instant)>,
@@ -33,7 +33,7 @@ impl Waiting {
         self.callers.is_empty()
     }
 
-    /// Their connections.
+    /// Returns their connections.
     pub fn streams(&self) -> impl Iterator<Item = &TcpStream> {
         self.callers.iter().map(|(caller, _)| &caller.stream)
     }
@@ -42,7 +42,7 @@ impl Waiting {
         self.callers.push((caller, Instant::now()));
     }
 
-    /// Hears them; those who need not wait any more are taken out.
+    /// Reads from them; removes and returns those that need not wait any more.
     pub fn hear(&mut self) -> Vec<(Caller, Heard)> {
         let mut heard = Vec::new();
         let mut index = 0;
@@ -57,8 +57,8 @@ impl Waiting {
         heard
     }
 
-    /// Takes out one for whom another shall have room: of the origin that most of them have, who has waited longest. So
-    /// nobody keeps those of other origins out by silent connections.
+    /// Removes a caller to make room for another: of the origin that most of them have, the one that has waited
+    /// longest. So nobody can keep other origins out by silent connections.
     pub fn take_one(&mut self) -> Option<(Caller, Heard)> {
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         for (caller, _) in &self.callers {
@@ -72,7 +72,7 @@ impl Waiting {
             .filter(|(_, (caller, _))| counts.get(&origin(caller.address)) == Some(&most));
         let (index, _) = of_most.min_by_key(|(_, (_, since))| *since)?;
         let (mut caller, _) = self.callers.swap_remove(index);
-        // He may have said it just now.
+        // It may have sent enough just now.
         let heard = hear(&mut caller);
         Some((caller, heard))
     }
@@ -86,7 +86,7 @@ fn hear(caller: &mut Caller) -> Heard {
     }
 }
 
-/// Where somebody comes from: his address, of IPv6 the network, since who has one address there has 2^64.
+/// Returns the origin of a caller: its address, or for IPv6 its network, since the owner of one address there has 2^64.
 pub fn origin(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(address) => {

@@ -1,11 +1,11 @@
-//! What passes by on its way to the file: how many records, and whether the last one is whole.
+//! Observes the data on its way to the file: counts records, and detects whether the last one is complete.
 
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
 use hprof_format::bytes::read_u32_be;
 
-/// Looks at a stream piece by piece and keeps nothing of it.
+/// Examines a stream piece by piece without keeping it.
 #[derive(Default)]
 pub struct Watch {
     bytes: u64,
@@ -14,18 +14,18 @@ pub struct Watch {
 
 #[derive(Default)]
 enum Format {
-    /// Nothing has come.
+    /// No data yet.
     #[default]
     Unknown,
     Plain(Content),
     Compressed(Box<MultiGzDecoder<Content>>),
-    /// It began as gzip and went on as something else.
+    /// It began as gzip and continued as something else.
     Broken,
 }
 
 #[derive(Default)]
 enum Content {
-    /// The first word is not over. Both formats begin with a version; a NUL ends it in the binary format.
+    /// The first word is incomplete. Both formats begin with a version; a NUL ends it in the binary format.
     #[default]
     Version,
     Binary(Binary),
@@ -35,26 +35,26 @@ enum Content {
     },
 }
 
-/// A binary stream behind its version.
+/// A binary stream after its version.
 struct Binary {
-    /// Bytes to come before the next record's head.
+    /// The number of bytes before the next record's header.
     skip: u64,
-    /// What of that head has come.
+    /// The part of that header received so far.
     head: Vec<u8>,
     records: u64,
 }
 
 /// The first byte of a gzip stream, and of no profile.
 pub const GZIP: u8 = 0x1f;
-/// Bytes of the file's head behind the version: the size of ids, and the time.
+/// The number of bytes of the file's header after the version: the size of ids, and the time.
 const HEAD: u64 = 12;
-/// Bytes of a record's head: tag, time and length.
+/// The number of bytes of a record's header: tag, time and length.
 const RECORD_HEAD: usize = 9;
-/// Where the length stands in the head.
+/// The offset of the length in the header.
 const LENGTH: usize = 5;
 
 impl Watch {
-    /// The next bytes of the stream.
+    /// Takes the next bytes of the stream.
     pub fn see(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
         if let (Format::Unknown, Some(&first)) = (&self.format, piece.first()) {
@@ -74,12 +74,12 @@ impl Watch {
         }
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Records so far, of a binary profile.
+    /// Returns the number of records so far, for a binary profile.
     pub fn records(&self) -> Option<u64> {
         match self.content() {
             Content::Binary(binary) => Some(binary.records),
@@ -87,7 +87,7 @@ impl Watch {
         }
     }
 
-    /// What there is so far: `7 records, 4711 bytes`; a text has lines.
+    /// Formats the amount so far: `7 records, 4711 bytes`; lines for a text.
     pub fn amount(&self) -> String {
         let bytes = self.bytes;
         match self.content() {
@@ -105,7 +105,7 @@ impl Watch {
         }
     }
 
-    /// Whether a stream that ends here was cut off.
+    /// Returns `true` if a stream that ends here is truncated.
     pub fn is_torn(&mut self) -> bool {
         match &mut self.format {
             Format::Unknown | Format::Broken => true,
@@ -161,7 +161,7 @@ impl Content {
 }
 
 impl Binary {
-    /// Takes what belongs together off the piece; returns the rest.
+    /// Consumes the next item of the piece; returns the rest.
     fn see<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
         if self.skip > 0 {
             let count = self.skip.min(piece.len() as u64);
@@ -179,7 +179,7 @@ impl Binary {
     }
 }
 
-/// What the decoder makes of a compressed stream comes in here.
+/// Receives the decoder's output for a compressed stream.
 impl Write for Content {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.see(piece);
@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// Records with 0, 3 and 40 bytes of content, and where each ends.
+    /// Returns records with 0, 3 and 40 bytes of content, and the offset at which each ends.
     fn binary() -> (Vec<u8>, Vec<usize>) {
         let mut bytes = b"JAVA PROFILE 1.0.2\0\0\0\0\x08timetime".to_vec();
         let mut ends = vec![bytes.len()];

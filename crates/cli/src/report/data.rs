@@ -1,9 +1,10 @@
-//! Profiles as the page reads them.
+//! Profiles in the form that the page reads.
 //!
-//! A length (u32, little-endian), a JSON text of that length that says what stands where ([`Header`]), then columns of
-//! numbers: the lowest bytes of all numbers of a column, then the next ones; that packs well. The first columns are those of the frames (class, method, source + 1,
-//! line, kind), then the two of [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those
-//! of each table of each profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
+//! A length (u32, little-endian), a JSON text of that length that describes the columns ([`Header`]), then columns of
+//! numbers: the lowest bytes of all numbers of a column, then the next ones; which compresses well. The first columns
+//! are those of the frames (class, method, source + 1, line, kind), then the two of
+//! [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those of each table of each
+//! profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
 
 use std::io::{self, Write};
 
@@ -13,18 +14,18 @@ use serde::Serialize;
 
 use super::stacks::Stacks;
 
-/// A profile and how it is called.
+/// A profile and its name.
 pub struct Run {
     /// Its file.
     pub file: String,
-    /// What it holds.
+    /// Its content.
     pub profile: Profile,
-    /// What kept the file from being read to its end.
+    /// The reason the file was not read to its end.
     pub fault: Option<String>,
 }
 
 impl Run {
-    /// The same, to be compared with the others of a page.
+    /// Returns the same in a form that can be compared with the others of a page.
     pub fn comparable(self) -> Run {
         Run {
             profile: self.profile.comparable(),
@@ -33,16 +34,16 @@ impl Run {
     }
 }
 
-/// How the page begins.
+/// The initial view of the page.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Start {
-    /// It shows the flame graph and nothing else.
+    /// `true` to show only the flame graph.
     pub flame_only: bool,
-    /// The value that is shown first.
+    /// The metric that is shown first.
     pub metric: Option<&'static str>,
-    /// The innermost frames are the roots.
+    /// `true` if the innermost frames are the roots.
     pub inverted: bool,
-    /// The first profile is what the second is compared with.
+    /// `true` if the first profile is the base of a comparison with the second.
     pub compared: bool,
 }
 
@@ -54,7 +55,7 @@ struct Header {
     start: Start,
 }
 
-/// How many bytes a number of a column has, and how many numbers there are.
+/// The size of a column's numbers in bytes, and their count.
 #[derive(Serialize)]
 struct Column(u32, usize);
 
@@ -73,9 +74,9 @@ struct About {
 #[derive(Serialize)]
 struct Measured(&'static str, &'static str);
 
-/// What the one frame of an empty stack is called.
+/// The name of the only frame of an empty stack.
 const EMPTY: &str = "<empty>";
-/// The largest number that the page holds exactly.
+/// The largest number that the page represents exactly.
 const LARGEST: u64 = 1 << 53;
 
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
@@ -122,12 +123,12 @@ fn about(run: &Run) -> About {
     }
 }
 
-/// Where the rows of each table of a profile stand: stack, thread + 1, type + 1.
+/// The rows of each table of a profile: stack, thread + 1, type + 1.
 struct RowKeys {
     of_tables: Vec<Vec<[u32; 3]>>,
 }
 
-/// Collects what is written.
+/// Collects the data to write.
 #[derive(Default)]
 struct Writer {
     strings: Vec<String>,
@@ -219,7 +220,7 @@ impl Writer {
         RowKeys { of_tables }
     }
 
-    /// A frame for the thread of each set of labels.
+    /// Adds a frame for the thread of each set of labels.
     fn thread_frames(&mut self, profile: &Profile) -> Vec<u32> {
         let threads = Groups::of_labels(profile, By::Thread);
         let frames: Vec<u32> = threads.names.iter().map(|name| self.marker(name)).collect();
@@ -234,7 +235,7 @@ impl Writer {
         }
     }
 
-    /// Rows of the same stack, thread and type become one.
+    /// Writes a table, merging rows of the same stack, thread and type.
     fn table(&mut self, table: &Table, places: Vec<[u32; 3]>, numbers: &[u32]) {
         let width = table.metrics().len();
         let mut rows: Vec<([u32; 3], &[u64])> = places

@@ -1,4 +1,4 @@
-//! The page: its parts put into one file that needs no other.
+//! The page: its parts combined into one file that needs no other.
 
 use std::io::{self, Write};
 
@@ -32,9 +32,9 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 
-/// Writes the page around the data that `data` writes, with a part that is markup already: what heap dumps hold.
+/// Writes the page around the data that `data` writes, with a part that is already markup: the heap dumps'.
 ///
-/// The data are compressed and then written in letters, digits, `+`, `/` and `=` alone: no name in them can be markup.
+/// The data are compressed and written using only letters, digits, `+`, `/` and `=`: no name in them can be markup.
 pub fn write(
     out: &mut dyn Write,
     heaps: &str,
@@ -62,7 +62,7 @@ pub fn write(
     )
 }
 
-/// What the policy calls a text that may run.
+/// Returns the policy's hash of a text that may run.
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64.encode(Sha256::digest(text)))
 }

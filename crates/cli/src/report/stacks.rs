@@ -1,4 +1,4 @@
-//! Stacks that begin alike share what they begin with.
+//! Stacks that share common beginnings.
 
 /// Stacks, outermost frame first.
 #[derive(Default)]
@@ -7,19 +7,19 @@ pub struct Stacks {
     ends: Vec<usize>,
 }
 
-/// Stacks in an order in which all that begin with one follow it. The first has no frame; each of the others is the last
-/// one with some frames less and one frame more.
+/// Stacks in an order in which all that begin with one follow it. The first has no frame; each of the others is the
+/// previous one with some frames removed and one added.
 pub struct Preorder {
-    /// How many frames less.
+    /// The number of removed frames.
     pub fewer: Vec<u32>,
-    /// The frame more; 0 for the first stack.
+    /// The added frame; 0 for the first stack.
     pub frames: Vec<u32>,
-    /// The place of each stack by the number that [`Stacks::push`] gave it.
+    /// The position of each stack, by the number that [`Stacks::push`] returned.
     pub numbers: Vec<u32>,
 }
 
 impl Stacks {
-    /// Adds a stack and numbers it.
+    /// Adds a stack and returns its number.
     pub fn push(&mut self, path: impl IntoIterator<Item = u32>) -> u32 {
         self.frames.extend(path);
         self.ends.push(self.frames.len());
@@ -32,7 +32,7 @@ impl Stacks {
         &self.frames[start..self.ends[index]]
     }
 
-    /// All stacks in order.
+    /// Returns all stacks in order.
     pub fn preorder(&self) -> Preorder {
         let mut sorted: Vec<u32> = (0..self.ends.len() as u32).collect();
         sorted.sort_unstable_by_key(|&number| self.path(number));

@@ -1,4 +1,4 @@
-//! What is made of the answers.
+//! The handling of answers.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! A program that says it is a JVM.
+//! A program that pretends to be a JVM.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// What the program does when it is asked.
+/// The program's behaviour when it is asked.
 const SAYS: &str = "FAKE_SAYS";
-/// What it writes into the reply file, as text, or sends.
+/// The text that it writes into the reply file, or sends.
 const TEXT: &str = "FAKE_TEXT";
 
 #[derive(Clone, Copy)]
@@ -26,11 +26,11 @@ pub enum Says {
     Closes,
     /// It ends.
     Ends,
-    /// It sends for ever.
+    /// It sends without end.
     Endless,
     /// It sends this.
     Sends(&'static str),
-    /// It writes this into the reply file, and is content.
+    /// It writes this into the reply file, and reports success.
     Replies(&'static str),
     /// It writes this into the reply file, and ends.
     RepliesAndEnds(&'static str),
@@ -51,7 +51,7 @@ impl Says {
     }
 }
 
-/// The program itself. It lives as long as somebody holds its standard input.
+/// Runs the program itself. It lives as long as its standard input is open.
 pub fn run() {
     let says = std::env::var(SAYS).expect("what to say");
     let socket = socket(std::process::id());
@@ -108,7 +108,7 @@ fn answer(mut stream: UnixStream, says: &str) {
     }
 }
 
-/// Such a program.
+/// A fake JVM that is running.
 pub struct Fake {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -122,34 +122,34 @@ impl Fake {
         Self::with(says, &[])
     }
 
-    /// With arguments, which mean nothing to it.
+    /// Starts it with arguments, which it ignores.
     pub fn with(says: Says, arguments: &[&str]) -> Self {
         let folder = folder();
         let program = program(folder.path());
         let command = Command::new(&program);
         let fake = Self::start(command, says, arguments, folder);
         if matches!(says, Says::Nothing) {
-            // What another process of this number left, as a VM does when it starts.
+            // A file left by another process with this number is removed, as a VM does when it starts.
             let _ = fs::remove_file(socket(fake.pid));
         }
         fake
     }
 
-    /// With its executable in a folder of this name.
+    /// Starts it with its executable in a folder of this name.
     pub fn within(name: &OsStr, says: Says) -> Self {
         let folder = folder();
         let inner = folder.path().join(name);
         fs::create_dir(&inner).expect("a folder");
         let program = program(&inner);
         let mut command = Command::new(&program);
-        // The test harness takes no other words than UTF-8.
+        // The test harness accepts only UTF-8 arguments.
         command.arg0("program");
         let mut fake = Self::start(command, says, &[], folder);
         fake.library = program;
         fake
     }
 
-    /// Below a shell that runs `script`, with the program in `$@`; the shell itself is started by `runner`.
+    /// Starts it below a shell that runs `script`, with the program in `$@`; the shell itself is started by `runner`.
     pub fn below(says: Says, runner: &[&str], script: &str) -> Self {
         let folder = folder();
         let program = program(folder.path());
@@ -185,7 +185,7 @@ impl Fake {
         fake
     }
 
-    /// Waits for a line that begins so; returns the rest of it.
+    /// Waits for a line that begins with `start`; returns the rest of it.
     fn line(&mut self, start: &str) -> String {
         let lines = self.output.by_ref().lines();
         let mut found = lines.map_while(Result::ok).filter_map(|line| {
@@ -202,7 +202,7 @@ impl Fake {
         self.line("asked").into()
     }
 
-    /// Ends it; whether it was asked for anything.
+    /// Ends it; returns `true` if it received a request.
     pub fn was_asked(mut self) -> bool {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -210,7 +210,7 @@ impl Fake {
         rest.contains("asked")
     }
 
-    /// `hprof` for it, with what it says is its agent.
+    /// Returns an `hprof` command for it, with the agent it claims to have.
     pub fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));
         command.args([verb, &self.pid.to_string(), "--agent"]);
@@ -218,14 +218,14 @@ impl Fake {
         command
     }
 
-    /// What `hprof` says, and whether it is content.
+    /// Runs `hprof`; returns its success and its output.
     pub fn hprof(&self, verb: &str) -> (bool, String) {
         let output = self.command(verb).output().expect("hprof");
         let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
         (output.status.success(), text)
     }
 
-    /// What `hprof` says when it refuses.
+    /// Returns the message with which `hprof` refuses.
     pub fn refusal(&self, verb: &str) -> String {
         let (content, text) = self.hprof(verb);
         assert!(!content, "{text}");
@@ -235,29 +235,29 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        // Where a shell is between, its program ends with its standard input.
+        // If there is a shell in between, its program ends with its standard input.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
         let _ = fs::remove_file(socket(self.pid));
     }
 }
 
-/// Where a VM of that number listens.
+/// Returns the socket of a VM with that process id.
 pub fn socket(pid: u32) -> PathBuf {
     Path::new("/tmp").join(format!(".java_pid{pid}"))
 }
 
-/// A folder outside /tmp that everybody can read.
+/// Creates a folder outside /tmp that everybody can read.
 fn folder() -> TempDir {
     let folder = TempDir::new_in("/var/tmp").expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
     folder
 }
 
-/// This executable, named as a VM.
+/// Copies this executable under the name of a VM.
 fn program(folder: &Path) -> PathBuf {
     let program = folder.join("libjvm.so");
-    // By another process: a file that is open to be written, here or in a child of another test, cannot be run.
+    // Copied by another process: a file that is open for writing, here or in a child of another test, cannot be run.
     let mut copy = Command::new("cp");
     copy.arg(std::env::current_exe().expect("a path"))
         .arg(&program);
@@ -265,7 +265,7 @@ fn program(folder: &Path) -> PathBuf {
     program
 }
 
-/// The process below this one that runs the program.
+/// Returns the process below this one that runs the program.
 fn descendant(pid: u32) -> Option<u32> {
     let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
     if command.split('\0').next()?.ends_with("/libjvm.so") {

@@ -1,8 +1,8 @@
-//! Programs that would have this command do in its user's name what they may not do themselves. That user is root where the
-//! program is another user's; only root can play both.
+//! Programs that try to make this command do in its user's name what they may not do themselves. That user is root if
+//! the program is another user's; only root can play both.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::fake::{Fake, Says, socket};
+use super::skip::skip;
 
 const NOBODY: [&str; 4] = [
     "setpriv",
@@ -17,7 +18,7 @@ const NOBODY: [&str; 4] = [
     "--regid=65534",
     "--clear-groups",
 ];
-/// Namespaces that any user can make.
+/// Namespaces that any user can create.
 const OWN: [&str; 7] = [
     "unshare",
     "--user",
@@ -28,26 +29,23 @@ const OWN: [&str; 7] = [
     "--mount-proc",
 ];
 
-/// Whether this is root, and there are namespaces.
+/// Returns `true` if this is root, and there are namespaces.
 fn can_be_hostile() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let mut command = Command::new(NOBODY[0]);
     command.args(&NOBODY[1..]).args(OWN);
-    // As below: the next process gets the number that is asked for.
+    // As below: the next process gets the requested number.
     let script = "echo 4000 >/proc/sys/kernel/ns_last_pid && true | true";
     command.args(["bash", "-c", script]);
     let can = is_root && command.output().is_ok_and(|output| output.status.success());
     if !can {
-        // Past the harness, which keeps what tests print.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: hostile programs of other users: that takes root, and a user's own namespaces"
-        );
+        skip("hostile programs of other users: that takes root, and a user's own namespaces");
     }
     can
 }
 
-/// A program that does not listen and has, in its own eyes, the number of another. It is run as `command`, after `setup`.
+/// Starts a program that does not listen and has, in its own namespace, the number of another. It is run as `command`,
+/// after `setup`.
 fn with_the_number_of(other: &Fake, runner: &[&str], setup: &str, command: &str) -> Fake {
     let last = other.pid - 1;
     // Nothing may start between the two.
@@ -110,7 +108,7 @@ fn a_socket_that_root_left_is_named() {
         said.contains("it is user 0's and not the program's"),
         "{said}"
     );
-    // The path may mean another file to who reads this: the socket of a VM that lives.
+    // The path may mean a different file to the reader: the socket of a living VM.
     assert!(!said.contains("remove"), "{said}");
 }
 
@@ -120,7 +118,7 @@ fn a_link_of_a_stranger_leads_root_to_no_other_vm() {
         return;
     }
     let victim = Fake::new(Says::Replies("done\nfine"));
-    // A root of its own, where /tmp is a link: for who follows it from outside, to the /tmp of all.
+    // A root of its own, where /tmp is a link: to anyone who follows it from outside, to the common /tmp.
     let script = r#"set -e
         mount -t tmpfs none /mnt && cd /mnt
         for entry in /*; do
@@ -134,7 +132,7 @@ fn a_link_of_a_stranger_leads_root_to_no_other_vm() {
         ln -s /tmp tmp"#;
     let runner = [&NOBODY[..], &OWN[..]].concat();
     let stranger = with_the_number_of(&victim, &runner, script, r#"chroot . "$@""#);
-    // What it has mapped stands in /proc with paths that do not lead there in its root.
+    // Its mapped files have paths in /proc that do not lead there in its root.
     let said = stranger.refusal("attach");
     assert!(
         said.contains(" Too many levels of symbolic links"),

@@ -1,11 +1,13 @@
-//! `hprof attach`, `status`, `dump` and `stop` with programs that are not what they seem.
+//! `hprof attach`, `status`, `dump` and `stop` with hostile programs.
 //!
-//! The program is this test's own executable under the name libjvm.so: so it has a file of that name mapped, by which a JVM
-//! is known.
+//! The program is this test's own executable under the name libjvm.so: so it has a file of that name mapped, by which a
+//! JVM is known.
 
 mod answers;
 mod fake;
 mod hostile;
+#[path = "../skip/mod.rs"]
+mod skip;
 
 #[test]
 #[ignore = "it is the program that the others ask"]

@@ -1,20 +1,15 @@
 //! Exported profiles, opened by the viewers that they are for.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::skip::skip;
 use crate::{directory, json, profile, shown, text};
 
-/// Says that something is not tested, past libtest, which keeps what a test prints.
-fn skip(what: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {what}");
-}
-
-/// A tool that other tests need too, from the environment or the path; a test without it says so.
+/// Returns a tool that other tests need too, from the environment or the path; reports it if missing.
 fn tool(variable: &str, command: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());
@@ -107,7 +102,7 @@ console.log('valid');";
     );
 }
 
-/// What the page of speedscope shows of an export.
+/// Checks that speedscope's page shows an export.
 #[test]
 fn speedscope_shows_what_is_exported() {
     let folders = ["HPROF_SPEEDSCOPE", "HPROF_PLAYWRIGHT", "HPROF_BROWSER"];
@@ -134,7 +129,7 @@ fn speedscope_shows_what_is_exported() {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// A table of the Firefox Profiler's format: columns of one length.
+/// A table of the Firefox Profiler's format: columns of the same length.
 struct Columns<'a>(&'a Value);
 
 impl<'a> Columns<'a> {
@@ -153,7 +148,7 @@ impl<'a> Columns<'a> {
         self.0["length"].as_u64().expect("a number") as usize
     }
 
-    /// A place in another table, below `end`; `None` where there is none.
+    /// Returns an index into another table, below `end`; `None` if there is none.
     fn place(&self, column: &str, row: usize, end: usize) -> Option<usize> {
         let value = &self.0[column][row];
         if value.is_null() {
@@ -172,7 +167,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The stacks of a thread with their weights, as in collapsed form; every place in every table is looked at.
+/// Returns the stacks of a thread with their weights, in collapsed form; every index in every table is checked.
 fn stacks_of(thread: &Value, categories: usize, sums: &mut BTreeMap<String, u64>) {
     let strings = thread["stringArray"].as_array().expect("strings");
     let (functions, frames) = (
@@ -206,7 +201,7 @@ fn stacks_of(thread: &Value, categories: usize, sums: &mut BTreeMap<String, u64>
         let name = strings[functions.required("name", function, strings.len())]
             .as_str()
             .expect("a text");
-        // A stack stands behind the one that it continues.
+        // A stack comes after the one that it continues.
         names.push(match stacks.place("prefix", stack, stack) {
             Some(prefix) => format!("{};{name}", names[prefix]),
             None => name.to_owned(),
@@ -215,7 +210,7 @@ fn stacks_of(thread: &Value, categories: usize, sums: &mut BTreeMap<String, u64>
     let weights = samples.0["weight"].as_array().expect("weights");
     for (sample, weight) in weights.iter().enumerate() {
         let weight = weight.as_i64().expect("a whole number");
-        // What reads it takes 32 bits with a sign.
+        // Its reader uses signed numbers of 32 bits.
         assert!((1..=i64::from(i32::MAX)).contains(&weight), "{weight}");
         let stack = samples.required("stack", sample, stacks.len());
         *sums.entry(names[stack].clone()).or_default() += weight as u64;

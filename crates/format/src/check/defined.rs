@@ -1,4 +1,4 @@
-//! What the records of a file define, and whether others may name it.
+//! The definitions in a file, and whether records may name them.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -14,13 +14,13 @@ use crate::{
 /// "Any thread", and the unknown thread: never started, yet traces may name them.
 const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
 
-/// What Android's dumper writes for a thread without a stack.
+/// The trace that Android's dumper writes for a thread without a stack.
 const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
 
 /// A digest of a record's content: equal content has equal digests.
 type Digest = u64;
 
-/// What the file has defined so far.
+/// Everything that the file has defined so far.
 #[derive(Default)]
 pub(super) struct Defined {
     pub(super) writer: Writer,
@@ -28,13 +28,13 @@ pub(super) struct Defined {
     frames: HashMap<FrameId, Digest>,
     traces: HashMap<TraceSerial, Digest>,
     classes: HashMap<ClassSerial, Spanned>,
-    /// Classes by their objects, and the other way round, as of now.
+    /// Classes by their current objects, and vice versa.
     class_objects: HashMap<ObjectId, ClassSerial>,
     objects_of_classes: HashMap<ClassSerial, ObjectId>,
     threads: HashMap<ThreadSerial, Spanned>,
 }
 
-/// A class or a thread, which can go and still be named.
+/// A class or a thread, which may be named even after its end.
 struct Spanned {
     digest: Digest,
     /// Loaded and not unloaded, or started and not ended.
@@ -42,7 +42,7 @@ struct Spanned {
 }
 
 impl Defined {
-    /// Verifies a record against what is defined, then adds what it defines.
+    /// Verifies a record against the definitions so far, then adds its own.
     pub(super) fn add(
         &mut self,
         offset: u64,
@@ -66,7 +66,7 @@ impl Defined {
         })?;
         let defined = match *record {
             Record::String { id, ref text } => match define(&mut self.strings, id, text) {
-                // No record names a note: another one under its id misleads nobody.
+                // No record names a note: a second one under its id misleads nobody.
                 Definition::Other if id.is_note() => Definition::Repeated,
                 defined => defined,
             },
@@ -133,7 +133,7 @@ impl Defined {
             }
             Record::CpuSamples { total, ref rows } => {
                 let sum = rows.iter().map(|row| u64::from(row.count)).sum();
-                // A total that fills its field may have been larger.
+                // A total at the field's limit may have been larger.
                 if sum > u64::from(total) && total < u32::MAX {
                     return Err(Fault::CpuTotal {
                         offset,
@@ -157,7 +157,8 @@ impl Defined {
         }
     }
 
-    /// Classes are objects, and objects move: from one heap dump to the next, a class may have taken another's place.
+    /// Records that a class has another object. Objects move: from one heap dump to the next, a class may have taken
+    /// another's id.
     fn class_moves(&mut self, class: ClassSerial, to: ObjectId) {
         if let Some(from) = self.objects_of_classes.insert(class, to)
             && self.class_objects.get(&from) == Some(&class)
@@ -188,7 +189,7 @@ impl Defined {
         }
     }
 
-    /// Whether a record of a heap dump may name this.
+    /// Returns whether a record of a heap dump may name this.
     pub(super) fn has_for_heap(&self, named: Named, by: HeapKind) -> bool {
         match named {
             Named::String(id) => self.strings.contains_key(&id),
@@ -207,7 +208,7 @@ impl Defined {
         }
     }
 
-    /// Whether a class with this object was loaded.
+    /// Returns `true` if a class with this object was loaded.
     pub(super) fn is_class(&self, object: ObjectId) -> bool {
         self.class_objects.contains_key(&object)
     }
@@ -268,7 +269,7 @@ fn each_named(
             }
             visit(Named::Trace(site.trace))
         }),
-        // What ends a class or a thread has rules of its own.
+        // Records that end a class or a thread have rules of their own.
         Record::UnloadClass { .. } | Record::EndThread { .. } => Ok(()),
         Record::String { .. }
         | Record::HeapDumpSegment { .. }
@@ -278,20 +279,20 @@ fn each_named(
     }
 }
 
-/// What a record does to the ids of its kind.
+/// The effect of a record on the ids of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Definition {
-    /// It defines none.
+    /// It defines no id.
     None,
     /// Its id is new.
     New,
-    /// Its id was defined with the same content.
+    /// Its id was already defined with the same content.
     Repeated,
-    /// Its id was defined with other content.
+    /// Its id was already defined with different content.
     Other,
 }
 
-/// Defines `id`, unless it is defined.
+/// Defines `id`, unless it is defined already.
 fn define<Id: Eq + Hash>(ids: &mut HashMap<Id, Digest>, id: Id, content: impl Hash) -> Definition {
     let digest = ids.hasher().hash_one(content);
     match ids.insert(id, digest) {
@@ -312,7 +313,7 @@ fn span<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id, content: impl Has
     }
 }
 
-/// Whether `id` was alive until now.
+/// Ends the life of `id`; returns `true` if it was alive.
 fn end<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id) -> bool {
     ids.get_mut(&id)
         .is_some_and(|spanned| std::mem::replace(&mut spanned.live, false))

@@ -1,4 +1,4 @@
-//! Verifies heap dumps: that what their records refer to is there.
+//! Verifies heap dumps: that everything their records refer to is there.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -17,16 +17,16 @@ use crate::{
     Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
 };
 
-/// Heap dumps as they go by.
+/// The state of the heap dumps while they are read.
 #[derive(Debug, Default)]
 pub(super) struct HeapDumps {
-    /// The one whose segments are being read.
+    /// The dump whose segments are being read.
     open: Option<Dump>,
-    /// Where one was announced that has not come.
+    /// The offset at which a missing dump was announced.
     announced: Option<u64>,
-    /// How many are complete.
+    /// The number of complete dumps.
     pub(super) complete: u64,
-    /// How many records of each kind they have.
+    /// The number of their records of each kind.
     pub(super) records: BTreeMap<HeapKind, u64>,
 }
 
@@ -61,12 +61,12 @@ impl HeapDumps {
         }
     }
 
-    /// The settings at `offset` say whether a dump follows.
+    /// Notes whether the settings at `offset` announce a dump.
     pub(super) fn announce(&mut self, offset: u64, follows: bool) {
         self.announced = follows.then(|| self.announced.unwrap_or(offset));
     }
 
-    /// The segments so far are a whole dump.
+    /// Ends a dump: the segments so far must be a complete one.
     pub(super) fn end<R: Read + Seek>(
         &mut self,
         reader: &mut Reader<R>,
@@ -93,7 +93,7 @@ impl HeapDumps {
         Ok(())
     }
 
-    /// The fault of the dump that the record at `offset` says broke off.
+    /// Returns the fault of the dump that broke off, according to the record at `offset`.
     pub(super) fn broke_off(&self, offset: u64, reason: &[u8]) -> Fault {
         Fault::DumpBrokeOff {
             start: self.open.as_ref().map(|dump| dump.start),
@@ -102,7 +102,7 @@ impl HeapDumps {
         }
     }
 
-    /// Whether no dump is in the middle of its segments.
+    /// Verifies that no dump is incomplete.
     fn ended(&self) -> Result<(), Fault> {
         match self.open {
             Some(Dump { start, .. }) => Err(Fault::DumpNotEnded { offset: start }),
@@ -110,7 +110,7 @@ impl HeapDumps {
         }
     }
 
-    /// Whether the file may end here.
+    /// Verifies that the file may end here.
     pub(super) fn file_ended(&self) -> Result<(), Fault> {
         self.ended()?;
         match self.announced {
@@ -120,42 +120,42 @@ impl HeapDumps {
     }
 }
 
-/// What a dump is read for.
+/// The purpose of reading a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckPass {
-    /// Its ids are collected. What cannot be judged yet is left to the second pass.
+    /// Ids are collected. Questions that cannot be decided yet are left to the second pass.
     First,
-    /// All ids and classes are known. Only a dump that has a fault, or instances before their classes, comes to this.
+    /// All ids and classes are known. Needed only for a dump that has a fault, or instances before their classes.
     Second,
 }
 
 /// One heap dump.
 #[derive(Debug)]
 struct Dump {
-    /// Where its first record starts.
+    /// The offset of its first record.
     start: u64,
     id_size: IdSize,
     pass: CheckPass,
     ids: Ids,
     classes: Classes,
-    /// Whether something is left to the second pass.
+    /// `true` if something is left to the second pass.
     postponed: bool,
-    /// In a dump of the VM's own dumper, what global references of native code hold. HotSpot keeps the objects of its
-    /// class data archive in one such array; it dumps the array, but not the class objects in it whose classes have not
-    /// been loaded.
+    /// In a dump of the VM's own dumper, the objects that global references of native code hold. HotSpot keeps the
+    /// objects of its class data archive in one such array; it dumps the array, but not the class objects in it whose
+    /// classes have not been loaded.
     held: HashSet<ObjectId>,
-    /// The trace that was found last.
+    /// The trace that was looked up last.
     trace: Option<TraceSerial>,
     /// The long object whose pieces come next.
     long: Option<Long>,
-    /// What is let pass in it.
+    /// The deviations that are accepted in it.
     tolerance: Tolerance,
 }
 
 /// An object whose content comes in pieces.
 #[derive(Debug)]
 struct Long {
-    /// Where its record starts.
+    /// The offset of its record.
     offset: u64,
     object: ObjectId,
     content: Content,
@@ -163,11 +163,11 @@ struct Long {
 
 #[derive(Debug)]
 enum Content {
-    /// Nothing to look at.
+    /// Nothing to check.
     Plain,
     /// References.
     Elements,
-    /// An instance's fields, which are as many bytes as its class says.
+    /// An instance's fields, as many bytes as its class states.
     Fields(ClassIndex, Vec<u8>),
 }
 
@@ -187,7 +187,7 @@ impl Dump {
         }
     }
 
-    /// Verifies what is left of the dump's record that `reader` is in.
+    /// Verifies the rest of the dump's record that `reader` is in.
     fn read<R: Read>(
         &mut self,
         reader: &mut Reader<R>,
@@ -213,7 +213,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Goes through the dump once more, up to where `reader` is now.
+    /// Goes through the dump once more, up to the current position of `reader`.
     fn read_again<R: Read + Seek>(
         &mut self,
         reader: &mut Reader<R>,
@@ -231,7 +231,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Verifies a record. A long one has no content here, but says how many bytes come.
+    /// Verifies a record. A long one has no content here, but states how many bytes follow.
     fn record(
         &mut self,
         offset: u64,
@@ -264,7 +264,7 @@ impl Dump {
                         class,
                     })?;
                 }
-                // Where roots come last, the second pass finds it here.
+                // If roots come last, the second pass finds it here.
                 if !self.held.contains(&object) {
                     self.elements(offset, elements)?;
                     content = Content::Elements;
@@ -297,7 +297,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Verifies what all objects have. `kind` is what it is.
+    /// Verifies the properties common to all objects. `kind` is the kind of the record.
     #[inline]
     fn object(
         &mut self,
@@ -334,7 +334,7 @@ impl Dump {
             return Ok(Content::Plain);
         };
         let Some(size) = self.classes.size(index) else {
-            // A class above is missing so far; if it stays away, the class has the fault.
+            // A superclass is missing so far; if it stays missing, the class has the fault.
             self.postponed = true;
             return Ok(Content::Plain);
         };
@@ -497,7 +497,7 @@ impl Dump {
         Err(HeapFault::Undefined(named))
     }
 
-    /// Leaves a fault to the second pass, which knows whether it is one.
+    /// Leaves a possible fault to the second pass, which can decide.
     fn postpone(&mut self, fault: HeapFault) -> Result<(), HeapFault> {
         self.postponed = true;
         match self.pass {
@@ -507,7 +507,7 @@ impl Dump {
     }
 }
 
-/// Something refers to `id` with its `role`.
+/// Notes a reference to `id` in this `role`.
 #[inline]
 fn refer(ids: &mut Ids, pass: CheckPass, role: &'static str, id: u64) -> Result<(), HeapFault> {
     if id == 0 {

@@ -1,15 +1,15 @@
-//! Which objects a heap dump has, and which ones it refers to.
+//! The ids of the objects in a heap dump, and those it refers to.
 
 use foldhash::HashMap;
 
-/// Ids that share their high bits and their low three stand in one chunk. Objects lie at multiples of 8, so a chunk is as
-/// dense as their heap; ids that count up by one fill eight chunks side by side.
+/// Ids that share their high bits and their low three bits are in one chunk. Objects are at multiples of 8, so a chunk
+/// is as dense as their heap; ids that count up by one fill eight chunks side by side.
 const CHUNK_BITS: u32 = 12;
 
 /// Words of a bitmap over a chunk.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
 
-/// A chunk with more ids than this becomes a pair of bitmaps, which take as much room as 512 entries.
+/// A chunk with more ids than this becomes a pair of bitmaps, which takes as much room as 512 entries.
 const FEW: usize = 128;
 
 const DUMPED: u16 = 1;
@@ -17,20 +17,20 @@ const REFERRED: u16 = 2;
 
 /// The ids of a dump's objects and those that it refers to: two bits for every 8 bytes of the heap where it is dense.
 ///
-/// Two `RoaringTreemap`s of the crate `roaring` give the same answers more slowly: `hprof check` of a dump of 1.8 M
-/// objects (92 MB) takes 0.20 s of CPU with them and 0.11 s with this, each in less than 12 MiB. They search a tree and
-/// a list of containers for every id; here one chunk has both flags, and the next id is mostly in the chunk of the last.
+/// Two `RoaringTreemap`s of the crate `roaring` would do the same more slowly: `hprof check` of a dump of 1.8 M objects
+/// (92 MB) takes 0.20 s of CPU with them and 0.11 s with this, each in less than 12 MiB. They search a tree and a list
+/// of containers for every id; here one chunk has both flags, and the next id is mostly in the chunk of the last.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     index: HashMap<u64, u32>,
     chunks: Vec<Chunk>,
-    /// The chunk that was asked for last, which is often asked for next.
+    /// The chunk that was looked up last, which is often the next one too.
     last: Option<(u64, u32)>,
 }
 
 #[derive(Debug)]
 enum Chunk {
-    /// Sorted: an id's place in the chunk, above its two flags.
+    /// Sorted: an id's position in the chunk, above its two flags.
     Few(Vec<u16>),
     Many(Box<Bitmaps>),
 }
@@ -42,19 +42,19 @@ struct Bitmaps {
 }
 
 impl Ids {
-    /// An object has this id. Returns whether it is the first one.
+    /// Adds an object with this id. Returns `true` if it is the first one.
     pub(super) fn define(&mut self, id: u64) -> bool {
         let (key, place) = split(id);
         self.chunk(key).set(place, DUMPED)
     }
 
-    /// Something refers to this id.
+    /// Notes a reference to this id.
     pub(super) fn refer(&mut self, id: u64) {
         let (key, place) = split(id);
         self.chunk(key).set(place, REFERRED);
     }
 
-    /// Whether an object has this id.
+    /// Returns `true` if an object has this id.
     pub(super) fn is_dumped(&self, id: u64) -> bool {
         let (key, place) = split(id);
         self.index
@@ -62,7 +62,7 @@ impl Ids {
             .is_some_and(|&chunk| self.chunks[chunk as usize].is_dumped(place))
     }
 
-    /// Whether every id that is referred to is an object's.
+    /// Returns `true` if every id that is referred to is an object's.
     pub(super) fn is_closed(&self) -> bool {
         self.chunks.iter().all(Chunk::is_closed)
     }
@@ -85,7 +85,7 @@ impl Ids {
     }
 }
 
-/// The chunk of an id, and its place there.
+/// Returns the chunk of an id, and its position there.
 #[inline]
 fn split(id: u64) -> (u64, usize) {
     let key = id >> (CHUNK_BITS + 3) << 3 | id & 7;
@@ -94,7 +94,7 @@ fn split(id: u64) -> (u64, usize) {
 }
 
 impl Chunk {
-    /// Sets the flag; returns whether it was not set.
+    /// Sets the flag; returns `true` if it was not set.
     #[inline]
     fn set(&mut self, place: usize, flag: u16) -> bool {
         match self {
@@ -172,7 +172,7 @@ impl Bitmaps {
 mod tests {
     use super::*;
 
-    /// Ids as a heap has them, as a counter makes them, and far apart.
+    /// Returns ids as in a heap, as from a counter, and far apart.
     fn families() -> [Vec<u64>; 3] {
         [
             (0..20_000).map(|n| 0x7_0000_0000 + n * 16).collect(),

@@ -1,35 +1,35 @@
-//! What a file does that old tools always did.
+//! Habits of old tools that break the rules.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What breaks a rule in the files of tools that are in use, and hurts no reader.
+/// A deviation that occurs in the files of tools in use, and harms no reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Warning {
-    /// A record names a thread that no START THREAD before it starts.
+    /// A record names a thread without a START THREAD before it.
     ThreadNotStarted,
     /// An array has an element that is not in its heap dump.
     ElementNotDumped,
-    /// A STRING, FRAME or TRACE comes again with the content that it has before, or a note with the id of another.
+    /// A STRING, FRAME or TRACE is repeated with the same content, or a note with the id of another.
     Repeated,
     /// UNLOAD CLASS of a class that is not loaded.
     ClassNotLoaded,
-    /// A CLASS DUMP states another size of instances than its fields take.
+    /// A CLASS DUMP states a size of instances that differs from that of its fields.
     InstanceSize,
     /// A ROOT JNI GLOBAL has an object that is not in its heap dump.
     GlobalNotDumped,
 }
 
-/// How often a file does it.
+/// The occurrences of a deviation in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrences {
-    /// How often, 1 and up.
+    /// Their number, at least 1.
     pub count: u64,
-    /// Where the first record that does it starts, in bytes from the start of the file.
+    /// The offset of the first record concerned, in bytes from the start of the file.
     pub first: u64,
 }
 
-/// `a record names a thread that no START THREAD before it starts`.
+/// Prints, for example, `a record names a thread that no START THREAD before it starts`.
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
@@ -49,7 +49,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What is let pass with a warning, and what has been.
+/// The policy for deviations, and those accepted so far.
 #[derive(Clone, Debug)]
 pub(super) struct Tolerance {
     pub(super) strict: bool,
@@ -64,7 +64,7 @@ impl Tolerance {
         }
     }
 
-    /// Whether the record at `offset` may do this. If so, it is counted.
+    /// Returns `true`, and counts the deviation, if the record at `offset` may have it.
     pub(super) fn allows(&mut self, warning: Warning, offset: u64) -> bool {
         if !self.strict {
             self.add(

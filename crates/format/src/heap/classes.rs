@@ -1,4 +1,4 @@
-//! The classes of a heap dump, and how their instances are laid out.
+//! The classes of a heap dump, and the layouts of their instances.
 
 use foldhash::HashMap;
 
@@ -10,16 +10,16 @@ pub(crate) struct Classes {
     index: HashMap<ObjectId, u32>,
     classes: Vec<DumpedClass>,
     last: Option<(ObjectId, u32)>,
-    /// How many classes there were when all were last tried to be laid out.
+    /// The number of classes at the last attempt to lay out all of them.
     tried: usize,
 }
 
-/// A class, by its place in [`Classes`].
+/// The index of a class in [`Classes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassIndex(u32);
 
 impl ClassIndex {
-    /// The index as a number: classes are counted from 0 as they are added.
+    /// Returns the index as a number: classes are counted from 0 in the order in which they are added.
     pub(crate) fn number(self) -> usize {
         self.0 as usize
     }
@@ -28,16 +28,16 @@ impl ClassIndex {
 #[derive(Debug)]
 struct DumpedClass {
     id: ObjectId,
-    /// Where its CLASS DUMP stands.
+    /// The offset of its CLASS DUMP.
     offset: u64,
     super_class: ObjectId,
-    /// What it says about the size of its instances.
+    /// The size of its instances that it states.
     stated: u32,
-    /// Bytes of the fields that it declares.
+    /// The size of the fields that it declares, in bytes.
     own: u64,
-    /// Where among them the references are.
+    /// The offsets of the references among them.
     references: Box<[u32]>,
-    /// Known as soon as those of the classes above are.
+    /// Known as soon as the layouts of its superclasses are.
     layout: Option<ClassLayout>,
 }
 
@@ -45,20 +45,20 @@ struct DumpedClass {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared<'a> {
     pub(crate) class: ClassIndex,
-    /// Where in the instance they start.
+    /// The offset in the instance at which they start.
     pub(crate) base: usize,
-    /// Where behind that the references among them are.
+    /// The offsets of the references among them, relative to that.
     pub(crate) references: &'a [u32],
 }
 
-/// What a class inherits.
+/// The part of a layout that subclasses inherit.
 #[derive(Clone, Copy, Debug)]
 struct ClassLayout {
-    /// Bytes of all fields of an instance.
+    /// The size of all fields of an instance, in bytes.
     size: u64,
-    /// How many of the fields are references.
+    /// The number of fields that are references.
     references: u64,
-    /// The next class above that declares fields.
+    /// The nearest superclass that declares fields.
     next: Option<u32>,
 }
 
@@ -98,7 +98,7 @@ impl Classes {
         }
     }
 
-    /// Bytes that the fields of an instance take; `None` where that cannot be told before more classes are known.
+    /// Returns the size of an instance's fields in bytes; `None` if that requires classes that are not known yet.
     #[inline]
     pub(crate) fn size(&mut self, class: ClassIndex) -> Option<u64> {
         match self.classes[class.0 as usize].layout {
@@ -108,7 +108,7 @@ impl Classes {
     }
 
     fn try_size(&mut self, class: ClassIndex) -> Option<u64> {
-        // Trying only when there are twice as many keeps the cost in proportion to their number.
+        // Trying again only when their number has doubled keeps the cost proportional to it.
         if self.classes.len() >= 2 * self.tried {
             self.lay_out_all();
         }
@@ -137,7 +137,7 @@ impl Classes {
         }
     }
 
-    /// Lays a class out, unless the one above it is not.
+    /// Lays out a class, unless its superclass is not laid out.
     fn lay_out(&mut self, class: u32) {
         let above = self.classes[class as usize].super_class;
         let (size, references, next) = if above == ObjectId(0) {
@@ -162,14 +162,14 @@ impl Classes {
         });
     }
 
-    /// How many references an instance holds; 0 where that cannot be told.
+    /// Returns the number of references in an instance; 0 if that is unknown.
     pub(crate) fn references(&self, class: ClassIndex) -> u64 {
         let layout = self.classes[class.number()].layout;
         layout.map_or(0, |layout| layout.references)
     }
 
-    /// The class and those above that declare fields, in the order in which an instance holds these. The class must have a
-    /// size.
+    /// Returns the class and its superclasses that declare fields, in the order in which an instance holds them. The
+    /// class must have a size.
     #[inline]
     pub(crate) fn chain(&self, class: ClassIndex) -> impl Iterator<Item = Declared<'_>> {
         let mut base = 0;
@@ -188,8 +188,8 @@ impl Classes {
         })
     }
 
-    /// Verifies what the classes say of each other, when all are known. `may_misstate` is asked, with the place of its CLASS
-    /// DUMP, whether a class may be wrong about the size of its instances.
+    /// Verifies that the classes are consistent, when all are known. `may_misstate` decides, given the offset of its
+    /// CLASS DUMP, whether a class may state a wrong size for its instances.
     pub(crate) fn verify(
         &mut self,
         mut may_misstate: impl FnMut(u64) -> bool,
@@ -213,7 +213,7 @@ impl Classes {
             };
             return Err((class.offset, class.id, fault));
         }
-        // Every chain of superclasses that goes on for ever goes round.
+        // Every endless chain of superclasses is a cycle.
         match self.classes.iter().find(|class| class.layout.is_none()) {
             Some(class) => Err((class.offset, class.id, HeapFault::SuperCircle)),
             None => Ok(()),

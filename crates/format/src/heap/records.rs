@@ -1,4 +1,4 @@
-//! The records of a heap dump, from bytes: where each begins and ends, and what it says.
+//! The records of a heap dump, from bytes: their boundaries and their content.
 
 use crate::bytes::read_u32_be;
 use crate::decode::{Fields, Misfit};
@@ -7,36 +7,36 @@ use crate::{
     TraceSerial, Value,
 };
 
-/// Why bytes are no record of a heap dump. Offsets count from the start of the bytes that were looked at.
+/// The reason bytes are not a record of a heap dump. Offsets count from the start of the given bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
-    /// The bytes end inside the record: more of them may make it whole.
+    /// The bytes end inside the record: with more of them it may be complete.
     #[error("byte {offset}: the bytes end inside a record that takes {needed} or more")]
     Incomplete {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: usize,
-        /// Bytes of the record, its tag included, as far as can be told. For anything but a CLASS DUMP it is the exact
-        /// number as soon as what stands before the content is there.
+        /// The size of the record in bytes, including its tag, as far as it is known. For anything except a CLASS DUMP
+        /// it is exact as soon as everything before the content is available.
         needed: u64,
     },
-    /// A tag that the format does not know. Nothing tells where the next record starts.
+    /// A tag that the format does not have. The start of the next record is unknown.
     #[error("byte {offset}: unknown tag 0x{tag:02X} in a heap dump")]
     UnknownTag {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: usize,
         /// Its tag.
         tag: u8,
     },
-    /// A field holds a value without a meaning.
+    /// A field has a value without a meaning.
     #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
     Value {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: usize,
         /// Its kind.
         kind: HeapKind,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value.
         value: i64,
     },
 }
@@ -59,8 +59,8 @@ impl HeapError {
 
 /// Walks the records of a heap dump, or of a piece of one that starts with a record.
 ///
-/// After an error every further call gives the same error: [`HeapRecords::offset`] stays where that record starts.
-/// On [`HeapError::Incomplete`] the caller goes on with a slice that starts there and reaches further.
+/// After an error every further call returns the same error: [`HeapRecords::offset`] stays at the start of that record.
+/// On [`HeapError::Incomplete`] the caller continues with a slice that starts there and is longer.
 #[derive(Clone, Debug)]
 pub struct HeapRecords<'a> {
     content: &'a [u8],
@@ -69,7 +69,8 @@ pub struct HeapRecords<'a> {
 }
 
 impl<'a> HeapRecords<'a> {
-    /// The records of `content`, the body of a HEAP DUMP or HEAP DUMP SEGMENT, in a file with ids of `id_size`.
+    /// Iterates over the records of `content`, the body of a HEAP DUMP or HEAP DUMP SEGMENT, in a file with ids of
+    /// `id_size`.
     #[must_use]
     pub fn new(content: &'a [u8], id_size: IdSize) -> HeapRecords<'a> {
         HeapRecords {
@@ -79,7 +80,7 @@ impl<'a> HeapRecords<'a> {
         }
     }
 
-    /// Where in the content the next record starts.
+    /// Returns the offset of the next record in the content.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -115,19 +116,20 @@ impl<'a> Iterator for HeapRecords<'a> {
     }
 }
 
-/// How far a record reaches.
+/// The extent of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) kind: HeapKind,
-    /// Bytes of what stands before the content of an instance or an array, tag included; of all of it in other records.
+    /// The number of bytes before the content of an instance or an array, including the tag; all bytes for other
+    /// records.
     pub(crate) head: usize,
-    /// Bytes of the whole record, tag included.
+    /// The size of the whole record in bytes, including the tag.
     pub(crate) length: u64,
 }
 
 impl Extent {
-    /// The extent of the record that `bytes` start with; for an instance or an array, its head is enough to tell.
-    // Inlined, so that it becomes a few instructions where the size of ids is a constant: it is called for every record.
+    /// Returns the extent of the record that `bytes` start with; for an instance or an array, its header suffices.
+    // Inlined, so that it becomes a few instructions if the size of ids is a constant: it is called for every record.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8], id_size: IdSize) -> Result<Extent, HeapError> {
         let Some(&tag) = bytes.first() else {
@@ -175,7 +177,7 @@ impl Extent {
 }
 
 impl HeapError {
-    /// The error of a record that starts `by` bytes later.
+    /// Returns the error for a record that starts `by` bytes later.
     fn moved(mut self, by: usize) -> HeapError {
         match &mut self {
             HeapError::Incomplete { offset, .. }
@@ -186,7 +188,7 @@ impl HeapError {
     }
 }
 
-/// The number at `at` of a head; the `head` bytes must be there.
+/// Reads the number at `at` of a header; the `head` bytes must be available.
 #[inline]
 fn u32_in_head(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
     let Some(bytes) = bytes.get(..head) else {
@@ -198,7 +200,7 @@ fn u32_in_head(bytes: &[u8], head: usize, at: usize) -> Result<u32, HeapError> {
     Ok(read_u32_be(bytes, at))
 }
 
-/// [`HeapKind::from_tag`], fastest for what nearly all records are.
+/// As [`HeapKind::from_tag`], but fastest for the most frequent kinds.
 #[inline]
 fn kind_of(tag: u8) -> Option<HeapKind> {
     const INSTANCE: u8 = HeapKind::Instance as u8;
@@ -217,8 +219,8 @@ fn other_kind_of(tag: u8) -> Option<HeapKind> {
     HeapKind::from_tag(tag)
 }
 
-/// Bytes of what a root has behind the id of its object. A function of its own keeps that of the extent of objects, which nearly
-/// all records are, short enough to be inlined.
+/// Returns the number of bytes of a root after the id of its object. A separate function, so that the one for the
+/// extent of objects, which nearly all records are, is short enough to be inlined.
 #[inline(never)]
 fn behind_root(root: HeapKind, id: usize) -> usize {
     match root {
@@ -237,7 +239,7 @@ fn behind_root(root: HeapKind, id: usize) -> usize {
         | HeapKind::RootReferenceCleanup
         | HeapKind::RootVmInternal
         | HeapKind::RootUnreachable => 0,
-        // No roots.
+        // Not roots.
         HeapKind::Class
         | HeapKind::Instance
         | HeapKind::ObjectArray
@@ -289,28 +291,28 @@ pub struct RawHeapRecord<'a> {
 }
 
 impl<'a> RawHeapRecord<'a> {
-    /// What its tag says.
+    /// Returns the kind, according to its tag.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> HeapKind {
         self.kind
     }
 
-    /// The whole record, its tag included, as it stands in the file.
+    /// Returns the whole record, including its tag, as in the file.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The field values of an instance or the elements of an array; empty for other records.
+    /// Returns the field values of an instance or the elements of an array; empty for other records.
     #[inline]
     #[must_use]
     pub fn content(&self) -> &'a [u8] {
         &self.bytes[self.head..]
     }
 
-    /// What it says.
+    /// Decodes the record.
     ///
     /// # Errors
     /// [`HeapError::Value`], with the offset 0.
@@ -321,8 +323,8 @@ impl<'a> RawHeapRecord<'a> {
     }
 }
 
-/// Decodes a record that is as long as its extent says. The content of an instance or an array may be missing or cut:
-/// the record has then what is there.
+/// Decodes a record that is as long as its extent. The content of an instance or an array may be missing or truncated:
+/// the record then has the part that is available.
 #[inline]
 pub(crate) fn decode<'a>(
     kind: HeapKind,
@@ -446,7 +448,7 @@ fn class(fields: &mut Fields<'_>) -> Result<ClassDump<'static>, Misfit> {
     fields.id()?;
     fields.id()?;
     let instance_size = fields.u32()?;
-    // Each count is followed by bytes that are there: the record has been measured.
+    // The bytes of each entry are available, because the record has been measured.
     let constants = each(fields, |fields| Ok((fields.u16()?, value(fields)?)))?;
     let statics = each(fields, |fields| {
         Ok((StringId(fields.id()?), value(fields)?))

@@ -1,4 +1,4 @@
-//! How many objects of how many bytes a heap dump has.
+//! The number of objects in a heap dump, and their size.
 
 use std::io::{Read, Seek};
 
@@ -8,34 +8,35 @@ use crate::{
     StringId,
 };
 
-/// What a heap dump holds.
+/// The totals of a heap dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapTotals {
     /// Instances and arrays; classes are not counted.
     pub objects: u64,
-    /// The bytes that they take: what the text format prints as their `sz`, summed up.
+    /// Their size in bytes: the sum of the `sz` values that the text format prints.
     pub bytes: u64,
 }
 
-/// Bytes of what stands before the fields of an object.
+/// The size of an object's header before its fields, in bytes.
 const HEADER: u64 = 12;
 
-/// Bytes of what stands before the elements of an array.
+/// The size of an array's header before its elements, in bytes.
 const ARRAY_HEADER: u64 = 16;
 
-/// Bytes of a reference in the heap.
+/// The size of a reference in the heap, in bytes.
 const REFERENCE: u64 = 4;
 
-/// Bytes that an instance takes in the heap of a 64-bit VM as it is by default (compressed references, objects at
-/// multiples of 8), as far as the binary format lets one tell: the VM may leave gaps between fields, and references take 8
-/// bytes in heaps of 32 GB and more, and with ZGC. `content` is the bytes of its fields in a file with ids of `id_size`.
+/// Returns the size in bytes of an instance in the heap of a 64-bit VM with default settings (compressed references,
+/// objects at multiples of 8), as far as the binary format reveals it: the VM may leave gaps between fields, and
+/// references take 8 bytes in heaps of 32 GB and more, and with ZGC. `content` is the size of its fields in a file with
+/// ids of `id_size`.
 #[inline]
 pub(crate) fn instance_size(content: u64, references: u64, id_size: IdSize) -> u64 {
     let shrunk = references.saturating_mul(id_size.bytes() - REFERENCE);
     aligned(HEADER + content.saturating_sub(shrunk))
 }
 
-/// [`instance_size`] for an array of `length` elements.
+/// As [`instance_size`], for an array of `length` elements.
 #[inline]
 pub(crate) fn array_size(element: BasicType, length: u64) -> u64 {
     aligned(ARRAY_HEADER + length * element.size(REFERENCE as usize) as u64)
@@ -46,7 +47,8 @@ fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
-/// Counts a heap dump's objects as its records go by. Classes must come before their instances, to be exact.
+/// Counts a heap dump's objects while its records are read. For exact numbers, classes must come before their
+/// instances.
 #[derive(Debug)]
 pub struct HeapCounter {
     id_size: IdSize,
@@ -55,7 +57,7 @@ pub struct HeapCounter {
 }
 
 impl HeapCounter {
-    /// A counter for one dump in a file with ids of `id_size`.
+    /// Creates a counter for one dump in a file with ids of `id_size`.
     #[must_use]
     pub fn new(id_size: IdSize) -> HeapCounter {
         HeapCounter {
@@ -70,13 +72,13 @@ impl HeapCounter {
         self.count(record, None);
     }
 
-    /// What was counted so far.
+    /// Returns the totals so far.
     #[must_use]
     pub fn totals(&self) -> HeapTotals {
         self.totals
     }
 
-    /// Counts a record, or the head of one whose content is elsewhere.
+    /// Counts a record, or the header of one whose content is elsewhere.
     #[inline]
     pub fn item(&mut self, item: &HeapItem<'_>) {
         match *item {
@@ -86,7 +88,7 @@ impl HeapCounter {
         }
     }
 
-    /// Takes back an object that was counted, by its record or the head of it.
+    /// Subtracts an object that was counted, given its record or its header.
     pub fn remove(&mut self, item: &HeapItem<'_>) {
         let bytes = match *item {
             HeapItem::Record(ref record) => self.size(record, None),
@@ -109,7 +111,7 @@ impl HeapCounter {
         }
     }
 
-    /// The bytes of an object; `None` where the record is none.
+    /// Returns the size of an object in bytes; `None` if the record is not an object.
     #[inline]
     fn size(&mut self, record: &HeapRecord<'_>, length: Option<u64>) -> Option<u64> {
         let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
@@ -137,7 +139,7 @@ impl HeapCounter {
     }
 }
 
-/// The class of an instance with `content` bytes of fields, if it is known by now and agrees with that.
+/// Returns the class of an instance with `content` bytes of fields, if it is known by now and agrees with that.
 #[inline]
 pub(crate) fn class_of(classes: &mut Classes, class: ObjectId, content: u64) -> Option<ClassIndex> {
     let index = classes.find(class)?;
@@ -145,11 +147,11 @@ pub(crate) fn class_of(classes: &mut Classes, class: ObjectId, content: u64) -> 
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Counts the heap dump whose first record [`Reader::read`] has found at `offset`, and goes back to right behind that
-    /// record's head. What cannot be read is not counted: it is an error when it is read again.
+    /// Counts the heap dump whose first record [`Reader::read`] has found at `offset`, and goes back to directly after
+    /// that record's header. Unreadable parts are not counted: they are an error when they are read again.
     ///
     /// # Errors
-    /// [`ReadError::Io`], where the source cannot be read again.
+    /// [`ReadError::Io`], if the source cannot be read again.
     pub fn count_heap_dump(&mut self, offset: u64) -> Result<HeapTotals, ReadError> {
         let mut counter = HeapCounter::new(self.header().id_size);
         self.seek(offset)?;

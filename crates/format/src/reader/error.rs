@@ -1,25 +1,25 @@
-//! Why a file cannot be read.
+//! The reasons a file cannot be read.
 
 use std::io;
 
 use super::LARGEST_RECORD;
 use crate::{HeapKind, RecordKind};
 
-/// Why a file, or one of its records, cannot be read. Offsets are bytes from the start of the file.
+/// The reason a file, or one of its records, cannot be read. Offsets are in bytes from the start of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The source failed.
     #[error("byte {offset}: {error}")]
     Io {
-        /// How far it was read.
+        /// The offset up to which it was read.
         offset: u64,
-        /// What it said.
+        /// The source's error.
         error: io::Error,
     },
     /// The file does not start like one in this format.
     #[error("byte {offset}: not an HPROF file: it does not start with \"JAVA PROFILE \"")]
     NotHprof {
-        /// Where it starts to differ, or ends.
+        /// The offset at which it starts to differ, or ends.
         offset: u64,
     },
     /// The file is a profile in the text format.
@@ -27,150 +27,150 @@ pub enum ReadError {
         "byte {offset}: a profile in the text format (format=a); only the binary format (format=b) can be read"
     )]
     TextFormat {
-        /// Where it starts to differ from the binary format.
+        /// The offset at which it starts to differ from the binary format.
         offset: u64,
     },
-    /// The file is in a version of the format that is none of [`Version`].
+    /// The file has a version of the format that is not a [`Version`](crate::Version).
     #[error("byte {offset}: unknown version of the HPROF format; 1.0.1, 1.0.2 and 1.0.3 are known")]
     UnknownVersion {
-        /// Where the version stands.
+        /// The offset of the version.
         offset: u64,
     },
     /// The size of ids is neither 4 nor 8.
     #[error("byte {offset}: ids of {size} bytes; only 4 and 8 are possible")]
     IdSize {
-        /// Where the size stands.
+        /// The offset of the size.
         offset: u64,
-        /// What it says.
+        /// The size it states.
         size: u32,
     },
-    /// The file ends before its first record could start.
+    /// The file ends within its header.
     #[error("byte {offset}: the file ends inside its header; {missing} bytes are missing")]
     TruncatedHeader {
-        /// Where it ends.
+        /// The offset at which it ends.
         offset: u64,
-        /// How many bytes are missing.
+        /// The number of missing bytes.
         missing: u64,
     },
-    /// The file ends in mid-record, as when the program that wrote it was killed.
+    /// The file ends within a record, for example because the program that wrote it was killed.
     #[error(
         "byte {offset}: the file ends inside the record that starts here, as when the program was killed; \
          {missing} or more bytes are missing, every record before this byte is whole"
     )]
     Truncated {
-        /// Where the cut record starts, which is where the last whole one ends.
+        /// The offset of the truncated record, which is the end of the last complete one.
         offset: u64,
-        /// How many bytes are missing from the record, or from its first nine where they are not all there.
+        /// The number of bytes missing from the record, or from its first nine if even those are incomplete.
         missing: u64,
     },
-    /// A record that must be held whole is too large for that. The reader can go on behind it.
+    /// A record that must be held in memory is too large for that. Reading can continue after it.
     #[error(
         "byte {offset}: {kind} of {length} bytes; only heap dumps may take more than {LARGEST_RECORD}"
     )]
     TooLarge {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// Its kind.
         kind: RecordKind,
-        /// Bytes of its body.
+        /// The size of its body, in bytes.
         length: u32,
     },
-    /// A record's tag is none of the format's. The reader can go on behind it.
+    /// A record's tag is not one of the format's. Reading can continue after it.
     #[error("byte {offset}: unknown tag 0x{tag:02X}")]
     UnknownTag {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// Its tag.
         tag: u8,
     },
-    /// A record is shorter than its content. The reader can go on behind it.
+    /// A record is shorter than its content. Reading can continue after it.
     #[error(
         "byte {offset}: {kind} is too short: {length} bytes where its content needs {needed} or more"
     )]
     TooShort {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// Its kind.
         kind: RecordKind,
-        /// Bytes of its body.
+        /// The size of its body, in bytes.
         length: u32,
-        /// Bytes that its content needs, as far as it could be read.
+        /// The number of bytes that its content needs, as far as it could be read.
         needed: u64,
     },
-    /// A record is longer than its content. The reader can go on behind it.
+    /// A record is longer than its content. Reading can continue after it.
     #[error(
         "byte {offset}: {kind} is too long: {length} bytes where its content ends after {needed}"
     )]
     TooLong {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// Its kind.
         kind: RecordKind,
-        /// Bytes of its body.
+        /// The size of its body, in bytes.
         length: u32,
-        /// Bytes that its content takes.
+        /// The number of bytes that its content takes.
         needed: u64,
     },
-    /// A field holds a value without a meaning. The reader can go on behind the record.
+    /// A field has a value without a meaning. Reading can continue after the record.
     #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
     Value {
-        /// Where the record starts.
+        /// The offset of the record.
         offset: u64,
         /// Its kind.
         kind: RecordKind,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value.
         value: i64,
     },
-    /// A tag inside a heap dump is none of the format's. What is left of the dump's record cannot be read; the reader can
-    /// go on behind it.
+    /// A tag inside a heap dump is not one of the format's. The rest of the dump's record cannot be read; reading can
+    /// continue after it.
     #[error("byte {offset}: unknown tag 0x{tag:02X} in the {within} of byte {start}")]
     HeapTag {
-        /// Where the tag stands.
+        /// The offset of the tag.
         offset: u64,
         /// The tag.
         tag: u8,
         /// HEAP DUMP or HEAP DUMP SEGMENT.
         within: RecordKind,
-        /// Where that one starts.
+        /// The offset of that record.
         start: u64,
     },
-    /// A record inside a heap dump does not end where the dump's record does. The reader can go on behind that one.
+    /// A record inside a heap dump does not end with the dump's record. Reading can continue after the latter.
     #[error(
         "byte {offset}: {kind} takes {needed} bytes or more, but the {within} of byte {start} ends after {left}"
     )]
     HeapTooShort {
-        /// Where the record inside starts.
+        /// The offset of the record inside.
         offset: u64,
         /// Its kind.
         kind: HeapKind,
-        /// Bytes that it takes, as far as can be told.
+        /// The number of bytes that it takes, as far as known.
         needed: u64,
-        /// Bytes that are left for it.
+        /// The number of bytes that are left for it.
         left: u64,
         /// HEAP DUMP or HEAP DUMP SEGMENT.
         within: RecordKind,
-        /// Where that one starts.
+        /// The offset of that record.
         start: u64,
     },
-    /// A field of a record inside a heap dump holds a value without a meaning. The reader can go on behind the dump's
+    /// A field of a record inside a heap dump has a value without a meaning. Reading can continue after the dump's
     /// record.
     #[error("byte {offset}: {kind} has the {field} {value}, which means nothing")]
     HeapValue {
-        /// Where the record inside starts.
+        /// The offset of the record inside.
         offset: u64,
         /// Its kind.
         kind: HeapKind,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value.
         value: i64,
     },
 }
 
 impl ReadError {
-    /// The byte of the file that the error is about.
+    /// Returns the offset that the error is about.
     #[must_use]
     pub fn offset(&self) -> u64 {
         match *self {

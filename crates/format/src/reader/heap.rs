@@ -7,43 +7,43 @@ use crate::decode::Misfit;
 use crate::heap::{Extent, decode};
 use crate::{HeapError, HeapKind, HeapRecord, RecordKind};
 
-/// Instances and arrays with more bytes of content come in pieces.
+/// The size of content, in bytes, above which instances and arrays come in pieces.
 const PIECE: u64 = 32 * 1024;
 
-/// One record of a heap dump, or a piece of one, and where it was found.
+/// A record of a heap dump, or a piece of one, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeapEntry<'a> {
-    /// Where the record or the piece starts, in bytes from the start of the file.
+    /// The offset of the record or the piece, in bytes from the start of the file.
     pub offset: u64,
-    /// What was found.
+    /// The content.
     pub item: HeapItem<'a>,
 }
 
-/// What stands in a heap dump.
+/// An item in a heap dump.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeapItem<'a> {
     /// A record with all its content.
     Record(HeapRecord<'a>),
     /// An instance or an array too long to be held at once. Pieces with its content follow.
     Head {
-        /// The record, with nothing in its `fields` or `elements`.
+        /// The record, with empty `fields` or `elements`.
         record: HeapRecord<'a>,
-        /// Bytes of its content.
+        /// The size of its content, in bytes.
         length: u64,
     },
     /// The next bytes of the content of the last [`HeapItem::Head`]; a multiple of 8 in all pieces but the last.
     Piece {
         /// The bytes.
         bytes: &'a [u8],
-        /// Whether they are the last.
+        /// `true` for the last piece.
         last: bool,
     },
 }
 
-/// How far the content of a heap dump has been read.
+/// The state of reading a heap dump's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// There is none, or it cannot be read on.
+    /// There is none, or reading cannot continue.
     Closed,
     /// A record starts next.
     Between(RecordKind),
@@ -52,11 +52,11 @@ pub(super) enum State {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the next record inside the heap dump, or segment of one, that [`Reader::read`] found last; `None` behind the
-    /// last one, and where that was something else.
+    /// Reads the next record inside the heap dump, or segment of one, that [`Reader::read`] returned last; `None` after
+    /// the last one, and if that was something else.
     ///
     /// # Errors
-    /// [`ReadError`]. After one, [`Reader::read`] goes on behind the dump's record, where there is more.
+    /// [`ReadError`]. After one, [`Reader::read`] continues after the dump's record, if there is more.
     pub fn read_heap(&mut self) -> Result<Option<HeapEntry<'_>>, ReadError> {
         if self.unread == 0 {
             return Ok(None);
@@ -121,7 +121,8 @@ impl<R: Read> Reader<R> {
         Ok(HeapEntry { offset, item })
     }
 
-    /// How far the next record reaches, which is then in the window: with its content, unless that comes in pieces.
+    /// Returns the extent of the next record, which is then in the window: with its content, unless that comes in
+    /// pieces.
     fn heap_extent(&mut self, within: RecordKind) -> Result<Extent, ReadError> {
         loop {
             let bytes = self.window.bytes();
@@ -144,7 +145,7 @@ impl<R: Read> Reader<R> {
                 }
                 Err(HeapError::Incomplete { needed, .. }) => {
                     if needed > self.unread {
-                        // A tag of its own fits into every body that is not empty.
+                        // At least the tag fits into every body that is not empty.
                         let kind = bytes.first().and_then(|&tag| HeapKind::from_tag(tag));
                         let kind =
                             kind.expect("a record without a tag takes one byte, which is left");
@@ -194,7 +195,7 @@ impl<R: Read> Reader<R> {
         Ok(HeapEntry { offset, item })
     }
 
-    /// Brings the next `count` bytes of the dump's record into the window.
+    /// Reads the next `count` bytes of the dump's record into the window.
     fn need(&mut self, count: usize) -> Result<(), ReadError> {
         let available = fill(&mut self.window, count)?;
         if available == count {

@@ -1,4 +1,4 @@
-//! Numbers as text. A heap dump is made of little else, and `format!` takes several times as long.
+//! Numbers as text. A heap dump consists of little else, and `format!` takes several times as long.
 
 use std::io::{self, Write};
 

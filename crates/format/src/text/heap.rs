@@ -16,17 +16,17 @@ use crate::{
     Micros, ObjectId, Record, Root, TraceSerial, Value,
 };
 
-/// The trace without frames. The binary format has no trace for global references of native code.
+/// The trace without frames, used for global references of native code, which have no trace in the binary format.
 const NO_TRACE: u64 = 300_000;
 
-/// What the encoder knows of heap dumps.
+/// The encoder's state for heap dumps.
 #[derive(Debug, Default)]
 pub(super) struct HeapText {
-    /// Classes by their objects, as of now.
+    /// Classes by their current objects.
     loaded: HashMap<ObjectId, ClassSerial>,
-    /// The other way round.
+    /// The reverse map.
     objects: HashMap<ClassSerial, ObjectId>,
-    /// What HEAP SUMMARY said, while it stands right before the dump's first record.
+    /// The totals of a HEAP SUMMARY directly before the dump's first record.
     totals: Option<HeapTotals>,
     /// The dump whose records are being written.
     open: Option<Dump>,
@@ -47,14 +47,14 @@ struct Dump {
 /// An object whose content comes in pieces.
 #[derive(Debug)]
 enum Long {
-    /// An array of references, and the number of the next.
+    /// An array of references, and the index of the next one.
     Elements(u64),
-    /// An instance, and its fields so far, which are as many bytes as its class says.
+    /// An instance, and its fields so far, as many bytes as its class states.
     Fields(ClassIndex, Vec<u8>),
 }
 
 impl HeapText {
-    /// A class is loaded, or its object has moved.
+    /// Notes that a class is loaded, or that its object has moved.
     pub(super) fn load(&mut self, class: ClassSerial, object: ObjectId) {
         if let Some(from) = self.objects.insert(class, object)
             && self.loaded.get(&from) == Some(&class)
@@ -64,7 +64,7 @@ impl HeapText {
         self.loaded.insert(object, class);
     }
 
-    /// Takes note of totals that come right before a dump.
+    /// Notes the totals directly before a dump.
     pub(super) fn note(&mut self, record: &Record<'_>) {
         match *record {
             Record::HeapSummary {
@@ -73,7 +73,7 @@ impl HeapText {
                 allocated_bytes,
                 allocated_instances,
             } => {
-                // The first two are cut to 32 bits in the binary format. Before a dump, all that is told is alive.
+                // The first two are limited to 32 bits in the binary format. Before a dump, all objects are alive.
                 let fitting = |live, all| match live {
                     0..0xFFFF_FFFF => live,
                     _ => all,
@@ -89,22 +89,22 @@ impl HeapText {
     }
 }
 
-/// How the text of heap dumps is made. The agent's records come whole, as [`Record::HeapDumpSegment`]; those of a file
-/// come one by one.
+/// The text of heap dumps. The agent's records come whole, as [`Record::HeapDumpSegment`]; those of a file come one by
+/// one.
 impl TextEncoder {
-    /// Whether the next heap dump's totals are known: a HEAP SUMMARY stands before it. Without it, and without
-    /// [`TextEncoder::heap_totals`], they are printed as 0.
+    /// Returns `true` if the next heap dump's totals are known, because a HEAP SUMMARY precedes it. Without one, and
+    /// without [`TextEncoder::heap_totals`], they are printed as 0.
     #[must_use]
     pub fn has_heap_totals(&self) -> bool {
         self.heap.open.is_some() || self.heap.totals.is_some()
     }
 
-    /// Tells the totals of the next heap dump.
+    /// Sets the totals of the next heap dump.
     pub fn heap_totals(&mut self, totals: HeapTotals) {
         self.heap.totals = Some(totals);
     }
 
-    /// Begins a heap dump, or goes on with one: a heap dump's record, or one of its segments, comes next.
+    /// Begins a heap dump, or continues one: a heap dump's record, or one of its segments, comes next.
     ///
     /// # Errors
     /// Those of `out`.
@@ -124,14 +124,14 @@ impl TextEncoder {
     /// Writes a record of the heap dump, or a piece of one, from a file with ids of `id_size`.
     ///
     /// # Errors
-    /// Those of `out`. What is left of the dump is then not printed.
+    /// Those of `out`. The rest of the dump is then not printed.
     pub fn heap_item(
         &mut self,
         id_size: IdSize,
         item: &HeapItem<'_>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        // The dump is taken out so that names can be looked up meanwhile.
+        // The dump is taken out so that names can be looked up in the meantime.
         let Some(mut dump) = self.heap.open.take() else {
             return Ok(());
         };
@@ -165,13 +165,13 @@ impl TextEncoder {
         }
     }
 
-    /// Ends a heap dump that is not complete.
+    /// Ends a heap dump that is incomplete.
     pub(super) fn heap_broke_off(&mut self, reason: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.heap.open = None;
         writeln!(out, "HEAP DUMP BROKE OFF ({})", printable(reason))
     }
 
-    /// Writes the records of a segment that the agent made.
+    /// Writes the records of a segment from the agent.
     pub(super) fn heap_content(
         &mut self,
         time: Micros,
@@ -180,7 +180,7 @@ impl TextEncoder {
     ) -> io::Result<()> {
         self.heap_segment(time, out)?;
         for record in HeapRecords::new(content, IdSize::Eight) {
-            // Content that is none of ours ends here; nothing better can be done about it.
+            // Content that the agent would not write ends here; there is no better way to handle it.
             let Ok(record) = record.and_then(|record| record.decode()) else {
                 break;
             };
@@ -189,7 +189,7 @@ impl TextEncoder {
         Ok(())
     }
 
-    /// The name of the class with this object.
+    /// Returns the name of the class with this object.
     fn name_of(&self, class: ObjectId) -> Option<&Arc<str>> {
         self.names.class(*self.heap.loaded.get(&class)?)
     }
@@ -203,7 +203,7 @@ struct Printer<'a, W> {
 }
 
 impl<W: Write> Printer<'_, W> {
-    /// Prints a record. Of a long one, which has `length` bytes of content, it returns what its pieces belong to.
+    /// Prints a record. For a long one, which has `length` bytes of content, returns the state for its pieces.
     fn record(
         &mut self,
         dump: &mut Dump,
@@ -319,7 +319,7 @@ impl<W: Write> Printer<'_, W> {
             | Root::JavaFrame { thread, frame }
             | Root::JniMonitor { thread, frame } => {
                 self.number(b", thread=", thread.0.into())?;
-                // -1 is no frame.
+                // -1 means that there is no frame.
                 self.put(if frame < 0 { b", frame=-" } else { b", frame=" })?;
                 put_decimal(self.out, frame.unsigned_abs().into())?;
             }
@@ -438,7 +438,7 @@ impl<W: Write> Printer<'_, W> {
         self.number(b", trace=", trace.0.into())
     }
 
-    /// The class of an object, and the end of its line.
+    /// Prints the class of an object, and ends its line.
     fn end_with(&mut self, dump: &mut Dump, class: ObjectId) -> io::Result<()> {
         let name = match dump.classes.find(class) {
             Some(index) => dump.names[index.number()].as_ref(),
@@ -451,7 +451,7 @@ impl<W: Write> Printer<'_, W> {
         self.put(b")\n")
     }
 
-    /// A line, unless the reference is null.
+    /// Prints a line, unless the reference is null.
     #[inline]
     fn reference(&mut self, label: &[&[u8]], object: u64) -> io::Result<()> {
         if object == 0 {

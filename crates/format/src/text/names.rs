@@ -8,8 +8,8 @@ use foldhash::HashMap;
 use crate::printable::{printable, shortened};
 use crate::{BasicType, ClassSerial, StringId};
 
-/// Strings and classes by their ids. Whatever else has a name shares it with this: a few bytes of a file may name a long
-/// string, and do so any number of times.
+/// Strings and classes by their ids. Everything with a name shares it with this table: a few bytes of a file may name a
+/// long string, and do so any number of times.
 #[derive(Debug, Default)]
 pub(super) struct TextNames {
     strings: HashMap<StringId, Name>,
@@ -20,12 +20,12 @@ pub(super) struct TextNames {
 #[derive(Debug)]
 struct Name {
     text: Arc<str>,
-    /// The text as the name of a class, once a class has it.
+    /// The text as the name of a class, set when a class uses it.
     class: OnceLock<Arc<str>>,
 }
 
 impl TextNames {
-    /// The string's text from now on.
+    /// Sets the string's text from now on.
     pub(super) fn add(&mut self, id: StringId, text: &[u8]) {
         let name = Name {
             text: shortened(&printable(text)).into(),
@@ -34,17 +34,17 @@ impl TextNames {
         self.strings.insert(id, name);
     }
 
-    /// Nothing will name the string again.
+    /// Forgets a string that will not be named again.
     pub(super) fn forget(&mut self, id: StringId) {
         self.strings.remove(&id);
     }
 
-    /// The class's name from now on.
+    /// Sets the class's name from now on.
     pub(super) fn load(&mut self, class: ClassSerial, name: StringId) {
         self.classes.insert(class, name);
     }
 
-    /// A string, the empty one under 0; `None` where it is not known.
+    /// Returns a string, the empty one for id 0; `None` if it is unknown.
     pub(super) fn string(&self, id: StringId) -> Option<&Arc<str>> {
         match id {
             StringId(0) => Some(&self.empty),
@@ -52,7 +52,7 @@ impl TextNames {
         }
     }
 
-    /// A class's name as in Java source.
+    /// Returns a class's name as in Java source.
     pub(super) fn class(&self, class: ClassSerial) -> Option<&Arc<str>> {
         let id = self.classes.get(&class)?;
         let Some(name) = self.strings.get(id) else {
@@ -71,8 +71,8 @@ impl TextNames {
     }
 }
 
-/// A class's name as in Java source: `java.lang.String`, `int[][]`. Binary files have it as class files do
-/// (`java/lang/String`, `[[I`); what is no such name comes back as it is.
+/// Converts a class's name to Java source: `java.lang.String`, `int[][]`. Binary files have it as in class files
+/// (`java/lang/String`, `[[I`); any other text is returned unchanged.
 #[must_use]
 pub fn source_name(name: &str) -> Cow<'_, str> {
     let element = name.trim_start_matches('[');

@@ -1,4 +1,4 @@
-//! How the text format prints SITES.
+//! Prints SITES in the text format.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use super::{TextEncoder, percent};
 use crate::ctime::ctime;
 use crate::{AllocSite, Micros, SITES_BY_ALLOCATION};
 
-/// What the rows are ordered by.
+/// The order of the rows.
 pub(super) struct SitesOrder {
     name: &'static str,
-    /// The bytes of all rows, those left out included.
+    /// The bytes of all rows, including omitted ones.
     total: u64,
     bytes: fn(&AllocSite) -> u64,
 }

@@ -101,7 +101,8 @@ fn times<R: Read>(
     })
 }
 
-/// A total of whole milliseconds as nanoseconds; of 0 ms that have shares, the longest time that prints so.
+/// Converts a total of whole milliseconds to nanoseconds; for 0 ms with nonzero shares, the longest time that prints as
+/// 0.
 pub(super) fn nanos(millis: u64, printed: &[(u64, u64)], below_one: u64) -> u64 {
     match millis {
         0 if printed.iter().any(|&(own, _)| own > 0) => below_one,

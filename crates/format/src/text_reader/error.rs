@@ -1,8 +1,8 @@
-//! Why a text file cannot be read.
+//! The reasons a text file cannot be read.
 
 use std::io;
 
-/// Why a text file, or a record of it, cannot be read. Lines count from 1.
+/// The reason a text file, or a record of it, cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// The source failed.
@@ -10,25 +10,25 @@ pub enum TextError {
     Io {
         /// The line that was being read.
         line: u64,
-        /// What the source said.
+        /// The source's error.
         error: io::Error,
     },
-    /// A line is not what has to stand there.
+    /// A line is not what the format requires.
     #[error("line {line}: expected {expected}, found `{found}`")]
     Unexpected {
         /// The line.
         line: u64,
-        /// What was expected.
+        /// The expected text.
         expected: &'static str,
-        /// The line's beginning, fit to be printed.
+        /// The line's beginning, made printable.
         found: String,
     },
-    /// The file ends in mid-record, as when the program that wrote it was killed.
+    /// The file ends within a record, for example because the program that wrote it was killed.
     #[error(
         "line {start}: the file ends inside {record}, which starts here; every record before it is whole"
     )]
     Cut {
-        /// The line where the record starts.
+        /// The line at which the record starts.
         start: u64,
         /// The record's name.
         record: &'static str,
@@ -38,7 +38,7 @@ pub enum TextError {
     Long {
         /// The line.
         line: u64,
-        /// What is allowed.
+        /// The limit, in bytes.
         limit: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What a file starts with, and the dates of its sections.
+//! The beginning of a file, and the dates of its sections.
 
 use std::io::Read;
 
@@ -6,12 +6,12 @@ use super::lines::Lines;
 use super::{TextError, old_prof};
 use crate::{Micros, Millis, ctime};
 
-/// What every text profile starts with.
+/// The beginning of every text profile.
 pub(super) const MAGIC: &str = "JAVA PROFILE 1.0";
 /// The line between the description and the records.
 const DASHES: &str = "--------";
 
-/// What is known before the first record.
+/// The facts before the first record.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) created: Millis,
@@ -42,7 +42,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         if let Some(number) = line.strip_prefix("Process:") {
             process = number.trim().parse().ok();
         }
-        // An excerpt.
+        // The file is an excerpt without a header.
         if begins_record(line) {
             lines.put_back();
             break;
@@ -55,7 +55,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     })
 }
 
-/// Whether a line can only be the first of a record, and none of a description.
+/// Returns `true` if a line can only be the first of a record, and not part of a description.
 fn begins_record(line: &str) -> bool {
     const FIRST: [&str; 7] = [
         "THREAD START (",
@@ -74,7 +74,7 @@ fn begins_record(line: &str) -> bool {
 }
 
 impl Head {
-    /// The moment of a date in a section's first line.
+    /// Returns the time of a date in a section's first line.
     pub(super) fn since(&self, date: &str) -> Micros {
         let time = ctime::parse(date).unwrap_or(self.created);
         Micros(time.0.saturating_sub(self.created.0).saturating_mul(1_000))

@@ -1,4 +1,4 @@
-//! `HEAP DUMP`: its form alone.
+//! Skips `HEAP DUMP`, checking only its form.
 
 use std::io::Read;
 

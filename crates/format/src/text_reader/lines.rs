@@ -5,20 +5,20 @@ use std::io::{BufRead, BufReader, Read};
 use super::TextError;
 use crate::printable;
 
-/// Bytes that a line may have: names have at most 64 KB, and a line holds at most three.
+/// The most bytes of a line: names have at most 64 KB, and a line holds at most three.
 const LIMIT: u64 = 1 << 20;
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 64 * 1024;
-/// Letters of a line that an error shows.
+/// The number of characters of a line that an error shows.
 const SHOWN: usize = 80;
 
-/// Reads one line after the other, without their ends. What is not UTF-8 reads as U+FFFD.
+/// Reads one line after another, without their ends. Bytes that are not UTF-8 are read as U+FFFD.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     source: BufReader<R>,
     line: String,
     number: u64,
-    /// The line is still to be returned again.
+    /// `true` if the line is to be returned again.
     again: bool,
 }
 
@@ -32,7 +32,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&str>, TextError> {
         if std::mem::take(&mut self.again) {
             return Ok(Some(&self.line));
@@ -62,27 +62,27 @@ impl<R: Read> Lines<R> {
         Ok(Some(&self.line))
     }
 
-    /// The next line of a record that began at `start`.
+    /// Returns the next line of a record that began at `start`.
     pub(super) fn within(&mut self, record: &'static str, start: u64) -> Result<&str, TextError> {
         self.next()?.ok_or(TextError::Cut { start, record })
     }
 
-    /// Has the line that was just read be the next one.
+    /// Makes the line that was just read the next one again.
     pub(super) fn put_back(&mut self) {
         self.again = true;
     }
 
-    /// The line that was just read.
+    /// Returns the line that was just read.
     pub(super) fn text(&self) -> &str {
         &self.line
     }
 
-    /// Its number.
+    /// Returns its number.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The error for a line that is not what it has to be.
+    /// Returns the error for a line that does not fit the format.
     pub(super) fn unexpected(&self, expected: &'static str) -> TextError {
         let shown: String = self.line.chars().take(SHOWN).collect();
         TextError::Unexpected {

@@ -68,7 +68,7 @@ pub(super) fn dump<R: Read>(lines: &mut Lines<R>) -> Result<MonitorRecord<'stati
                 monitors.push(monitor_state(rest));
                 Some(())
             }
-            // The VM's own monitors, which agents before JDK 5 told too.
+            // The VM's own monitors, which agents before JDK 5 reported too.
             Some(("RAW", rest)) => rest
                 .strip_prefix("MONITOR ")
                 .map(|rest| monitors.push(monitor_state(rest))),
@@ -111,7 +111,7 @@ fn thread_state(text: &str) -> Option<ThreadState> {
             "CW" => ThreadStatus::Waiting,
             "ZO" => ThreadStatus::Ended,
             "NS" => ThreadStatus::NotStarted,
-            // Agents before JDK 5 left out what they had no word for.
+            // Agents before JDK 5 omitted states without a name.
             "UN" | "" => ThreadStatus::Unknown,
             _ => return None,
         },
@@ -199,7 +199,7 @@ pub(super) fn times<R: Read>(
     Ok((time, MonitorRecord::Time { total, count, rows }))
 }
 
-/// The class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.
+/// Returns the class of a row's monitor. Agents before JDK 5 wrote its address too, and named the VM's own monitors.
 fn class(monitor: &str) -> &str {
     if let Some(own) = monitor.strip_suffix(" (Raw)") {
         return own.rsplit_once('(').map_or(own, |(name, _)| name);

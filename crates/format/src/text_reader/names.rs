@@ -1,42 +1,42 @@
-//! Ids for what the text names, and the records that give them.
+//! Assigns ids to names in the text, and creates the records that define them.
 
 use foldhash::HashMap;
 
 use crate::{ClassSerial, FrameId, Line, ObjectId, Record, StringId, TraceSerial};
 
-/// The trace of a class that was loaded nobody knows where.
+/// The trace of a class whose loading stack is unknown.
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
-/// Where serials and ids start, as the agent's do.
+/// The first serial numbers and ids, as the agent's.
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_FRAME: u64 = 500_000;
-/// Names a frame of which the writer knew nothing.
+/// The id of a frame that the writer did not know.
 pub(super) const UNKNOWN_FRAME: FrameId = FrameId(u64::MAX);
 
-/// A method and a place in it.
+/// A method and a position in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CodeLocation<'a> {
     pub(super) class: &'a str,
     pub(super) method: &'a str,
-    /// Empty where it is not told.
+    /// Empty if unknown.
     pub(super) signature: &'a str,
-    /// Empty where it is not told.
+    /// Empty if unknown.
     pub(super) source_file: &'a str,
     pub(super) line: Line,
 }
 
-/// Gives the same id to the same name, and the record for it at the first time.
+/// Assigns the same id to the same name, and creates the record for it the first time.
 #[derive(Debug, Default)]
 pub(super) struct AssignedIds {
     strings: HashMap<Box<str>, StringId>,
     classes: HashMap<StringId, ClassSerial>,
     frames: HashMap<Box<str>, FrameId>,
-    /// Names of threads so far.
+    /// The number of names of threads so far.
     used_once: u64,
     records: Vec<Record<'static>>,
 }
 
 impl AssignedIds {
-    /// The records since the last call.
+    /// Takes the records created since the last call.
     pub(super) fn take(&mut self) -> Vec<Record<'static>> {
         std::mem::take(&mut self.records)
     }
@@ -54,7 +54,7 @@ impl AssignedIds {
         id
     }
 
-    /// A string that no other record names.
+    /// Returns a string that no other record names.
     pub(super) fn string_once(&mut self, text: &str) -> StringId {
         let id = StringId(StringId::USED_ONCE + self.used_once);
         self.used_once += 1;
@@ -85,12 +85,12 @@ impl AssignedIds {
         serial
     }
 
-    /// The frame of a text that is known.
+    /// Returns the frame of a text that is known.
     pub(super) fn known_frame(&self, text: &str) -> Option<FrameId> {
         self.frames.get(text).copied()
     }
 
-    /// The frame that `text` stands for, which is not known yet.
+    /// Returns the frame that `text` stands for, which is not known yet.
     pub(super) fn frame(&mut self, text: &str, place: CodeLocation<'_>) -> FrameId {
         let class = self.class(place.class);
         let method = self.string(place.method);

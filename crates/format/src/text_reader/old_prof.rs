@@ -13,7 +13,7 @@ const FORM: &str = "`count callee caller time`: a number, two methods with signa
 const UNKNOWN_CALLER: &str = "<unknown caller>";
 const MILLISECOND: u64 = 1_000_000;
 
-/// Reads from the line that was just read to the end, or to the head of the next table.
+/// Reads from the line that was just read to the end, or to the header of the next table.
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     names: &mut AssignedIds,
@@ -47,7 +47,7 @@ fn call(line: &str, names: &mut AssignedIds) -> Option<CallTime> {
     })
 }
 
-/// Callee and caller. A method's name may have spaces; the callee ends behind its signature.
+/// Splits callee and caller. A method's name may have spaces; the callee ends after its signature.
 fn pair(text: &str) -> Option<(&str, &str)> {
     if let Some(callee) = text.strip_suffix(UNKNOWN_CALLER) {
         return Some((callee.strip_suffix(' ')?, UNKNOWN_CALLER));
@@ -57,7 +57,7 @@ fn pair(text: &str) -> Option<(&str, &str)> {
     pairs.find(|(callee, caller)| split(callee).is_some() && split(caller).is_some())
 }
 
-/// Class, method and signature of `Class.method(SIG)RET`.
+/// Splits `Class.method(SIG)RET` into class, method and signature.
 fn split(text: &str) -> Option<(&str, &str, &str)> {
     let (method, signature) = text.split_at(text.rfind('(')?);
     if signature.rfind(')')? + 1 == signature.len() {

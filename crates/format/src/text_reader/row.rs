@@ -1,6 +1,6 @@
 //! The columns of a row.
 
-/// A share of a total as it is printed, in hundredths of a percent. The JDK's agent printed it as the locale has it, with a
+/// Parses a share of a total, in hundredths of a percent. The JDK's agent printed it by the locale's rules, with a
 /// comma in many.
 pub(super) fn share(text: &str) -> Option<u64> {
     let (whole, hundredths) = text.strip_suffix('%')?.split_once(['.', ','])?;
@@ -13,7 +13,7 @@ pub(super) fn share(text: &str) -> Option<u64> {
         .checked_add(hundredths.parse().ok()?)
 }
 
-/// The first `N` words of a line, and the rest behind one space.
+/// Returns the first `N` words of a line, and the rest after one space.
 pub(super) fn words<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
     let mut rest = line;
     let mut words = [""; N];
@@ -26,14 +26,14 @@ pub(super) fn words<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
     full.then(|| (words, rest.strip_prefix(' ').unwrap_or(rest)))
 }
 
-/// What CPU SAMPLES, CPU TIME and MONITOR TIME have in common.
+/// The columns common to CPU SAMPLES, CPU TIME and MONITOR TIME.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranked<'a> {
     pub(super) own: u64,
     pub(super) accumulated: u64,
     pub(super) count: u64,
     pub(super) trace: u32,
-    /// What stands behind it.
+    /// The text after the columns.
     pub(super) name: &'a str,
 }
 
@@ -49,7 +49,8 @@ pub(super) fn ranked(line: &str) -> Option<Ranked<'_>> {
     })
 }
 
-/// The number and the date in a section's first line: `CPU SAMPLES BEGIN (total = 282) Fri Nov 20 10:39:23 2026`.
+/// Parses the number and the date in a section's first line: `CPU SAMPLES BEGIN (total = 282) Fri Nov 20 10:39:23
+/// 2026`.
 pub(super) fn total<'a>(line: &'a str, begin: &str, end: &str) -> Option<(u64, &'a str)> {
     let (total, date) = line.strip_prefix(begin)?.split_once(end)?;
     let total = match total.parse::<i32>() {

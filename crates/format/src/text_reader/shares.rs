@@ -1,15 +1,15 @@
-//! Numbers that a file tells only as shares of others.
+//! Numbers that a file contains only as shares of others.
 //!
-//! A share is printed in hundredths of a percent, so many numbers print alike. What is worked out here prints as the file has
-//! it wherever the file does not contradict itself.
+//! A share is printed in hundredths of a percent, so many numbers print alike. The numbers computed here print as in
+//! the file, as long as the file does not contradict itself.
 
-/// A share of everything is printed as this.
+/// The printed share of everything.
 const ALL: u64 = 10_000;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u128 = 1_000_000;
 
-/// A row: how much, its share, and the share of all rows down to it.
+/// A row: its amount, its share, and the share of all rows down to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) amount: u64,
@@ -17,8 +17,8 @@ pub(super) struct Part {
     pub(super) accumulated: u64,
 }
 
-/// What the amounts are shares of: their sum where that fits the shares, else about the middle of what does, without digits
-/// that the shares do not tell.
+/// Returns the total that the amounts are shares of: their sum if that fits the shares, otherwise about the middle of
+/// the possible totals, without digits that the shares do not determine.
 pub(super) fn whole(parts: &[Part]) -> u64 {
     let (mut low, mut high) = (0_u128, u128::from(u64::MAX));
     let mut sum = 0_u64;
@@ -41,18 +41,18 @@ pub(super) fn whole(parts: &[Part]) -> u64 {
     }
     let unit = known_unit(high - low + 1);
     let (low, high) = (low.div_ceil(unit), high / unit);
-    // No more than the highest that fits, which is below 2^64.
+    // No more than the highest possible total, which is below 2^64.
     (low.midpoint(high) * unit) as u64
 }
 
-/// The largest power of ten of which so many numbers in a row have a multiple.
+/// Returns the largest power of ten that has a multiple among any `numbers` consecutive numbers.
 fn known_unit(numbers: u128) -> u128 {
     10_u128.pow(numbers.checked_ilog10().unwrap_or_default())
 }
 
-/// Amounts with these own and accumulated shares of `whole`. They have no digits that the shares do not tell, but as many as
-/// it takes for all of them to print as the file has them. Where the last accumulated share is everything they add up to
-/// `whole`, but for less than the last digit that is known.
+/// Returns amounts with these own and accumulated shares of `whole`. They have no digits that the shares do not
+/// determine, but as many as needed for all of them to print as in the file. If the last accumulated share is
+/// everything, they add up to `whole`, up to less than the last known digit.
 pub(super) fn parts(whole: u64, shares: &[(u64, u64)]) -> Vec<u64> {
     let unit = known_unit(u128::from(whole / ALL));
     // Old agents count whole milliseconds.
@@ -66,16 +66,16 @@ pub(super) fn parts(whole: u64, shares: &[(u64, u64)]) -> Vec<u64> {
     rounded.or_else(any).unwrap_or_default()
 }
 
-/// What happens where a row's own share does not fit the accumulated ones.
+/// The treatment of a row whose own share does not fit the accumulated ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Misfit {
-    /// There is no answer.
+    /// There is no result.
     Refused,
-    /// The file contradicts itself, and the accumulated share is passed over.
+    /// The file contradicts itself, and the accumulated share is ignored.
     OwnShareCounts,
 }
 
-/// [`parts`] that are multiples of `unit`.
+/// Returns [`parts`] that are multiples of `unit`.
 fn parts_in(whole: u64, shares: &[(u64, u64)], unit: u128, misfit: Misfit) -> Option<Vec<u64>> {
     let multiples = |share| {
         let (low, high) = range(whole, share);
@@ -102,7 +102,7 @@ fn parts_in(whole: u64, shares: &[(u64, u64)], unit: u128, misfit: Misfit) -> Op
     Some(amounts.into_iter().map(amount).collect())
 }
 
-/// From the last sum back, one for each row of what is reachable.
+/// Chooses one amount for each row from the reachable ranges, starting with the last sum.
 fn choose(whole: u128, own: &[(u128, u128)], reachable: &[(u128, u128)]) -> Vec<u128> {
     let mut amounts = vec![0; own.len()];
     let Some(&(low, high)) = reachable.last() else {
@@ -127,7 +127,7 @@ fn choose(whole: u128, own: &[(u128, u128)], reachable: &[(u128, u128)]) -> Vec<
     amounts
 }
 
-/// The smallest and the largest amount that prints as `share` of `whole`.
+/// Returns the smallest and the largest amount that prints as `share` of `whole`.
 fn range(whole: u64, share: u64) -> (u128, u128) {
     let (whole, share, all) = (u128::from(whole), u128::from(share), u128::from(ALL));
     let high = whole * (2 * share + 1) / (2 * all);
@@ -135,7 +135,7 @@ fn range(whole: u64, share: u64) -> (u128, u128) {
         0 => 0,
         _ => whole * (2 * share - 1) / (2 * all) + 1,
     };
-    // Exactly in the middle, printing may go either way.
+    // Exactly in the middle, the printed value may be rounded either way.
     let exact = whole * (2 * share + 1) % (2 * all) == 0 && high > low;
     (low, high - u128::from(exact))
 }

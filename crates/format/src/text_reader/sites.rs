@@ -54,8 +54,8 @@ pub(super) fn read<R: Read>(
     Ok((time, record))
 }
 
-/// The sums of all rows. Where no line says what is left out, the bytes that the rows are ordered by are known from the
-/// rows' shares.
+/// Returns the sums of all rows. If no line states what is omitted, the total of the bytes that the rows are ordered by
+/// follows from the rows' shares.
 fn totals(
     sites: &[AllocSite],
     parts: &[shares::Part],

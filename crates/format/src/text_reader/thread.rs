@@ -9,7 +9,7 @@ use crate::{ObjectId, Record, StringId, ThreadSerial, TraceSerial};
 
 const FORM: &str =
     "`THREAD START (obj=HEX, id = N, name=\"...\", group=\"...\")` or `THREAD END (id = N)`";
-/// A thread that was started nobody knows where.
+/// The trace of a thread whose starting stack is unknown.
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
 
 pub(super) fn read<R: Read>(
@@ -37,7 +37,7 @@ fn start(line: &str, names: &mut AssignedIds) -> Option<Record<'static>> {
     let rest = line.strip_prefix("THREAD START (obj=")?;
     let (object, rest) = rest.split_once(", id = ")?;
     let (id, rest) = rest.split_once(", name=\"")?;
-    // A name may hold anything; the group is the last.
+    // A name may contain anything; the group is last.
     let (name, group) = rest.strip_suffix("\")")?.rsplit_once("\", group=\"")?;
     let object = object.trim_start_matches("0x");
     let object = ObjectId(u64::from_str_radix(object, 16).ok()?);

@@ -9,7 +9,7 @@ use crate::{FrameId, Line, Record, ThreadSerial, TraceSerial};
 
 const FORM: &str = "`TRACE N:` or `TRACE N: (thread=N)`";
 const FRAME_FORM: &str = "a frame, `Class.method(File:line)`";
-/// What stands behind a trace that was taken before the VM was live.
+/// The text after a trace that was taken before the VM was live.
 const START_PHASE: &str = "(from start phase of JVM)";
 
 pub(super) fn read<R: Read>(

@@ -1,4 +1,4 @@
-//! What a file claims costs nothing: time and memory are bounded by what is read.
+//! Claims in a file cost nothing: time and memory are bounded by the bytes that are read.
 
 use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use hprof_format::*;
 use crate::common::{binary, string};
 use crate::heap_check::{before, sound};
 
-/// Counts the bytes that are read of it.
+/// Counts the bytes that are read from it.
 struct Counted<'a> {
     file: Cursor<&'a [u8]>,
     count: &'a Cell<usize>,
@@ -30,7 +30,7 @@ impl Seek for Counted<'_> {
     }
 }
 
-/// A file with `count` dumps, compressed so that it keeps most of its size.
+/// Creates a file with `count` dumps, compressed so that it keeps most of its size.
 fn many_dumps(count: usize, order: impl Fn(&mut Vec<HeapRecord<'static>>)) -> Vec<u8> {
     let mut dump = sound();
     order(&mut dump);

@@ -1,4 +1,4 @@
-//! A heap dump that broke off says so.
+//! A heap dump that broke off is marked as such.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -96,7 +96,7 @@ fn a_dump_that_was_announced_must_be_there() {
         depth: 4,
     };
     let dump = [segment_of(&sound()), Record::HeapDumpEnd];
-    // In the head of the file, or before a dump that was asked for later.
+    // In the file's header, or before a dump that was requested later.
     let mut head = before();
     head[0] = announcement.clone();
     let later = [before(), vec![announcement.clone()]].concat();
@@ -115,7 +115,7 @@ fn a_dump_that_was_announced_must_be_there() {
                 fault.to_string().ends_with("its first record: no room"),
                 "{fault}"
             );
-            // Behind one dump another one is announced.
+            // After one dump another one is announced.
             let two = [&whole[..], slice::from_ref(&announcement)].concat();
             judge(Cursor::new(binary(&two))).expect_err("the second one is missing");
             let withdrawn = Record::ControlSettings { flags: 0, depth: 4 };

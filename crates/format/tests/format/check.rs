@@ -6,7 +6,7 @@ use hprof_format::*;
 
 use crate::common::*;
 
-/// The fault that `last` makes behind the example, which is sound; asserts that it stands at that record.
+/// Returns the fault that `last` causes after the example, which is valid; asserts that it is at that record.
 fn fault_of(last: &[Record<'static>]) -> Fault {
     let sound: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
     let (bad, good) = last
@@ -20,7 +20,7 @@ fn fault_of(last: &[Record<'static>]) -> Fault {
     fault
 }
 
-/// The fault's message without the `byte N: ` before it.
+/// Returns the fault's message without the `byte N: ` at its beginning.
 fn message_of(last: &[Record<'static>]) -> String {
     let fault = fault_of(last);
     let message = fault.to_string();
@@ -203,7 +203,7 @@ fn what_may_be_absent_is_no_fault() {
             u32::MAX,
             vec![sample(u32::MAX, 300_009), sample(1, 300_010)],
         ),
-        // Classes and threads may come again.
+        // Classes and threads may be repeated.
         load_class(100_002, 7),
         start_thread(200_009, 300_000, [5, 0, 0]),
     ];

@@ -126,7 +126,7 @@ fn the_end_needs_neither_serial_nor_length() {
     assert_eq!(received(&bytes), [Received::Command(Command::ForceGc)]);
 }
 
-/// Gives what is asked for without end, but never remembers more than a small buffer's worth.
+/// Supplies the requested bytes without end, but never remembers more than a small buffer's worth.
 struct Endless;
 
 impl Read for Endless {
@@ -189,7 +189,7 @@ fn command() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// A stream's parts: commands, commands nobody knows, and commands with more payload than they need.
+/// The parts of a stream: commands, unknown commands, and commands with more payload than they need.
 fn part() -> impl Strategy<Value = (Option<Command>, Vec<u8>)> {
     let junk =
         (9_u8..0xff, vec(any::<u8>(), 0..40)).prop_map(|(tag, payload)| (None, raw(tag, &payload)));

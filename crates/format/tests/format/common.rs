@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers shared by the tests.
 
 use std::borrow::Cow;
 
@@ -144,7 +144,7 @@ pub fn site(array_of: Option<BasicType>, class: u32, trace: u32, numbers: [u64; 
     }
 }
 
-/// A whole file in the encoder's format.
+/// Encodes a whole file in the encoder's format.
 pub fn encode(mut encoder: impl Encoder, records: &[(Micros, Record<'_>)]) -> Vec<u8> {
     let mut out = Vec::new();
     encoder.start(START, &mut out);
@@ -154,7 +154,7 @@ pub fn encode(mut encoder: impl Encoder, records: &[(Micros, Record<'_>)]) -> Ve
     out
 }
 
-/// A whole file in the binary format, all of its records at the same time.
+/// Encodes a whole file in the binary format, all of its records at the same time.
 pub fn binary(records: &[Record<'static>]) -> Vec<u8> {
     let records: Vec<_> = records
         .iter()
@@ -163,7 +163,7 @@ pub fn binary(records: &[Record<'static>]) -> Vec<u8> {
     encode(BinaryEncoder::new(), &records)
 }
 
-/// What comes behind the description of a text profile.
+/// Returns the text after the description of a text profile.
 pub fn text_body(records: &[(Micros, Record<'_>)]) -> String {
     let text = String::from_utf8(encode(TextEncoder::new(), records)).expect("text is UTF-8");
     let (_, body) = text
@@ -172,7 +172,7 @@ pub fn text_body(records: &[(Micros, Record<'_>)]) -> String {
     body.to_owned()
 }
 
-/// Only records, without the places where they were found; they must all be readable.
+/// Returns only the records, without their positions; they must all be readable.
 pub fn records_of(file: &[u8]) -> Vec<(Micros, Record<'static>)> {
     let mut reader = Reader::new(file).expect("the header is right");
     let mut records = Vec::new();
@@ -199,7 +199,7 @@ pub fn first_error(file: &[u8]) -> Option<ReadError> {
     }
 }
 
-/// A moment in the layout of C's `ctime`, in the zone that the tests run in.
+/// Formats a time in the layout of C's `ctime`, in the time zone of the tests.
 pub fn ctime(micros: u64) -> String {
     let utc = DateTime::from_timestamp_millis((START.0 + micros / 1_000) as i64);
     let local = utc
@@ -208,7 +208,7 @@ pub fn ctime(micros: u64) -> String {
     local.format("%a %b %e %H:%M:%S %Y").to_string()
 }
 
-/// A file with ids of four bytes, built by hand: only the reader knows these.
+/// Builds a file with ids of four bytes by hand: no encoder writes them.
 pub fn four_byte_file(records: &[(u8, &[u8])]) -> Vec<u8> {
     let mut file = b"JAVA PROFILE 1.0.1\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     for (tag, body) in records {
@@ -220,7 +220,7 @@ pub fn four_byte_file(records: &[(u8, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// Bytes of the numbers, each as a big-endian u4.
+/// Encodes each number as a big-endian u4.
 pub fn u4s(numbers: &[u32]) -> Vec<u8> {
     numbers
         .iter()

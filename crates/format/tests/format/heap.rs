@@ -2,7 +2,7 @@
 
 use hprof_format::*;
 
-/// One record of each kind that the agent makes, with ids of 8 bytes.
+/// Returns one record of each kind that the agent writes, with ids of 8 bytes.
 pub fn records() -> Vec<HeapRecord<'static>> {
     let thread = ThreadSerial(200_001);
     let trace = TraceSerial(300_001);
@@ -81,7 +81,7 @@ pub fn records() -> Vec<HeapRecord<'static>> {
     records
 }
 
-/// A class with a static and a field of each type.
+/// Returns a class with a static and a field of each type.
 fn class() -> ClassDump<'static> {
     let values = [
         Value::Object(ObjectId(0x7_0000_0010)),

@@ -1,4 +1,4 @@
-//! What is wrong with a heap dump is found and named.
+//! Faults in a heap dump are found and reported.
 
 use std::io::Cursor;
 
@@ -25,7 +25,7 @@ fn load(serial: u32, object: u64, name: u64) -> Record<'static> {
     }
 }
 
-/// What stands before the dump.
+/// Returns the records before the dump.
 pub fn before() -> Vec<Record<'static>> {
     vec![
         Record::ControlSettings { flags: 0, depth: 4 },
@@ -79,7 +79,7 @@ fn root(object: u64, root: Root) -> HeapRecord<'static> {
     }
 }
 
-/// A dump of three classes, two points and an array of both.
+/// Returns a dump of three classes, two points and an array of both.
 pub fn sound() -> Vec<HeapRecord<'static>> {
     vec![
         HeapRecord::Class(class(OBJECT, 0)),
@@ -104,7 +104,7 @@ pub fn sound() -> Vec<HeapRecord<'static>> {
     ]
 }
 
-/// A file with one dump, and where each of its records stands.
+/// Returns a file with one dump, and the offset of each of its records.
 pub fn file_of(before: &[Record<'_>], dump: &[HeapRecord<'_>]) -> (Vec<u8>, Vec<u64>) {
     let mut content = Vec::new();
     let mut offsets = Vec::new();
@@ -125,7 +125,7 @@ pub fn file_of(before: &[Record<'_>], dump: &[HeapRecord<'_>]) -> (Vec<u8>, Vec<
     (encode(BinaryEncoder::new(), &records), offsets)
 }
 
-/// The message about the dump, and which of its records it is about.
+/// Returns the message about the dump, and the index of the record that it is about.
 fn fault_of(dump: &[HeapRecord<'_>]) -> (usize, String) {
     let (file, offsets) = file_of(&before(), dump);
     let fault = check(Cursor::new(file)).expect_err("the dump is not sound");
@@ -135,7 +135,7 @@ fn fault_of(dump: &[HeapRecord<'_>]) -> (usize, String) {
     (index.expect("the fault is at a record"), message.to_owned())
 }
 
-/// [`fault_of`] where the record at `index` of the sound dump is replaced.
+/// As [`fault_of`], with the record at `index` of the valid dump replaced.
 fn fault_with(index: usize, record: HeapRecord<'_>) -> String {
     let mut dump: Vec<HeapRecord<'_>> = sound();
     dump[index] = record;
@@ -402,7 +402,7 @@ fn a_dump_has_an_end() {
 fn ids_are_those_of_one_dump() {
     let (file, _) = file_of(&before(), &sound());
     let (mut both, _) = (file.clone(), ());
-    // Point moves to where Point[] was, and Point[] away from there, before the second dump.
+    // Point moves to the place of Point[], and Point[] away from there, before the second dump.
     let moved = [load(100_002, POINTS, 2), load(100_003, POINT, 3)];
     let moved = encode(
         BinaryEncoder::new(),

@@ -5,7 +5,7 @@ use hprof_format::*;
 use crate::common::encode;
 use crate::heap::{records, written};
 
-/// A file whose heap dump has `content` in one segment, and where the content starts.
+/// Returns a file whose heap dump has `content` in one segment, and the content's offset.
 fn file_with(content: &[u8]) -> (Vec<u8>, u64) {
     let segment = Record::HeapDumpSegment {
         content: content.into(),
@@ -155,7 +155,7 @@ fn errors_name_the_byte() {
         "byte 40: OBJECT ARRAY DUMP takes 8589934617 bytes or more, but the HEAP DUMP SEGMENT of byte 31 \
          ends after 25"
     );
-    // A class with one field, of a type that there is not.
+    // A class with one field, of a type that does not exist.
     let mut class = vec![0x20];
     class.extend_from_slice(&[0; 8 + 4 + 6 * 8 + 4 + 2 + 2]);
     class.extend_from_slice(b"\0\x01\0\0\0\0\0\0\0\x01\x0c");

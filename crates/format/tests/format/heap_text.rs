@@ -7,7 +7,7 @@ use hprof_format::*;
 use crate::common::{encode, string, text_body};
 use crate::heap::{records, written};
 
-/// The example as the agent writes it: names, totals, and one segment.
+/// Returns the example as the agent writes it: names, totals, and one segment.
 fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
     let load = |serial, object, name| Record::LoadClass {
         serial: ClassSerial(serial),
@@ -39,7 +39,7 @@ fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
         });
     }
     let mut records = records();
-    // The class of nothing has no place in a dump.
+    // An empty class is not allowed in a dump.
     records.retain(|record| *record != HeapRecord::Class(ClassDump::default()));
     let super_class = ClassDump {
         class: ObjectId(0x7_0000_0108),
@@ -108,7 +108,7 @@ OBJ 700000020 (sz=48, trace=300001, class=Point@700000100)
 HEAP DUMP END
 ";
 
-/// The text of a dump, without its first line, which is returned too.
+/// Splits off the first line of a dump's text.
 fn split(text: &str) -> (&str, &str) {
     let start = text.find("HEAP DUMP BEGIN").expect("a dump");
     text[start..].split_once('\n').expect("lines")
@@ -125,7 +125,7 @@ fn a_dump() {
     assert_eq!(rest, GOLDEN);
 }
 
-/// The text of a file, made as `hprof text` does it.
+/// Returns the text of a file, as `hprof text` prints it.
 fn text_of(file: &[u8]) -> String {
     let mut reader = Reader::new(Cursor::new(file)).expect("a header");
     let id_size = reader.header().id_size;

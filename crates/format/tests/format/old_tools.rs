@@ -1,4 +1,4 @@
-//! What old tools always did is a warning, and a fault only for whoever asks for it.
+//! Habits of old tools are warnings, and faults only in strict mode.
 
 use std::io::Cursor;
 
@@ -7,7 +7,7 @@ use hprof_format::*;
 use crate::common::{binary, frame, profile, string, trace};
 use crate::heap_check::{before, file_of, sound};
 
-/// What `check_tolerantly` warns of, and the offset of what `check` refuses.
+/// Returns the warnings of `check_tolerantly`, and the offset of the fault of `check`.
 fn judged(file: &[u8]) -> (Vec<(Warning, u64, u64)>, u64) {
     let summary = check_tolerantly(Cursor::new(file)).expect("nothing else is wrong");
     let warnings = summary.warnings.into_iter();
@@ -104,12 +104,12 @@ fn notes_of_one_id_are_a_warning() {
     assert_eq!(judged(&binary(&records)), (warnings, first));
 }
 
-/// What stands before a dump in the file of a VM's dumper: no settings.
+/// Returns the records before a dump in the file of a VM's dumper: no settings.
 fn before_of_a_dumper() -> Vec<Record<'static>> {
     before().split_off(1)
 }
 
-/// A fault of this project's files that is a warning in others'.
+/// Asserts that a fault in this project's files is a warning in others'.
 fn assert_warned_of(warning: Warning, dump: &[HeapRecord<'_>], bad: usize) {
     let (file, offsets) = file_of(&before_of_a_dumper(), dump);
     let first = offsets[bad];

@@ -5,7 +5,7 @@ use hprof_format::*;
 
 use crate::common::*;
 
-/// A header's length: the version, the size of ids, the time.
+/// The size of a header: the version, the size of ids, the time.
 const HEADER: usize = 19 + 4 + 8;
 
 fn header_error(file: &[u8]) -> ReadError {
@@ -237,7 +237,7 @@ fn a_length_that_the_file_does_not_have_is_an_error_with_its_place() {
 #[test]
 fn a_cut_record_is_the_last() {
     let mut file = binary(&[]);
-    // Behind the cut record's header stands what would be a whole one.
+    // After the truncated record's header there are bytes that look like a whole one.
     file.extend_from_slice(b"\x01\0\0\0\0\0\0\xff\xff\x0b\0\0\0\0\0\0\0\x04\0\0\0\x01");
     let mut reader = Reader::new(file.as_slice()).expect("the header is right");
     assert!(matches!(reader.read(), Err(ReadError::Truncated { .. })));
@@ -246,7 +246,7 @@ fn a_cut_record_is_the_last() {
 
 #[test]
 fn a_record_must_be_as_long_as_its_content() {
-    // Tag, length of a body of zeros, and what it would need (ids of 4 bytes).
+    // Tag, length of a body of zeros, and the length it needs (ids of 4 bytes).
     let short = [
         (0x01, 3, 4),
         (0x02, 15, 16),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::common::{encode, profile, records_of, text_body};
 
-/// A record of any kind, as the reader gives it back: counts within their fields.
+/// Generates a record of any kind, as the reader returns it: counts are within their fields.
 fn record() -> impl Strategy<Value = Record<'static>> {
     let strings = (any::<u64>(), vec(any::<u8>(), 0..40)).prop_map(|(id, text)| Record::String {
         id: StringId(id),
@@ -128,7 +128,7 @@ fn alloc_sites() -> impl Strategy<Value = Record<'static>> {
         )
 }
 
-/// Records whose times go on by up to half the range of the time field, as a reader can follow them.
+/// Generates records whose times advance by up to half the range of the time field, as a reader can follow them.
 fn records() -> impl Strategy<Value = Vec<(Micros, Record<'static>)>> {
     vec((0..1_u64 << 31, record()), 0..40).prop_map(|steps| {
         let mut time = 0;
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// Reads through all errors that can be gone on from; each call must take bytes off the file, so this ends.
+/// Reads on after all errors that allow it; each call must consume bytes, so this ends.
 fn read_on(file: &[u8]) {
     let Ok(mut reader) = Reader::new(file) else {
         return;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hprof_format::*;
 
-/// The file as it prints again, from its first record on.
+/// Returns the file as printed again, from its first record on.
 fn printed_again(text: &[u8]) -> Result<String, TextError> {
     let mut reader = TextReader::new(text)?;
     let mut encoder: Box<dyn Encoder> = match reader.is_old_prof() {
@@ -26,10 +26,10 @@ fn printed_again(text: &[u8]) -> Result<String, TextError> {
     Ok(String::from_utf8(out.split_off(head)).expect("the encoders write UTF-8"))
 }
 
-/// The records of a file, without its heap dumps, which are not kept.
+/// Returns the records of a file, without its heap dumps, which are not kept.
 fn records(text: &str) -> String {
     let head = text.find("--------\n\n").map(|at| at + 10);
-    // An excerpt begins with its first whole trace, a file in the old prof format at once.
+    // An excerpt begins with its first whole trace, a file in the old prof format immediately.
     let start = head.or(text.find("TRACE ")).unwrap_or(0);
     let mut within_dump = false;
     let kept = text[start..].lines().filter(|line| {
@@ -66,7 +66,7 @@ fn every_text_prints_again_as_it_was() {
     }
 }
 
-/// A file with everything that a text profile may have.
+/// A file with everything that a text profile may contain.
 const EVERYTHING: &str = "\
 JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
 
@@ -263,7 +263,7 @@ fn percentages_may_have_commas() {
     assert!(commas > 100, "{commas}");
 }
 
-/// The totals of each section.
+/// Returns the totals of each section.
 fn totals(text: &str) -> Vec<[u64; 4]> {
     let mut reader = TextReader::new(text.as_bytes()).expect("a text profile");
     let mut totals = Vec::new();
@@ -362,7 +362,7 @@ fn a_total_that_was_printed_with_a_sign_is_what_it_was() {
     );
 }
 
-/// Numbers that look random and are always the same.
+/// A deterministic sequence of numbers that look random.
 struct Numbers(u64);
 
 impl Numbers {
@@ -374,7 +374,7 @@ impl Numbers {
     }
 }
 
-/// Changes, removes, doubles or moves pieces of a text, in a few places.
+/// Changes, removes, doubles or moves pieces of a text, at a few positions.
 fn mutated(numbers: &mut Numbers, original: &[u8]) -> Vec<u8> {
     const INTERESTING: &[u8] = b"\0\t\n\r ():=%.,0198\xff-\"";
     let mut text = original.to_vec();

@@ -1,4 +1,4 @@
-//! Collections of the JDK with little in them.
+//! Collections of the JDK with few elements.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::{Fill, Makers, Unfilled, Wasted};
 use crate::classes::ClassIndex;
 use crate::heap::Heap;
 
-/// A collection that has no array yet.
+/// The number that means a collection without an array.
 pub(super) const NO_ARRAY: u32 = u32::MAX;
-/// One that uses less than one place in so many is sparse.
+/// A collection that uses less than one slot in this many is sparse.
 const SPARSE: u32 = 4;
 
-/// Classes whose objects keep what is in them in an array, or a list or tree, and the field that leads there.
+/// Classes whose objects keep their elements in an array, a list or a tree, and the field that leads there.
 const FIELDS: [(&str, &str); 14] = [
     ("java.util.ArrayDeque", "elements"),
     ("java.util.ArrayList", "elementData"),
@@ -41,7 +41,7 @@ pub(super) const ARRAYS: [&str; 5] = [
     "java.util.concurrent.ConcurrentHashMap$Node[]",
 ];
 
-/// Where a class of the JDK keeps what is in its objects; `None` for what is no collection.
+/// Returns the field in which a class of the JDK keeps its elements; `None` for a class that is not a collection.
 pub(super) fn field(class: &str) -> Option<&'static str> {
     let place = FIELDS.binary_search_by_key(&class, |&(name, _)| name);
     place.ok().map(|place| FIELDS[place].1)
@@ -55,7 +55,7 @@ struct Sum {
 }
 
 impl Gathered {
-    /// Goes over collections and arrays together, both in the order of the arrays' numbers.
+    /// Processes collections and arrays together, both in the order of the arrays' numbers.
     pub(super) fn unfilled(&self, heap: &Heap<'_>, most: usize) -> Wasted<Unfilled> {
         let mut sums: HashMap<(ClassIndex, Fill), Sum> = HashMap::default();
         let mut arrays = self.elements.iter().peekable();
@@ -64,7 +64,7 @@ impl Gathered {
             let (array, number) = (first(collection), second(collection));
             while arrays.next_if(|&&[at, ..]| at < array).is_some() {}
             let found = arrays.peek().filter(|&&&[at, ..]| at == array);
-            // What several share counts with one of them.
+            // An array that several collections share counts with one of them.
             let is_shared = array == before;
             before = array;
             let Some((fill, array_waste)) = judge(heap, array, found.copied()) else {
@@ -84,11 +84,11 @@ impl Gathered {
     }
 }
 
-/// How little is in a collection, and what its array wastes; `None` for enough.
+/// Returns the fill of a collection, and the waste of its array; `None` if it is full enough.
 fn judge(heap: &Heap<'_>, array: u32, found: Option<&[u32; 3]>) -> Option<(Fill, u64)> {
     match found {
         None if array == NO_ARRAY => Some((Fill::Empty, 0)),
-        // It leads to no array but to the first element.
+        // It leads not to an array but to the first element.
         None => None,
         // All empty lists of the JDK share one array without elements.
         Some([_, 0, _]) => Some((Fill::Empty, 0)),

@@ -1,4 +1,4 @@
-//! Strings and arrays that are equal.
+//! Equal strings and arrays.
 
 use fixedbitset::FixedBitSet;
 use hprof_format::ObjectId;
@@ -9,13 +9,13 @@ use crate::Error;
 use crate::heap::Heap;
 use crate::memory::Table;
 
-/// Mixed into the hash of the array of a string that is not Latin-1.
+/// Mixed into the hash of a string's array that is not Latin-1.
 const WIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An object by its content: the hash; the number of its array (its own where it is one) and its own.
+/// An object by its content: the hash, then the number of its array (its own if it is one) and its own.
 type Content = [u64; 2];
 
-/// Equal objects: where they stand among all, and what they waste.
+/// Equal objects: their range among all, and their waste.
 struct Group {
     start: usize,
     end: usize,
@@ -23,7 +23,7 @@ struct Group {
 }
 
 impl Gathered {
-    /// Equal strings, and equal arrays that are not in strings.
+    /// Returns equal strings, and equal arrays that are not in strings.
     pub(super) fn duplicates(
         self,
         heap: &Heap<'_>,
@@ -43,7 +43,7 @@ impl Gathered {
         Ok((strings_found, describe(heap, &mut arrays, most)?))
     }
 
-    /// The strings, and which of the arrays are theirs.
+    /// Returns the strings, and the set of arrays that belong to them.
     fn strings_by_content(&self, heap: &Heap<'_>) -> Result<(Table<Content>, FixedBitSet), Error> {
         let mut in_strings = FixedBitSet::with_capacity(self.arrays.len());
         let mut contents: Table<Content> = heap.memory.table(self.strings.len())?;
@@ -86,7 +86,7 @@ fn describe(
             bytes += wasted;
             count += 1;
             groups.push(Group { start, end, wasted });
-            // Sorting now and then keeps few.
+            // Sorting now and then limits their number.
             if groups.len() / 2 > most.max(500) {
                 keep_largest(&mut groups, most);
             }
@@ -121,7 +121,7 @@ fn describe(
     })
 }
 
-/// What all but one of equal objects take. Strings may share an array, which then stands before others of its kind.
+/// Returns the size of all but one of equal objects. Strings may share an array, which then follows others of its kind.
 fn wasted(heap: &Heap<'_>, equal: &[Content]) -> u64 {
     let mut bytes = 0;
     let mut before = first(equal[0][1]);

@@ -1,4 +1,4 @@
-//! One pass over a dump that gathers strings, arrays and collections.
+//! One pass over a dump that collects strings, arrays and collections.
 
 use std::hash::BuildHasher;
 use std::io;
@@ -17,7 +17,7 @@ use crate::{Error, records};
 
 const STRING: &str = "java.lang.String";
 
-/// Two object numbers as one, sorted by the first.
+/// Combines two object numbers into one, sorted by the first.
 pub(super) const fn pair(first: u32, second: u32) -> u64 {
     (first as u64) << 32 | second as u64
 }
@@ -30,36 +30,37 @@ pub(super) const fn second(pair: u64) -> u32 {
     pair as u32
 }
 
-/// What objects of a class are here.
+/// The role of a class's objects here.
 #[derive(Clone, Copy, Debug)]
 enum Role {
     Other,
-    /// Where in an instance its array is, and the byte that tells how to read that.
+    /// The offset of its array in an instance, and of the byte that determines how to read it.
     String {
         value: usize,
         coder: Option<usize>,
     },
-    /// Where in an instance its array is.
+    /// The offset of its array in an instance.
     Collection {
         elements: usize,
     },
-    /// What collections keep their elements in.
+    /// An array in which collections keep their elements.
     Elements,
     Primitives,
 }
 
-/// What is gathered, of live objects alone; by number, ascending.
+/// The collected data, only of live objects; by number, ascending.
 pub(super) struct Gathered {
     /// The hashes of all arrays of primitive types, and their numbers.
     pub(super) hashes: Table<u64>,
     pub(super) arrays: Table<u32>,
-    /// Strings: the number of the array, that of the string.
+    /// Strings: the number of the array, and that of the string.
     pub(super) strings: Table<u64>,
-    /// Strings whose array is to be read in the other way: those that are not Latin-1.
+    /// Strings that are not Latin-1.
     pub(super) wide: FixedBitSet,
-    /// Arrays of objects as collections use them: number, length, elements that are not null.
+    /// Arrays of objects as collections use them: number, length, number of non-null elements.
     pub(super) elements: Table<[u32; 3]>,
-    /// Collections: the number of the array, [`NO_ARRAY`](collections::NO_ARRAY) where there is none, that of the collection.
+    /// Collections: the number of the array, [`NO_ARRAY`](collections::NO_ARRAY) if there is none, and that of the
+    /// collection.
     pub(super) collections: Table<u64>,
 }
 
@@ -81,7 +82,8 @@ impl Gathered {
     }
 }
 
-/// What the objects of each class are that has live ones: only then are its fields no more than there are bytes in the dump.
+/// Returns the roles of the classes that have live objects: only for those is the number of fields limited by the bytes
+/// in the dump.
 fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
     let mut has_live = FixedBitSet::with_capacity(heap.classes.len());
     for number in live.ones() {
@@ -157,7 +159,7 @@ struct Pass<'a> {
     roles: &'a [Role],
     live: &'a FixedBitSet,
     hasher: RandomState,
-    /// The last class and what its objects are.
+    /// The last class and the role of its objects.
     last: (u64, Role),
     hashes: Filling<u64>,
     arrays: Filling<u32>,
@@ -250,7 +252,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What objects of a class are; the next one is often of the same.
+    /// Returns the role of a class's objects; the next object often has the same class.
     #[inline]
     fn role(&mut self, class: u64) -> Role {
         if self.last.0 != class {
@@ -261,7 +263,7 @@ impl<'a> Pass<'a> {
         self.last.1
     }
 
-    /// The number of a live object.
+    /// Returns the number of a live object.
     #[inline]
     fn find(&self, id: u64) -> Option<u32> {
         let number = self.heap.objects.ids.find(id)?;
@@ -277,7 +279,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The object at a place of an instance; `None` for null and what the dump does not have.
+    /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
     fn reference(&self, fields: &[u8], place: usize) -> Option<u32> {
         let id_size = self.heap.dump.id_size();
         fields.get(place..place + id_size.bytes() as usize)?;

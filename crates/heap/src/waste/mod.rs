@@ -1,4 +1,4 @@
-//! What there is more of than there need be: equal strings and arrays, collections with little or nothing in them.
+//! Waste: equal strings and arrays, and collections with few elements or none.
 
 mod collections;
 mod duplicates;
@@ -16,34 +16,34 @@ use crate::leaks::Allocated;
 use crate::objects::SiteIndex;
 use gather::Gathered;
 
-/// Characters of a string that are given.
+/// The most characters of a string that are returned.
 const CHARACTERS: usize = 60;
-/// Stacks that are given for each row.
+/// The most stacks that are returned for each row.
 const STACKS: usize = 3;
 
-/// What the live objects of a dump waste.
+/// The waste among the live objects of a dump.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waste {
     /// Strings of equal text, with the arrays that hold it.
     pub strings: Wasted<Duplicate>,
-    /// Arrays of a primitive type with equal elements, those of strings left out.
+    /// Arrays of a primitive type with equal elements, except those of strings.
     pub arrays: Wasted<Duplicate>,
-    /// Collections of the JDK with nothing in them, or less than a quarter of what they have room for.
+    /// Collections of the JDK without elements, or with less than a quarter of their capacity used.
     pub collections: Wasted<Unfilled>,
 }
 
 /// One kind of waste.
 #[derive(Clone, Debug, Serialize)]
 pub struct Wasted<Row> {
-    /// Bytes, of all rows.
+    /// Bytes wasted in all rows.
     pub bytes: u64,
-    /// How many rows there are.
+    /// The number of rows.
     pub groups: u64,
-    /// Those that waste most.
+    /// The rows that waste most.
     pub rows: Vec<Row>,
 }
 
-/// Strings or arrays that are equal. Equal means that 64 bits of a hash with a random key are.
+/// Strings or arrays that are equal, according to 64 bits of a hash with a random key.
 #[derive(Clone, Debug, Serialize)]
 pub struct Duplicate {
     /// A string's text in quotes, or the array's type and length: `byte[100]`.
@@ -51,41 +51,41 @@ pub struct Duplicate {
     /// The id of one of them.
     #[serde(serialize_with = "crate::names::hex")]
     pub id: u64,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes that all but one take.
+    /// Bytes that all but one of them take.
     pub wasted: u64,
-    /// Who allocated most of them; empty where the dump does not tell.
+    /// The stacks that allocated most of them; empty if the dump does not have them.
     pub allocated: Vec<Allocated>,
 }
 
-/// How little is in a collection.
+/// The fill of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
-    /// Nothing. It wastes all that it takes, its array included.
+    /// No elements. It wastes its whole size, including its array.
     Empty,
-    /// Less than a quarter of its places. It wastes the others.
+    /// Less than a quarter of its slots are used. It wastes the others.
     Sparse,
 }
 
-/// Collections of one class with little in them.
+/// Collections of one class with few elements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unfilled {
     /// Their class.
     pub class: Arc<str>,
-    /// How little.
+    /// Their fill.
     pub fill: Fill,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
-    /// Bytes.
+    /// Bytes wasted.
     pub wasted: u64,
-    /// Who allocated most of them; empty where the dump does not tell.
+    /// The stacks that allocated most of them; empty if the dump does not have them.
     pub allocated: Vec<Allocated>,
 }
 
 impl Heap<'_> {
-    /// What the live objects waste, as many rows of each kind as `most`.
+    /// Returns the waste among the live objects, with at most `most` rows of each kind.
     ///
     /// # Errors
     /// Those of reading records, and of temporary files.
@@ -102,7 +102,7 @@ impl Heap<'_> {
         })
     }
 
-    /// The objects that roots reach.
+    /// Returns the objects that roots reach.
     fn live(&self) -> FixedBitSet {
         let mut live = FixedBitSet::with_capacity(self.objects.count() as usize);
         for place in self.dominators.places() {
@@ -112,7 +112,7 @@ impl Heap<'_> {
     }
 }
 
-/// Objects and bytes by the site that allocated them.
+/// Numbers and bytes of objects by the site that allocated them.
 #[derive(Default)]
 struct Makers(HashMap<SiteIndex, (u64, u64)>);
 
@@ -123,7 +123,7 @@ impl Makers {
         *sum += bytes;
     }
 
-    /// The sites with most bytes, as far as the dump knows their stacks.
+    /// Returns the sites with the most bytes, as far as the dump has their stacks.
     fn largest(&self, heap: &Heap<'_>) -> Vec<Allocated> {
         let mut rows: Vec<_> = self
             .0

@@ -1,4 +1,4 @@
-//! Small dumps whose graph is known, and what the definitions say of it.
+//! Small dumps with a known graph, and the results according to the definitions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -11,11 +11,11 @@ use hprof_format::{
 use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Silent};
 use proptest::prelude::*;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Of `Small` (one reference, an int), `Large` (below it, two references more and a long) or `Weak` (a
-    /// `WeakReference`).
+    /// An instance of `Small` (one reference, an int), `Large` (its subclass, two more references and a long) or `Weak`
+    /// (a `WeakReference`).
     Instance(usize),
     Array,
     Bytes(usize),
@@ -25,12 +25,12 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Object {
     pub kind: Kind,
-    /// Places of objects; beyond their number, null or what the dump does not have.
+    /// Indexes of objects; beyond their number, null or objects that the dump lacks.
     pub references: Vec<usize>,
     pub trace: u32,
 }
 
-/// What makes an object a root.
+/// The reason an object is a root.
 #[derive(Clone, Copy, Debug)]
 pub enum Rooted {
     Global,
@@ -41,14 +41,14 @@ pub enum Rooted {
 #[derive(Clone, Debug)]
 pub struct Model {
     pub objects: Vec<Object>,
-    /// What static fields of `Small` refer to.
+    /// The targets of `Small`'s static fields.
     pub statics: Vec<usize>,
     /// The loader of `Small`, `Large` and `Weak`.
     pub loader: usize,
     pub roots: Vec<(usize, Rooted)>,
-    /// Whether `Small` is a root.
+    /// `true` if `Small` is a root.
     pub sticky: bool,
-    /// Ids count up by this.
+    /// The difference between consecutive ids.
     pub step: u64,
     pub reversed: bool,
 }
@@ -66,7 +66,7 @@ pub const CLASSES: [&str; 9] = [
 ];
 const THREAD: usize = 7;
 
-/// References in the order of the dump, of which the last is the referent of a weak one.
+/// Returns the number of references in the order of the dump, of which the last is the referent of a weak one.
 fn fields(kind: &Kind) -> usize {
     match kind {
         Kind::Instance(0) => 1,
@@ -123,7 +123,7 @@ pub fn model() -> impl Strategy<Value = Model> {
 }
 
 impl Model {
-    /// Classes come first, then objects.
+    /// Returns a class's id: classes come first, then objects.
     pub fn class_id(&self, class: usize) -> u64 {
         (class as u64 + 1) * self.step
     }
@@ -132,7 +132,7 @@ impl Model {
         (CLASSES.len() as u64 + object as u64 + 1) * self.step
     }
 
-    /// The id of a reference: beyond the objects first null, then one that the dump does not have.
+    /// Returns the id of a reference: beyond the objects first null, then one that the dump lacks.
     fn reference_id(&self, reference: usize) -> u64 {
         match reference.checked_sub(self.objects.len()) {
             None => self.object_id(reference),
@@ -163,7 +163,7 @@ impl Model {
         (2..5).contains(&class)
     }
 
-    /// The thread with this serial number: the first threads have 0, 1, 2 ...
+    /// Returns the thread with this serial number: the first threads have 0, 1, 2 ...
     fn thread(&self, serial: u32) -> Option<usize> {
         let mut threads = (0..self.objects.len())
             .filter(|&object| matches!(self.objects[object].kind, Kind::Thread));
@@ -177,7 +177,7 @@ impl Model {
         }
     }
 
-    /// The dump as a file.
+    /// Returns the dump as a file.
     pub fn write(&self) -> Vec<u8> {
         let mut content = Vec::new();
         let mut records: Vec<Vec<u8>> = (0..self.objects.len())
@@ -340,7 +340,7 @@ impl Model {
         records
     }
 
-    /// What the definitions say.
+    /// Returns the results according to the definitions.
     pub fn truth(&self, excluded: Excluded) -> Truth {
         let mut truth = Truth::default();
         let (ids, objects) = (|class| self.class_id(class), self.objects.len());
@@ -383,7 +383,7 @@ impl Model {
             if matches!(object.kind, Kind::Instance(2)) && excluded.weak {
                 to.clear();
             }
-            // An array of a primitive type does not say which class it has.
+            // An array of a primitive type does not state its class.
             to.push(self.class_id(class));
             for &(local, rooted) in &self.roots {
                 if let Rooted::Local(serial) = rooted
@@ -414,7 +414,7 @@ impl Model {
     }
 }
 
-/// A file of one heap dump: strings, classes (object and name) and the dump's content.
+/// Returns a file of one heap dump: strings, classes (object and name) and the dump's content.
 pub fn dump<'a>(
     strings: impl Iterator<Item = (u64, &'a str)>,
     classes: impl Iterator<Item = (u64, u64)>,
@@ -449,7 +449,7 @@ fn align(size: u64) -> u64 {
     size.div_ceil(8) * 8
 }
 
-/// The graph as the definitions see it, by id.
+/// The graph according to the definitions, by id.
 #[derive(Default)]
 pub struct Truth {
     pub to: BTreeMap<u64, Vec<u64>>,
@@ -466,7 +466,7 @@ impl Truth {
         self.sites.insert(id, (class.to_owned(), trace));
     }
 
-    /// Everything that roots reach when some objects are gone, with its distance.
+    /// Returns everything that roots reach without some objects, with its distance.
     pub fn reached(&self, gone: impl Fn(u64) -> bool) -> BTreeMap<u64, usize> {
         let mut distance = BTreeMap::new();
         let mut queue = VecDeque::new();
@@ -489,7 +489,7 @@ impl Truth {
         objects.keys().map(|id| self.sizes[id]).sum()
     }
 
-    /// What becomes free without these.
+    /// Returns the bytes that are freed without these objects.
     pub fn retained(&self, gone: impl Fn(u64) -> bool) -> u64 {
         self.bytes(&self.reached(|_| false)) - self.bytes(&self.reached(gone))
     }

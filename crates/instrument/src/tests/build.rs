@@ -1,4 +1,4 @@
-//! Builds class files for tests, and takes apart what comes out.
+//! Builds class files for tests, and parses the results.
 
 use crate::pool::{Additions, Pool};
 use crate::reader::Reader;
@@ -52,13 +52,13 @@ impl ClassBuilder {
         self
     }
 
-    /// It is `java/lang/Object`: it has no superclass.
+    /// Makes it `java/lang/Object`, without a superclass.
     pub(crate) fn without_parent(mut self) -> Self {
         self.parent = 0;
         self
     }
 
-    /// A row of the exception table: start, end, handler, class.
+    /// Adds a row of the exception table: start, end, handler, class.
     pub(crate) fn handler(mut self, row: [u16; 4]) -> Self {
         self.exceptions.push(row);
         self
@@ -70,7 +70,7 @@ impl ClassBuilder {
         self
     }
 
-    /// An annotation without values.
+    /// Adds an annotation without values.
     pub(crate) fn annotation(mut self, descriptor: &str) -> Self {
         let name = self.pool.utf8(b"RuntimeVisibleAnnotations").expect(FULL);
         let [high, low] = self
@@ -83,7 +83,7 @@ impl ClassBuilder {
         self
     }
 
-    /// The index of a method, to put into the code.
+    /// Returns the index of a method, to put into the code.
     pub(crate) fn method(&mut self, class: &str, name: &str, descriptor: &str) -> [u8; 2] {
         let class = self.pool.class(class.as_bytes()).expect(FULL);
         let descriptor = self.pool.utf8(descriptor.as_bytes()).expect(FULL);
@@ -140,14 +140,14 @@ fn push_attributes(bytes: &mut Vec<u8>, attributes: &[(u16, Vec<u8>)]) {
     }
 }
 
-/// The method of a class that a `ClassBuilder` made, as it is now.
+/// The method of a class from a `ClassBuilder`, after instrumentation.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) max_stack: u16,
     pub(crate) code: Vec<u8>,
     pub(crate) exceptions: Vec<[u16; 4]>,
     attributes: Vec<(String, Vec<u8>)>,
-    /// The calls' places in the pool: entry, exit, exception_exit; then the class of all exceptions.
+    /// The indexes of the calls in the pool: entry, exit, exception_exit; then the class of all exceptions.
     pub(crate) calls: [[u8; 2]; 3],
     pub(crate) throwable: [u8; 2],
 }
@@ -190,13 +190,13 @@ impl Parsed {
         }
     }
 
-    /// The contents of an attribute of the code.
+    /// Returns the contents of an attribute of the code.
     pub(crate) fn attribute(&self, name: &str) -> Option<&[u8]> {
         let found = self.attributes.iter().find(|(found, _)| found == name);
         found.map(|(_, contents)| &contents[..])
     }
 
-    /// `iconst_1; invokestatic` of one of the calls.
+    /// Returns `iconst_1; invokestatic` of one of the calls.
     fn call(&self, which: usize) -> [u8; 4] {
         let [high, low] = self.calls[which];
         [4, 184, high, low]
@@ -210,7 +210,7 @@ impl Parsed {
         self.call(1)
     }
 
-    /// A handler: the call and `athrow`.
+    /// Returns a handler: the call and `athrow`.
     pub(crate) fn exception_exit(&self) -> Vec<u8> {
         [&self.call(2)[..], &[191]].concat()
     }

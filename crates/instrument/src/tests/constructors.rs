@@ -1,4 +1,4 @@
-//! Constructors: what runs before `super(...)` has a handler of its own, and the call itself has none.
+//! Constructors: the part before `super(...)` has its own handler, and the call itself has none.
 
 use super::build::ClassBuilder;
 use super::instrument_one;
@@ -8,7 +8,7 @@ const INVOKESPECIAL: u8 = 183;
 const INVOKESTATIC: u8 = 184;
 const ALOAD_0: u8 = 42;
 
-/// A constructor whose code may call `P.<init>(I)`, at 0, and `C.f()I`, at 1.
+/// Builds a constructor whose code may call `P.<init>(I)`, at 0, and `C.f()I`, at 1.
 fn constructor(code: impl Fn([u8; 2], [u8; 2]) -> Vec<u8>) -> ClassBuilder {
     let mut class = ClassBuilder::new("<init>", "(I)V", &[]);
     let parent = class.method("P", "<init>", "(I)V");
@@ -32,7 +32,7 @@ fn each_side_of_the_call_has_its_handler() {
         [&before[..], &[INVOKESTATIC, c, d, 87, RETURN]].concat()
     });
     let method = instrument_one(&class);
-    // The body is from 4 to 20. The handler for what comes behind the call stands first.
+    // The body is from 4 to 20. The handler for the part after the call comes first.
     assert_eq!(method.exceptions, [[4, 8, 25, 0], [11, 20, 20, 0]]);
     let [high, low] = method.throwable;
     let frames = [
@@ -70,7 +70,7 @@ fn without_stack_maps_one_handler_does() {
 
 #[test]
 fn an_object_made_for_an_argument_is_not_this() {
-    // super(new P(f()).hashCode()), with a jump inside: the first call of <init> is not the one.
+    // super(new P(f()).hashCode()), with a jump inside: the first call of <init> is not the constructor's.
     let mut class = constructor(|[a, b], [c, d]| {
         let new = [
             ALOAD_0,
@@ -89,7 +89,7 @@ fn an_object_made_for_an_argument_is_not_this() {
     });
     class.major = 61;
     let method = instrument_one(&class);
-    // Up to the second call: 13 bytes behind the entry.
+    // Up to the second call: 13 bytes after the entry.
     assert_eq!(method.exceptions, [[4, 17, 25, 0]]);
 }
 
@@ -126,7 +126,7 @@ fn where_the_object_is_not_in_its_place_nothing_is_covered() {
 
 #[test]
 fn both_ways_to_the_call_are_before_it() {
-    // super(n == 0 ? f() : f()), then a branch behind it
+    // super(n == 0 ? f() : f()), then a branch after it
     let class = constructor(|[a, b], [c, d]| {
         let choice = [
             ALOAD_0,
@@ -158,7 +158,7 @@ fn both_ways_to_the_call_are_before_it() {
 #[test]
 fn dead_code_before_the_call_belongs_to_it_by_its_frame() {
     // goto +6; (dead) invokestatic f; (next) aload_0; iconst_0; invokespecial; return. The frame at 3 says that the
-    // object still waits, and no way leads there.
+    // object is not constructed yet, and no path leads there.
     let class = constructor(|[a, b], [c, d]| {
         let head = [167, 0, 7, INVOKESTATIC, c, d, 87];
         [&head[..], &[ALOAD_0, 3, INVOKESPECIAL, a, b, RETURN]].concat()
@@ -188,7 +188,7 @@ fn a_handler_of_the_program_before_the_call_is_before_it() {
         ];
         [&tried[..], &[ALOAD_0, 3, INVOKESPECIAL, a, b, RETURN]].concat()
     });
-    // Old: nothing but the exception table tells of the handler at 7.
+    // In an old class only the exception table refers to the handler at 7.
     let class = class.handler([0, 4, 7, 0]).major(49);
     let method = instrument_one(&class);
     assert_eq!(method.exceptions, [[4, 8, 11, 0], [4, 18, 26, 0]]);

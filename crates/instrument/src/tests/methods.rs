@@ -1,4 +1,4 @@
-//! Which methods are instrumented, and what their code becomes.
+//! The methods that are instrumented, and their new code.
 
 use super::build::{ClassBuilder, Parsed};
 use super::{HOOKS, instrument_all, instrument_one, reason};
@@ -97,7 +97,7 @@ fn a_switch_keeps_its_operands_aligned() {
     code.push(RETURN);
     let old = ClassBuilder::new("m", "(I)V", &code).major(49);
     let method = instrument_one(&old);
-    // At 6 now, as at 2: the padding is the same; the return's exit code comes first.
+    // At 6 now, as at 2 before: the padding is the same; the return's exit code comes first.
     assert_eq!(method.code[4..9], [0, 26, 170, 0, 0]);
     assert_eq!(method.code.len(), 4 + 20 + 4 + 1);
     // With an entry of five bytes it changes.

@@ -1,4 +1,4 @@
-//! Hand-made classes, and what must become of them.
+//! Hand-made classes, and their expected results.
 
 mod build;
 mod constructors;
@@ -30,7 +30,7 @@ pub(super) fn instrument_one(class: &ClassBuilder) -> build::Parsed {
     build::Parsed::method(&outcome.class.expect("new bytes"))
 }
 
-/// The reason why a class's only method is left out.
+/// Returns the reason a class's only method is left out.
 pub(super) fn reason(class: &ClassBuilder) -> Reason {
     let outcome = instrument_all(&class.bytes());
     assert!(outcome.class.is_none());

@@ -1,4 +1,4 @@
-//! Classes with faults in them: an answer or an error, never a panic.
+//! Classes with faults in them: a result or an error, never a panic.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::HOOKS;
 use super::build::ClassBuilder;
 use crate::{instrument, round_trip};
 
-/// A constructor with everything in it that is looked at.
+/// Returns a constructor with everything that the rewriter examines.
 fn rich() -> Vec<u8> {
     let mut class = ClassBuilder::new("<init>", "(I[[Ljava/lang/String;J)V", &[]);
     let [a, b] = class.method("P", "<init>", "(I)V");

@@ -1,4 +1,4 @@
-//! What speaks of places in the code: it must follow.
+//! Attributes with positions in the code, which must be updated.
 
 use super::build::ClassBuilder;
 use super::instrument_one;
@@ -21,7 +21,7 @@ fn entry_and_handler_have_the_first_line() {
 
 #[test]
 fn variables_live_as_long_as_before() {
-    // From 0 to the end; from 2 for 1; from an operand on; outside of the code, which stays outside.
+    // From 0 to the end; from 2 for 1; from an operand on; outside the code, which stays outside.
     let rows = [[0, 0, 0, 4], [0, 2, 0, 1], [0, 9, 0, 0], [0, 1, 0xFF, 0xFF]];
     let new = [
         [0, 0, 0, 12],
@@ -53,7 +53,7 @@ fn annotations_of_types_follow() {
     let method = instrument_one(&body().code_attribute(name, &join(&variable, &cast)));
     let new = join(&[0x40, 0, 1, 0, 6, 0, 6, 0, 0], &[0x47, 0, 7, 0]);
     assert_eq!(method.attribute(name), Some(&new[..]));
-    // What cannot be read stays.
+    // An attribute that cannot be read stays unchanged.
     let odd = [0, 2, 0x43, 0, 3, 0, 0, 9, 0, 0, 0x99];
     let method = instrument_one(&body().code_attribute(name, &odd));
     assert_eq!(method.attribute(name), Some(&odd[..]));

@@ -1,4 +1,4 @@
-//! The Firefox Profiler's processed format: one process a metric, one thread a thread.
+//! The Firefox Profiler's processed format: one process per metric, with one thread per thread.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use fxprof_processed_profile::{
 use super::{ANY_THREAD, EMPTY, is_native, method_names};
 use crate::{LabelsId, Metric, Name, Profile, Unit};
 
-/// The largest weight that the format's writer takes: what is heavier becomes several samples.
+/// The largest weight that the format's writer accepts: larger ones become several samples.
 const HEAVIEST: u64 = i32::MAX as u64;
-/// Samples that may be added in this way. Where it would be more, all weights of the metric are divided.
+/// The most samples that may be added that way. Beyond that, all weights of the metric are divided.
 const MOST_PIECES: u64 = 10_000;
 
-/// What the weights of a metric are divided by: a power of ten, and 1 unless a few samples are so heavy that they would
+/// Returns the divisor of a metric's weights: a power of ten, and 1 unless a few samples are so heavy that they would
 /// become very many.
 #[must_use]
 pub fn firefox_divisor(profile: &Profile, metric: Metric) -> u64 {
@@ -33,8 +33,8 @@ pub fn firefox_divisor(profile: &Profile, metric: Metric) -> u64 {
     divisor
 }
 
-/// Writes every metric of the profile, divided by its [`firefox_divisor`]; `name` is the title. HPROF files do not tell when a sample was taken: they follow
-/// one another, one a millisecond.
+/// Writes every metric of the profile, divided by its [`firefox_divisor`]; `name` is the title. HPROF files do not
+/// contain the time at which a sample was taken: samples are placed one millisecond apart.
 ///
 /// # Errors
 /// Those of `out`.
@@ -51,7 +51,7 @@ pub fn firefox(profile: &Profile, name: &str, mut out: impl Write) -> io::Result
     out.flush()
 }
 
-/// What the document calls each frame.
+/// The document's handles for each frame.
 struct Frames {
     names: Vec<(StringHandle, CategoryHandle)>,
     empty: (StringHandle, CategoryHandle),

@@ -1,4 +1,4 @@
-//! The whole profile as JSON; `docs/reading.md` has the schema.
+//! The whole profile as JSON; `docs/reference/json.md` has the schema.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use crate::{Frame, FrameKind, Labels, LabelsId, Name, Profile, StackId, Table};
 
-/// Writes the whole profile: names, frames, stacks and labels once each, samples as numbers that refer to them.
+/// Writes the whole profile: names, frames, stacks and labels once each, samples as indexes into them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -64,7 +64,7 @@ struct LabelRow {
     file: Option<u32>,
 }
 
-/// Rows that are written as they are made.
+/// Rows that are written while they are created.
 struct Rows<F>(F);
 
 trait Source {

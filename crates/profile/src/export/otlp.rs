@@ -1,7 +1,7 @@
 //! OpenTelemetry's profiles (OTLP, `v1development`): one of its profiles for each value, in requests of a bounded size.
 //!
-//! Each request stands alone: its dictionary has what its samples refer to, and nothing else. A value of a sample is in
-//! one request only, so the sums over all requests are those of the profile.
+//! Each request is self-contained: its dictionary has everything its samples refer to, and nothing else. A value of a
+//! sample is in only one request, so the sums over all requests are those of the profile.
 
 mod answer;
 mod dictionary;
@@ -17,7 +17,7 @@ pub use answer::{explanation, rejected};
 use dictionary::Dictionary;
 use draft::Draft;
 
-/// Where a profile comes from, in the words of OpenTelemetry's semantic conventions: `service.name`, `host.name`.
+/// The origin of a profile, in the terms of OpenTelemetry's semantic conventions: `service.name`, `host.name`.
 #[derive(Clone, Debug, Default)]
 pub struct Origin(Vec<KeyValue>);
 
@@ -27,7 +27,7 @@ impl Origin {
         self.insert(key, any_value::Value::StringValue(value.to_owned()));
     }
 
-    /// The same, of a number.
+    /// As [`Origin::set`], for a number.
     pub fn set_number(&mut self, key: &str, value: i64) {
         self.insert(key, any_value::Value::IntValue(value));
     }
@@ -51,33 +51,33 @@ impl Origin {
 pub struct Request {
     /// The message.
     pub bytes: Vec<u8>,
-    /// How many samples it has, over all its profiles.
+    /// The number of samples, over all its profiles.
     pub samples: u64,
 }
 
-/// A limit within which not even one sample fits.
+/// The limit does not have room for even a single sample.
 #[derive(Debug, thiserror::Error)]
 #[error("a request with a single sample takes {size} bytes, and may have {limit}")]
 pub struct LimitTooSmall {
-    /// What it takes.
+    /// The size that would be needed.
     pub size: usize,
-    /// What was allowed.
+    /// The limit.
     pub limit: usize,
 }
 
-/// The requests that a profile makes. Samples whose value is 0 are left out, and equal ones are one.
+/// The requests for a profile. Samples whose value is 0 are omitted, and equal ones are merged.
 pub struct Requests<'a> {
     profile: &'a Profile,
     dictionary: Dictionary<'a>,
     resource: Resource,
     limit: usize,
     values: Box<dyn Iterator<Item = (Metric, Sample)> + 'a>,
-    /// What did not fit into the request before.
+    /// The sample that did not fit into the previous request.
     next: Option<(Metric, Sample)>,
 }
 
 impl<'a> Requests<'a> {
-    /// Requests of no more than `limit` bytes each. The process is told where `origin` does not tell it.
+    /// Creates requests of at most `limit` bytes each. The process is added unless `origin` has it.
     #[must_use]
     pub fn new(profile: &'a Profile, mut origin: Origin, limit: usize) -> Requests<'a> {
         if let (Some(process), false) = (profile.process, origin.has(PROCESS)) {
@@ -101,7 +101,7 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Writes the whole profile as one request: what a collector's file would have.
+/// Writes the whole profile as one request, as in a file of the OpenTelemetry Collector.
 ///
 /// # Errors
 /// Those of `out`.
@@ -113,7 +113,7 @@ pub fn otlp(profile: &Profile, origin: Origin, mut out: impl Write) -> io::Resul
     out.flush()
 }
 
-/// The attribute that has the process's number.
+/// The attribute with the process id.
 const PROCESS: &str = "process.pid";
 
 impl Iterator for Requests<'_> {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::{Frame, FrameKind, Labels};
 
-    /// 200 stacks of two frames, whose values are 1 to 200; each comes twice.
+    /// Returns 200 stacks of two frames, whose values are 1 to 200; each twice.
     fn profile() -> Profile {
         let mut profile = Profile::default();
         let class = profile.names.intern("Main");
@@ -174,7 +174,7 @@ mod tests {
         profile
     }
 
-    /// The sum of each method's values, over all requests.
+    /// Returns the sum of each method's values, over all requests.
     fn sums(requests: &[Request]) -> BTreeMap<String, i64> {
         let mut sums = BTreeMap::new();
         for request in requests {

@@ -15,8 +15,10 @@ use super::source;
 use crate::{Frame, LabelsId, Metric, Name, Profile};
 use message::{Function, Label, Line, Location, Profile as Part, Sample, ValueType};
 
-/// Samples, locations or functions that are encoded at once.
+/// The number of samples, locations or functions that are encoded at once.
 const CHUNK: usize = 4096;
+/// Frames of samples that are encoded at once.
+const FRAMES: usize = 1 << 20;
 
 /// Writes the whole profile.
 ///
@@ -29,7 +31,7 @@ pub fn pprof(profile: &Profile, out: impl Write) -> io::Result<()> {
         out: GzEncoder::new(out, Compression::fast()),
         buffer: Vec::new(),
     };
-    // A protobuf message may come in parts, which add up.
+    // A protobuf message may come in parts, which are merged.
     encoder.head()?;
     encoder.samples()?;
     encoder.places()?;
@@ -78,6 +80,7 @@ impl<W: Write> Encoder<'_, W> {
             .map(|labels| self.labels(LabelsId(labels)))
             .collect();
         let mut part = Part::default();
+        let mut frames_in_part = 0;
         for table in self.profile.tables() {
             let place = |metric| metrics.iter().position(|m: &Metric| m == metric);
             let places: Vec<Option<usize>> = table.metrics().iter().map(place).collect();
@@ -88,15 +91,17 @@ impl<W: Write> Encoder<'_, W> {
                         value[place] = signed(number);
                     }
                 }
-                let frames = self.profile.stacks.frames(stack).iter();
+                let frames = self.profile.stacks.frames(stack);
+                frames_in_part += frames.len();
                 part.sample.push(Sample {
-                    location_id: frames.map(|frame| u64::from(frame.0) + 1).collect(),
+                    location_id: frames.iter().map(|frame| u64::from(frame.0) + 1).collect(),
                     value,
                     label: labels[of.0 as usize].clone(),
                 });
-                if part.sample.len() == CHUNK {
+                if part.sample.len() == CHUNK || frames_in_part >= FRAMES {
                     self.write(&part)?;
                     part.sample.clear();
+                    frames_in_part = 0;
                 }
             }
         }
@@ -162,7 +167,7 @@ impl<W: Write> Encoder<'_, W> {
     fn string_table(&mut self) -> io::Result<()> {
         let mut string_table = vec![String::new(); self.strings.0.len()];
         for (text, &index) in &self.strings.0 {
-            // Indices count the strings.
+            // Indexes into the string table, which begins with the empty string.
             string_table[index as usize - 1].clone_from(text);
         }
         string_table.insert(0, String::new());
@@ -174,7 +179,7 @@ impl<W: Write> Encoder<'_, W> {
     }
 }
 
-/// Texts and their places in the string table, where 0 is the empty one.
+/// Texts and their indexes in the string table, where 0 is the empty one.
 #[derive(Default)]
 struct Strings(HashMap<String, i64, RandomState>);
 
@@ -192,7 +197,7 @@ impl Strings {
     }
 }
 
-/// The format has signed numbers.
+/// Converts to the signed numbers of the format.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

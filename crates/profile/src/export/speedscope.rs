@@ -1,4 +1,4 @@
-//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), one profile a metric.
+//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), with one profile per metric.
 
 use std::io::{self, Write};
 
@@ -47,7 +47,7 @@ struct Sampled<'a> {
     weights: Weights<'a>,
 }
 
-/// The frames of each sample, outermost first.
+/// Serializes the frames of each sample, outermost first.
 struct Samples<'a>(&'a Profile, Metric);
 
 struct Weights<'a>(&'a Profile, Metric);

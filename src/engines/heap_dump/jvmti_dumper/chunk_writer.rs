@@ -1,14 +1,14 @@
-//! Records on their way out, in chunks.
+//! Collects records into chunks for the output.
 
 use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, Value};
 
 use crate::engines::heap_dump::DumpOutput;
 use crate::jvmti::Primitive;
 
-/// Bytes after which a piece is handed over.
+/// The size at which a chunk is handed over, in bytes.
 const PIECE: usize = 1024 * 1024;
 
-/// Gathers records into chunks.
+/// Collects records into chunks.
 pub(super) struct ChunkWriter<'o> {
     pub(super) output: &'o mut dyn DumpOutput,
     buffer: Vec<u8>,
@@ -37,28 +37,28 @@ impl<'o> ChunkWriter<'o> {
         }
     }
 
-    /// Hands over what is there.
+    /// Hands over the current chunk.
     pub(super) fn flush(&mut self) {
         if !self.buffer.is_empty() && !self.failed {
             self.failed = !self.output.records(&self.buffer);
         }
         self.buffer.clear();
-        // A large array is not worth keeping the memory for.
+        // Keeping the memory for a large array is not worthwhile.
         self.buffer.shrink_to(2 * PIECE);
     }
 
-    /// What has been put.
+    /// Returns the totals of the records so far.
     pub(super) fn totals(&self) -> HeapTotals {
         self.counter.totals()
     }
 
-    /// Whether the output has failed.
+    /// Returns `true` if the output has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed
     }
 }
 
-/// A primitive value as the format has it.
+/// Converts a primitive value to the format's.
 pub(super) fn value(kind: Primitive, bits: u64) -> Value {
     match kind {
         Primitive::Boolean => Value::Boolean(bits & 0xFF != 0),
@@ -72,13 +72,13 @@ pub(super) fn value(kind: Primitive, bits: u64) -> Value {
     }
 }
 
-/// Writes a primitive value to where it stands in an instance.
+/// Writes a primitive value to its offset in an instance.
 pub(super) fn write_bits(target: &mut [u8], offset: u32, kind: Primitive, bits: u64) {
     let bytes = bits.to_be_bytes();
     write_at(target, offset, &bytes[bytes.len() - kind.size()..]);
 }
 
-/// Copies `bytes` to where they stand in an instance; what reaches beyond is left out.
+/// Copies `bytes` to their offset in an instance; bytes that reach beyond the end are dropped.
 pub(super) fn write_at(target: &mut [u8], offset: u32, bytes: &[u8]) {
     let start = offset as usize;
     if let Some(place) = target.get_mut(start..start + bytes.len()) {
@@ -86,7 +86,7 @@ pub(super) fn write_at(target: &mut [u8], offset: u32, bytes: &[u8]) {
     }
 }
 
-/// Turns elements of the machine's byte order into the format's.
+/// Converts elements from native byte order to the format's.
 pub(super) fn big_endian(elements: &[u8], kind: Primitive, out: &mut Vec<u8>) {
     fn swap<const N: usize>(elements: &[u8], out: &mut Vec<u8>) {
         let (elements, _) = elements.as_chunks::<N>();

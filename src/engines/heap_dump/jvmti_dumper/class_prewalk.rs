@@ -1,4 +1,5 @@
-//! What only a walk tells of a class: the objects in its constant pool, its signers, its protection domain.
+//! Facts about classes that only a heap walk reveals: the objects in the constant pool, the signers, the protection
+//! domain.
 
 use super::classes::DumpClasses;
 use super::numbers::{Numbers, Special, Tag};
@@ -6,20 +7,20 @@ use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
 
-/// What was found of one class.
+/// The facts found about one class.
 #[derive(Clone, Default)]
 pub(super) struct ClassReferences {
-    /// By the index in the constant pool.
+    /// By index in the constant pool.
     pub(super) constants: Vec<(u16, Tag)>,
     pub(super) signers: Option<Tag>,
     pub(super) protection_domain: Option<Tag>,
 }
 
-/// A walk that goes no further than what classes refer to. What it finds stays in the VM as long as its class does.
+/// A walk that goes no further than the objects that classes refer to. These stay alive as long as their class.
 pub(super) struct PreWalk<'s> {
     pub(super) numbers: &'s mut Numbers,
     pub(super) classes: &'s DumpClasses,
-    /// By the class's place.
+    /// By the class's index.
     pub(super) found: Vec<ClassReferences>,
 }
 

@@ -1,4 +1,4 @@
-//! The classes of the program, as they are when the walk begins: all but the values that instances have.
+//! The classes of the program at the beginning of the walk, with everything except the values in instances.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::jvmti::{
 pub(super) struct DumpClass {
     /// The tag of its `java.lang.Class` object.
     pub(super) tag: Tag,
-    /// Its superclass, by its place; for an interface or an array, that of `java.lang.Object`.
+    /// Its superclass, by index; for an interface or an array, `java.lang.Object`.
     pub(super) super_class: Option<usize>,
     pub(super) kind: ClassKind,
-    /// How many fields it declares.
+    /// The number of fields it declares.
     fields: u32,
 }
 
-/// What its instances are.
+/// The kind of its instances.
 pub(super) enum ClassKind {
     /// Objects with fields.
     Instances(Arc<RecordLayout>),
-    /// Objects with fields that the VM does not tell of, because the class has not come far enough; those of the classes
-    /// above take so many bytes.
+    /// Objects with fields that the VM does not reveal, because the class is not linked; the fields of its superclasses
+    /// take that many bytes.
     Unknown(u32),
     /// Arrays of references.
     ObjectArrays,
@@ -37,7 +37,7 @@ pub(super) enum ClassKind {
 }
 
 impl ClassKind {
-    /// Bytes of the fields of an instance.
+    /// Returns the number of bytes of an instance's fields.
     pub(super) fn size(&self) -> u32 {
         match self {
             Self::Instances(layout) => layout.size,
@@ -47,17 +47,17 @@ impl ClassKind {
     }
 }
 
-/// All classes, each by its place.
+/// All classes, by index.
 #[derive(Default)]
 pub(super) struct DumpClasses {
     all: Vec<DumpClass>,
-    /// Those that were described after the walk, by the numbers of their tags.
+    /// Classes described after the walk, by the numbers of their tags.
     late: HashMap<u64, usize, FixedState>,
     /// `java.lang.Object`.
     object: Option<usize>,
     /// `java.lang.Class`.
     pub(super) class: Option<usize>,
-    /// `java.lang.VirtualThread` and what else carries one.
+    /// `java.lang.VirtualThread` and the other classes of virtual threads.
     virtual_threads: Vec<usize>,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct DumpClasses {
 pub(super) struct Candidate<'a> {
     pub(super) class: LocalRef<'a>,
     pub(super) tag: Tag,
-    /// As in Java source.
+    /// The name as in Java source.
     pub(super) name: String,
 }
 
-/// What the VM says of one class, before it is put in order.
+/// The VM's information about one class, before it is arranged.
 struct Facts<'a> {
     state: ClassState,
     super_class: Option<usize>,
@@ -86,7 +86,7 @@ impl DumpClasses {
         self.all.len()
     }
 
-    /// The class whose `java.lang.Class` object has the tag.
+    /// Returns the index of the class whose `java.lang.Class` object has the tag.
     pub(super) fn place(&self, numbers: &Numbers, tag: Tag) -> Option<usize> {
         if let Some(&place) = self.late.get(&tag.number()) {
             return Some(place);
@@ -97,12 +97,12 @@ impl DumpClasses {
         }
     }
 
-    /// Whether objects of the class are virtual threads.
+    /// Returns `true` if objects of the class are virtual threads.
     pub(super) fn is_virtual_thread(&self, place: usize) -> bool {
         self.virtual_threads.contains(&place)
     }
 
-    /// Adds classes; answers the fields that each declares, where the VM tells of them.
+    /// Adds classes; returns the fields that each declares, if the VM reveals them.
     pub(super) fn add<'a>(
         &mut self,
         env: Env,
@@ -157,7 +157,7 @@ impl DumpClasses {
             };
             self.all.push(DumpClass {
                 tag: candidate.tag,
-                // The VM's own dumper says so of interfaces, where JNI has no superclass.
+                // As in the dumps of the VM's own dumper for interfaces, for which JNI returns no superclass.
                 super_class: facts.super_class.or(self
                     .object
                     .filter(|object| Some(*object) != Some(self.all.len()))),
@@ -205,17 +205,17 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Lays classes out, each after those above it.
+/// Lays out classes, each after its superclasses.
 struct Layouts<'l, 'a> {
     known: &'l DumpClasses,
-    /// The place of the first of `facts`.
+    /// The index of the first of `facts`.
     first: usize,
     facts: &'l [Facts<'a>],
     done: Vec<Option<Arc<RecordLayout>>>,
 }
 
 impl Layouts<'_, '_> {
-    /// The layout of a class; `None` where the VM does not tell.
+    /// Returns the layout of a class; `None` if the VM does not reveal it.
     fn lay_out(&mut self, place: usize) -> Option<Arc<RecordLayout>> {
         let Some(index) = place.checked_sub(self.first) else {
             return match &self.known.get(place).kind {
@@ -244,7 +244,7 @@ impl Layouts<'_, '_> {
         Some(layout)
     }
 
-    /// Bytes of the fields of a class's instances, as far as the VM tells of them.
+    /// Returns the number of bytes of an instance's fields, as far as the VM reveals them.
     fn size(&mut self, place: usize) -> u32 {
         if let Some(layout) = self.lay_out(place) {
             return layout.size;

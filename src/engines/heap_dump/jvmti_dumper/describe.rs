@@ -13,24 +13,24 @@ use super::numbers::{Numbers, Tag};
 use crate::engines::heap_dump::DumpError;
 use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Object, Tags};
 
-/// The format counts a class's fields with two bytes.
+/// The most fields of a class, which the format counts with two bytes.
 const MOST_FIELDS: usize = u16::MAX as usize;
 
-/// Describes classes: reads their static fields, and keeps what these refer to in sight of the walk.
+/// Describes classes: reads their static fields, and keeps the objects that these refer to alive until the walk.
 pub(super) struct Describer<'d, 'a> {
     pub(super) env: Env,
     pub(super) jni: Jni<'a>,
     pub(super) tags: &'d Tags,
     pub(super) numbers: &'d mut Numbers,
     pub(super) classes: &'d DumpClasses,
-    /// `None` once the walk is over: what was not met then is left out.
+    /// `None` once the walk is over: objects not met by then are omitted.
     pub(super) held: Option<&'d mut HeldObjects>,
     /// The fields of `java.lang.Class` that a class's record has no place for, with names that no static field has.
     pub(super) hidden: Vec<(usize, StringId)>,
     pub(super) primitive_fields: bool,
-    /// Whether constants stand in the constant pool, and not among the static fields.
+    /// `true` to write constants as the constant pool, and not as static fields.
     pub(super) constant_entries: bool,
-    /// Objects of `java.lang.Class` that were referred to and are no class that was known.
+    /// `java.lang.Class` objects that were referred to but belong to no known class.
     pub(super) unknown_classes: Vec<Tag>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Describer<'_, 'a> {
         Ok(())
     }
 
-    /// Writes the record of a primitive type's class, which is an instance and has no record of a class.
+    /// Writes the record of a primitive type's class, which is written as an instance and has no class record.
     pub(super) fn primitive_type(
         &mut self,
         chunks: &mut ChunkWriter<'_>,
@@ -144,8 +144,8 @@ impl<'a> Describer<'_, 'a> {
         Ok(())
     }
 
-    /// What only the fields of the `java.lang.Class` object hold. A walk does not go there, and a class's record has no
-    /// place for them but among the static fields.
+    /// Adds the references that only the fields of the `java.lang.Class` object hold. The walk does not follow them,
+    /// and a class's record has no place for them except among the static fields.
     fn hidden_fields(
         &mut self,
         of_class: Option<&ClassFields<'_>>,
@@ -176,7 +176,8 @@ impl<'a> Describer<'_, 'a> {
         })
     }
 
-    /// The id of an object that the walk must meet, whatever becomes of the reference to it meanwhile.
+    /// Returns the id of an object, and makes sure that the walk meets it, even if the reference to it changes
+    /// meanwhile.
     fn hold(&mut self, object: Object<'_>) -> Result<ObjectId, DumpError> {
         let tag = self.tag(object)?;
         if let Some(held) = &mut self.held {

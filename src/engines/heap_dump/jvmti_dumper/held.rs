@@ -1,4 +1,4 @@
-//! Objects that must be there when the walk comes, whatever becomes of the references to them meanwhile.
+//! Objects that must stay alive until the walk, even if the references to them change.
 
 use fixedbitset::FixedBitSet;
 
@@ -6,7 +6,7 @@ use super::numbers::Tag;
 use crate::engines::heap_dump::DumpError;
 use crate::jvmti::{GlobalRef, Jni, Object};
 
-/// Holds objects, each by one global reference: those take no room in the Java heap.
+/// Holds each object by a global reference, which takes no room in the Java heap.
 #[derive(Default)]
 pub(super) struct HeldObjects {
     references: Vec<GlobalRef>,
@@ -14,7 +14,7 @@ pub(super) struct HeldObjects {
 }
 
 impl HeldObjects {
-    /// Holds an object, if it is not held yet.
+    /// Holds an object, unless it is held already.
     pub(super) fn hold(
         &mut self,
         jni: Jni<'_>,
@@ -31,7 +31,7 @@ impl HeldObjects {
         Ok(())
     }
 
-    /// The numbers of the objects.
+    /// Returns the numbers of the objects.
     pub(super) fn numbers(&self) -> FixedBitSet {
         self.numbers.clone()
     }

@@ -1,4 +1,4 @@
-//! Classes that were loaded between the look at all classes and the walk, and objects whose classes do not tell of their
+//! Classes that were loaded between listing the classes and the walk, and objects whose classes do not reveal their
 //! fields.
 
 use hprof_format::HeapRecord;
@@ -12,7 +12,7 @@ use super::numbers::Tag;
 use super::recorder::UndescribedObject;
 use super::{Dump, DumpError};
 
-/// What the walk met and could not describe.
+/// Objects and classes that the walk met but could not describe.
 pub(super) struct LateClasses {
     pub(super) objects: Vec<UndescribedObject>,
     /// The tags of `java.lang.Class` objects.
@@ -20,7 +20,7 @@ pub(super) struct LateClasses {
 }
 
 impl<'a> Dump<'_, '_, 'a> {
-    /// Describes the classes that were not, then the objects that waited for them.
+    /// Describes the classes that have not been described, then the objects that waited for them.
     pub(super) fn late_classes(
         &mut self,
         classes: &mut DumpClasses,
@@ -56,7 +56,7 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(())
     }
 
-    /// The classes that have tags and no record.
+    /// Returns the classes that have tags but no record.
     fn undescribed(&mut self, classes: &DumpClasses) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::new();
         for class in self.engine.env.loaded_classes(self.jni)? {
@@ -76,8 +76,8 @@ impl<'a> Dump<'_, '_, 'a> {
         Ok(candidates)
     }
 
-    /// Writes a `java.lang.Class` object whose class is in the VM's archive and has not been loaded, has been replaced by
-    /// the VM while it was loaded, or has been unloaded since. Of others the classes are described.
+    /// Writes a `java.lang.Class` object whose class is in the VM's archive but not loaded, was replaced by the VM
+    /// while it was loaded, or has been unloaded since. For all others the class itself is described.
     fn dormant_class(&mut self, classes: &DumpClasses, tag: Tag) {
         let class = classes.class.map(|place| classes.get(place));
         let Some((class, ClassKind::Instances(layout))) = class.map(|class| (class, &class.kind))
@@ -95,7 +95,7 @@ impl<'a> Dump<'_, '_, 'a> {
         });
     }
 
-    /// Writes the record of an object, unless its class is gone.
+    /// Writes the record of an object, unless its class has been unloaded.
     fn undescribed_object(
         &mut self,
         classes: &DumpClasses,
@@ -131,7 +131,7 @@ impl<'a> Dump<'_, '_, 'a> {
                     fields: &content,
                 }
             }
-            // Its class's record has no fields of its own either.
+            // The class's record has no fields of its own either.
             ClassKind::Unknown(size) => {
                 content = vec![0; *size as usize];
                 HeapRecord::Instance {
@@ -153,7 +153,7 @@ impl<'a> Dump<'_, '_, 'a> {
                     elements: &content,
                 }
             }
-            // The VM makes all of these classes when it starts.
+            // The VM creates all of these classes when it starts.
             ClassKind::PrimitiveArrays(kind) => HeapRecord::PrimitiveArray {
                 object,
                 trace,

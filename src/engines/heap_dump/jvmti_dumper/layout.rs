@@ -1,4 +1,4 @@
-//! Where the fields of an instance stand in its record.
+//! The offsets of an instance's fields in its record.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use hprof_format::BasicType;
 
 use crate::jvmti::{ClassFields, Primitive};
 
-/// How the instances of a class look.
+/// The layout of the instances of a class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordLayout {
-    /// All interfaces of the class, and of those above it, by their places; sorted.
+    /// All interfaces of the class and of its superclasses, by index; sorted.
     pub(super) interfaces: Arc<[usize]>,
-    /// The number of the first field of `java.lang.Object`: as many fields have those interfaces.
+    /// The number of the first field of `java.lang.Object`, which is the number of fields in those interfaces.
     first: u32,
     /// Fields from `java.lang.Object` down to the class; `None` for static ones.
     slots: Box<[Option<FieldSlot>]>,
-    /// Bytes of an instance's fields.
+    /// The number of bytes of an instance's fields.
     pub(super) size: u32,
 }
 
 /// A field of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FieldSlot {
-    /// Where its value begins among the instance's.
+    /// The offset of its value among the instance's values.
     pub(super) offset: u32,
-    /// What it is; `None` for a reference.
+    /// Its type; `None` for a reference.
     pub(super) kind: Option<Primitive>,
 }
 
@@ -35,9 +35,9 @@ impl FieldSlot {
 }
 
 impl RecordLayout {
-    /// The layout of a class that declares `fields`, `None` for a static one; `above` is that of its superclass, and
-    /// `interface_fields` the number of fields in all its interfaces. An instance's record begins with the fields of
-    /// its class, and ends with those of `java.lang.Object`.
+    /// Creates the layout of a class that declares `fields`, `None` for a static one; `above` is the layout of its
+    /// superclass, and `interface_fields` the number of fields in all its interfaces. An instance's record begins with
+    /// the fields of its class, and ends with those of `java.lang.Object`.
     pub(super) fn new(
         fields: impl Iterator<Item = Option<Option<Primitive>>>,
         above: Option<&Self>,
@@ -69,14 +69,14 @@ impl RecordLayout {
         }
     }
 
-    /// The field with that number; `None` where there is no such field in instances.
+    /// Returns the field with that number; `None` if instances have no such field.
     pub(super) fn slot(&self, number: u32) -> Option<FieldSlot> {
         let index = number.checked_sub(self.first)?;
         *self.slots.get(index as usize)?
     }
 }
 
-/// The fields of a class as [`RecordLayout::new`] takes them.
+/// Returns the fields of a class as [`RecordLayout::new`] takes them.
 pub(super) fn declared(
     fields: &ClassFields<'_>,
 ) -> impl Iterator<Item = Option<Option<Primitive>>> {
@@ -84,7 +84,7 @@ pub(super) fn declared(
     fields.map(|field| (!field.is_static).then_some(field.kind))
 }
 
-/// The format's word for a type; `None` is a reference.
+/// Converts a type to the format's; `None` is a reference.
 pub(super) fn basic_type(kind: Option<Primitive>) -> BasicType {
     match kind {
         None => BasicType::Object,

@@ -1,9 +1,9 @@
-//! A walk over the references of the heap, which JVMTI offers in every VM.
+//! A walk over the references of the heap by JVMTI, which works in every VM.
 //!
-//! The VM tells of one object after the other, and each becomes a record at once, so that nothing is kept of it but its
-//! tag. Before the program is stopped, what the walk does not tell, or tells too late, is learned by asking: the classes,
-//! their fields, and what their static fields hold. The records of classes therefore come first, as every reader likes
-//! it, and the values of static fields are those of a moment before the walk; what they refer to is kept in sight of it.
+//! The VM reports one object after another, and each becomes a record at once, so that only its tag is kept. Facts that
+//! the walk does not report, or reports too late, are requested before the program is stopped: the classes, their
+//! fields, and the values of static fields. The records of classes therefore come first, as readers prefer, and the
+//! values of static fields are from a moment before the walk; the objects they refer to are kept alive until it.
 
 mod chunk_writer;
 mod class_prewalk;
@@ -47,7 +47,7 @@ use recorder::Recorder;
 use roots::Roots;
 use stack_roots::ThreadRoot;
 
-/// Dumps by a walk over the references.
+/// The dumper that walks over the references.
 pub struct WalkEngine {
     env: Env,
     tables: Arc<Tables>,
@@ -55,7 +55,7 @@ pub struct WalkEngine {
 }
 
 impl WalkEngine {
-    /// A dumper for the whole run.
+    /// Creates a dumper for the whole run.
     pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>) -> Self {
         Self {
             env,
@@ -94,14 +94,14 @@ impl HeapDumper for WalkEngine {
     }
 }
 
-/// Tags the tracked objects, with the numbers from 1 on in the order of the answer.
+/// Tags the tracked objects with numbers from 1, in the order of the returned traces.
 fn track(jni: Jni<'_>, tags: &Tags, tracked: &dyn TrackedObjects) -> Vec<TraceId> {
-    // The traces, and then their numbers.
+    // The memory for the traces, and then for their numbers.
     memory::need(tracked.len() * (size_of::<TraceId>() + size_of::<TraceSerial>()));
     let mut traces = Vec::with_capacity(tracked.len());
     tracked.for_each(jni, &mut |object, trace| {
         let tag = Tag::new(traces.len() as u64 + 1, 0);
-        // One that has died cannot be tagged.
+        // An object that has died cannot be tagged.
         if tags.set(object, tag.0).is_ok() {
             traces.push(trace);
         }
@@ -131,7 +131,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     fn run(mut self) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         self.link(&env.loaded_classes(jni)?);
-        // Linking loads some, arrays above all.
+        // Linking loads further classes, mainly of arrays.
         let loaded = env.loaded_classes(jni)?;
         let mut held = HeldObjects::default();
         let candidates = self.name_classes(loaded, &mut held)?;
@@ -153,7 +153,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             &found,
             &mut held,
         )?;
-        // Local references are roots, and these are ours.
+        // Local references are roots, and these belong to the agent.
         drop((fields, primitive_types));
         drop(candidates);
 
@@ -212,7 +212,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         self.numbers.add_special(special, old, id)
     }
 
-    /// Names classes, tags and announces them.
+    /// Names classes, and tags and writes them.
     fn name_classes(
         &mut self,
         loaded: Vec<LocalRef<'a>>,
@@ -232,9 +232,9 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok(candidates)
     }
 
-    /// Links the VM's own classes that were only loaded: the VM maps objects of some from its archive, and tells of the
-    /// fields of linked classes alone. That changes nothing that a program could see. It is done for all, because what is
-    /// named after the walk has begun stands between the dump's segments.
+    /// Links the VM's own classes that are loaded only: the VM maps objects of some from its archive, and reveals the
+    /// fields of linked classes only. A program cannot notice that. All are linked at once, because records for names
+    /// that appear after the walk has begun would end up between the dump's segments.
     fn link(&self, loaded: &[LocalRef<'_>]) {
         let env = self.engine.env;
         for class in loaded {
@@ -252,14 +252,14 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok((id, name_of_signature(&signature)))
     }
 
-    /// The id that the class had before; `None` where another class of that name has taken it in this dump.
+    /// Returns the id that the class had before; `None` if another class of that name has taken it in this dump.
     fn class_object(&mut self, id: ClassId) -> Option<ObjectId> {
         let object = self.engine.tables.classes.get(id).object;
         self.used.insert(id).then_some(ObjectId(object.0))
     }
 
-    /// Tags the `java.lang.Class` objects of the primitive types, which no list of classes has: arrays of them know them,
-    /// all but `void`.
+    /// Tags the `java.lang.Class` objects of the primitive types, which are in no list of classes: they are found by
+    /// their array classes, all but `void`.
     fn primitive_types(
         &mut self,
         of_class: Option<&ClassFields<'_>>,
@@ -310,7 +310,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok(threads)
     }
 
-    /// Looks at the classes.
+    /// Runs the walk over the objects that classes refer to.
     fn prewalk(
         &mut self,
         classes: &DumpClasses,
@@ -327,7 +327,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok(prewalk.found)
     }
 
-    /// Writes the records of classes. Answers objects of `java.lang.Class` that they refer to and that are none of them.
+    /// Writes the records of classes. Returns `java.lang.Class` objects that they refer to and that are not among them.
     fn describe(
         &mut self,
         classes: &DumpClasses,
@@ -353,7 +353,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         };
         let all = candidates.iter().zip(fields).zip(found);
         for (place, ((candidate, fields), found)) in all.enumerate() {
-            // Later, when it may tell of its fields.
+            // It is described later, when the VM may reveal its fields.
             if matches!(classes.get(place).kind, ClassKind::Unknown(_)) {
                 continue;
             }
@@ -368,7 +368,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok(describer.unknown_classes)
     }
 
-    /// The references in `java.lang.Class` objects that have no place in a class's record.
+    /// Lists the references in `java.lang.Class` objects that have no place in a class's record.
     fn hidden(
         &mut self,
         of_class: Option<&ClassFields<'_>>,
@@ -387,7 +387,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     }
 }
 
-/// What a field that holds a class holds: a static one, or one of `object`.
+/// Returns the class that a field holds: a static field, or one of `object`.
 fn type_in<'a>(
     jni: Jni<'a>,
     fields: Option<&ClassFields<'_>>,

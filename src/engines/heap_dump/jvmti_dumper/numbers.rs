@@ -4,8 +4,8 @@ use hprof_format::{ObjectId, TraceSerial};
 
 use crate::names::object::DUMPED;
 
-/// An object's tag: its number in the dump, from 1 on, and, for an array, how many elements it has, which is told only
-/// where something refers to it.
+/// An object's tag: its number in the dump, from 1, and for an array its length, which the VM reports only with
+/// references to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(pub(super) u64);
 
@@ -18,43 +18,43 @@ impl Tag {
         Self(u64::from(length) << NUMBER_BITS | number)
     }
 
-    /// The object's number; 0 for an object without a tag.
+    /// Returns the object's number; 0 for an object without a tag.
     pub(super) fn number(self) -> u64 {
         self.0 & (DUMPED - 1)
     }
 
-    /// How many elements the array has, as far as that is known.
+    /// Returns the array's length, or 0 if it is not known yet.
     pub(super) fn length(self) -> u32 {
-        // The lengths of arrays have 31 bits.
+        // Lengths of arrays have 31 bits.
         (self.0 >> NUMBER_BITS) as u32
     }
 }
 
-/// An object with a meaning of its own.
+/// An object with a special role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
-    /// A class, by its place.
+    /// A class, by index.
     DumpClass(usize),
     /// A primitive type's class.
     PrimitiveType,
-    /// A thread, by its place.
+    /// A thread, by index.
     Thread(usize),
 }
 
-/// Gives out numbers: the first ones to tracked objects, then to special ones, then to all others.
+/// Assigns numbers: the first ones to tracked objects, then to special ones, then to all others.
 pub(super) struct Numbers {
     base: u64,
-    /// Where each tracked object was made.
+    /// The trace that allocated each tracked object.
     tracked: Vec<TraceSerial>,
     specials: Vec<(Special, ObjectId, TraceSerial)>,
-    /// The last number that was given.
+    /// The last number that was assigned.
     last: u64,
-    /// The trace of what nobody saw being made.
+    /// The trace of objects whose allocation was not seen.
     unseen: TraceSerial,
 }
 
 impl Numbers {
-    /// `base` is the id before the first; the tracked objects have their numbers already.
+    /// Creates the numbering. `base` is the id before the first; the tracked objects have their numbers already.
     pub(super) fn new(base: u64, tracked: Vec<TraceSerial>, unseen: TraceSerial) -> Self {
         Self {
             base,
@@ -65,8 +65,8 @@ impl Numbers {
         }
     }
 
-    /// A number for a special object, which may have been tracked under the tag `old`. `id` makes its id from the one
-    /// that it has by its number. Only before the first call of [`Numbers::add`].
+    /// Assigns a number to a special object, which may have been tracked under the tag `old`. `id` computes its id from
+    /// the one that its number implies. May only be called before the first [`Numbers::add`].
     pub(super) fn add_special(
         &mut self,
         special: Special,
@@ -84,7 +84,7 @@ impl Numbers {
         Tag::new(self.last, 0)
     }
 
-    /// A number for an object; `None` when there is none left.
+    /// Assigns a number to an object; `None` if none is left.
     pub(super) fn add(&mut self, length: u32) -> Option<Tag> {
         if self.last + 1 >= DUMPED {
             return None;
@@ -93,17 +93,17 @@ impl Numbers {
         Some(Tag::new(self.last, length))
     }
 
-    /// Whether the tag is that of a tracked object which is not special.
+    /// Returns `true` if the tag is that of a tracked object which is not special.
     pub(super) fn is_tracked(&self, tag: Tag) -> bool {
         (1..=self.tracked.len() as u64).contains(&tag.number())
     }
 
-    /// What is special about an object.
+    /// Returns the special role of an object.
     pub(super) fn special(&self, tag: Tag) -> Option<Special> {
         self.entry(tag).map(|&(special, ..)| special)
     }
 
-    /// An object's id in the dump.
+    /// Returns an object's id in the dump.
     pub(super) fn object(&self, tag: Tag) -> ObjectId {
         match self.entry(tag) {
             Some(&(_, object, _)) => object,
@@ -111,7 +111,7 @@ impl Numbers {
         }
     }
 
-    /// Where an object was made.
+    /// Returns the trace that allocated an object.
     pub(super) fn trace(&self, tag: Tag) -> TraceSerial {
         let tracked = || {
             let index = usize::try_from(tag.number().checked_sub(1)?).ok()?;

@@ -1,4 +1,4 @@
-//! The walk itself: everything that is told of one object becomes its record.
+//! The walk itself: turns the VM's reports about each object into its record.
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
@@ -15,10 +15,10 @@ use crate::jvmti::{
 };
 use crate::memory;
 
-/// Bytes of an array's elements for which a segment's length, which has four bytes, leaves room.
+/// The most bytes of an array's elements: a segment's length has four bytes.
 const MOST_BYTES: usize = u32::MAX as usize - 64;
 
-/// Makes records of what the walk tells.
+/// Turns the walk's reports into records.
 pub(super) struct Recorder<'r, 'o> {
     pub(super) numbers: &'r mut Numbers,
     pub(super) classes: &'r DumpClasses,
@@ -35,21 +35,21 @@ pub(super) struct Recorder<'r, 'o> {
     tracked_strange_classes: HashSet<u64, FixedState>,
     /// The number of the class `java.lang.Class`.
     class_of_classes: Option<u64>,
-    /// Objects that a global reference of ours holds.
+    /// Objects that a global reference of the agent holds.
     held: FixedBitSet,
     pub(super) failure: Option<&'static str>,
 }
 
-/// An object of a class that was not known: only its class's fields tell what the values are.
+/// An object of an unknown class: its values can be interpreted only once the class's fields are known.
 #[derive(Debug)]
 pub(super) struct UndescribedObject {
     pub(super) tag: Tag,
     pub(super) class: Tag,
-    /// By the number of the field or element: an id, or a primitive value's bits.
+    /// By the number of the field or element: an id, or the bits of a primitive value.
     pub(super) values: Vec<(u32, u64)>,
 }
 
-/// What the VM is telling of.
+/// The object that the VM is reporting.
 struct Current<'r> {
     tag: Tag,
     shape: Shape<'r>,
@@ -57,7 +57,7 @@ struct Current<'r> {
 
 #[derive(Clone, Copy)]
 enum Shape<'r> {
-    /// Nothing that becomes a record now.
+    /// An object that does not become a record now.
     None,
     Instance {
         class: ObjectId,
@@ -106,7 +106,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         }
     }
 
-    /// The object that the VM tells of from now on.
+    /// Begins the object that the VM reports from now on.
     fn turn_to(&mut self, object: Referrer) {
         let tag = Tag(object.tag);
         if tag.number() == self.current.tag.number() {
@@ -135,7 +135,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
 
     fn shape(&mut self, tag: Tag, class: Tag) -> Shape<'r> {
         let place = self.classes.place(self.numbers, class);
-        // Classes have been described.
+        // Classes have been described already.
         if place.is_some() && place == self.classes.class {
             return Shape::None;
         }
@@ -161,7 +161,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         Shape::UndescribedObject
     }
 
-    /// The current object has been told of.
+    /// Finishes the current object.
     fn end(&mut self) {
         let tag = self.current.tag;
         let (object, trace) = (self.numbers.object(tag), self.numbers.trace(tag));
@@ -191,7 +191,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         self.content.shrink_to(1 << 20);
     }
 
-    /// Gives an object that is referred to its number, and notes its length.
+    /// Assigns a number to a referenced object, and notes its length.
     fn meet(&mut self, referee: &mut Referee<'_>) -> Option<Tag> {
         let mut tag = Tag(*referee.tag);
         let length = referee.length.unwrap_or(0);
@@ -209,14 +209,14 @@ impl<'r, 'o> Recorder<'r, 'o> {
             && self.numbers.is_tracked(tag)
             && self.tracked_strange_classes.insert(tag.number())
         {
-            // A class that is known has the tag of one. The VM holds objects of others: it replaces some classes while
-            // they load, and keeps the first for a while.
+            // A known class has the tag of one. The VM holds objects of others: it replaces some classes while they
+            // load, and keeps the first version for a while.
             self.strange_classes.push(tag);
         }
         Some(tag)
     }
 
-    /// Whether the object is a `java.lang.Class`.
+    /// Returns `true` if the object is a `java.lang.Class`.
     fn is_class(&self, referee: &Referee<'_>) -> bool {
         Some(Tag(referee.class).number()) == self.class_of_classes
     }
@@ -244,7 +244,7 @@ impl HeapVisitor for Recorder<'_, '_> {
             return self.fail(TOO_MANY);
         };
         if root == RootReference::JniGlobal && self.held.contains(tag.number() as usize) {
-            // The first is ours, as good as any.
+            // One global reference is the agent's; it does not matter which of several is skipped.
             self.held.remove(tag.number() as usize);
             return self.go_on();
         }

@@ -1,4 +1,4 @@
-//! What the VM calls a root, in the format's words.
+//! Converts the VM's roots to the format's.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -9,19 +9,19 @@ use super::stack_roots::{RootOfFrame, StackRoots, ThreadRoot};
 use crate::engines::heap_dump::DumpOutput;
 use crate::jvmti::{RootReference, StackPlace};
 
-/// Names roots.
+/// Describes roots.
 pub(super) struct Roots<'r> {
     threads: &'r [ThreadRoot<'r>],
     in_stacks: StackRoots,
     /// The thread that dumps: its local references to threads are the agent's.
     own: Tag,
-    /// Threads that began too late to be known, by the numbers of their tags.
+    /// Threads that started too late to be known, by the numbers of their tags.
     late: HashSet<u64, FixedState>,
     /// Virtual threads whose stacks have roots, by `Thread.getId()`.
     virtual_threads: HashMap<i64, ThreadSerial, FixedState>,
-    /// The thread that was told of last, and whether it is virtual: its tag may be younger than the question for it.
+    /// The thread reported last, and whether it is virtual: its tag may have been assigned after that was asked.
     last: Option<(Tag, bool)>,
-    /// References of native code that have been told.
+    /// The number of native references reported so far.
     globals: u64,
 }
 
@@ -38,8 +38,8 @@ impl<'r> Roots<'r> {
         }
     }
 
-    /// The root's record, but for its object, whose tag is `tag`; `None` where it is the agent's, and where it is among
-    /// [`Roots::in_stacks`].
+    /// Returns the root's record for the object with the given tag, without the object's id; `None` if it is the
+    /// agent's, or among [`Roots::in_stacks`].
     pub(super) fn describe(
         &mut self,
         numbers: &Numbers,
@@ -90,12 +90,12 @@ impl<'r> Roots<'r> {
         serial.map_or(Root::Unknown, |thread| Root::Thread { thread, trace })
     }
 
-    /// The roots in stacks that have traces, when all have been told.
+    /// Returns the roots in stacks that have traces, once all have been reported.
     pub(super) fn in_stacks(&mut self) -> Vec<(ObjectId, Root)> {
         self.in_stacks.take(self.threads)
     }
 
-    /// A root in a stack; the thread may have no number.
+    /// Returns a root in a stack; the thread may have no number.
     fn in_stack(
         &mut self,
         numbers: &Numbers,

@@ -1,9 +1,9 @@
 //! Roots in the stacks of threads, and the frames of the threads' traces that hold them.
 //!
-//! A thread may run on between its trace and the walk. The outer frames of its stack stay; inside them it leaves some and
-//! enters others. The walk counts frames from the innermost, tells only of those that hold something, and not how many
-//! there are. So what it tells of a stack is laid over the trace where most of it agrees, from the outermost frame inwards.
-//! Everything inside the first frame that does not agree is new, though it may be a call of the same methods.
+//! A thread may run on between its trace and the walk. The outer frames of its stack stay; inside them it leaves some
+//! and enters others. The walk counts frames from the innermost, and reports only those that hold references, not how
+//! many there are. So the reported frames are aligned with the trace where most of them agree, from the outermost frame
+//! inwards. Everything inside the first frame that disagrees is new, though it may be a call of the same methods.
 
 use hprof_format::{ObjectId, Root, ThreadSerial, TraceSerial};
 
@@ -20,15 +20,15 @@ pub(super) struct ThreadRoot<'d> {
     pub(super) frames: &'d [FrameInfo],
 }
 
-/// Makes a root of a thread and the number of a frame in its trace.
+/// Creates a root from a thread and the number of a frame in its trace.
 pub(super) type RootOfFrame = fn(ThreadSerial, i32) -> Root;
 
-/// The roots that the walk has told of so far. They wait for the last ones of their threads, the outermost frames.
+/// The roots that the walk has reported so far. They wait for the last ones of their threads, in the outermost frames.
 #[derive(Default)]
 pub(super) struct StackRoots(Vec<StackRoot>);
 
 struct StackRoot {
-    /// The thread's place.
+    /// The thread's index.
     thread: usize,
     object: ObjectId,
     place: StackPlace,
@@ -51,10 +51,10 @@ impl StackRoots {
         });
     }
 
-    /// All of them, thread by thread.
+    /// Takes all of them, thread by thread.
     pub(super) fn take(&mut self, threads: &[ThreadRoot<'_>]) -> Vec<(ObjectId, Root)> {
         let mut roots = std::mem::take(&mut self.0);
-        // The first root of a frame has the frame's location if any has.
+        // If any root of a frame has the frame's location, the first one has it.
         roots.sort_by_key(|root| (root.thread, root.place.depth, root.place.location.is_none()));
         let mut found = Vec::with_capacity(roots.len());
         for roots in roots.chunk_by(|one, next| one.thread == next.thread) {
@@ -73,36 +73,36 @@ impl StackRoots {
     }
 }
 
-/// The format's word for a frame that is not known.
+/// The format's number for an unknown frame.
 const UNKNOWN: i32 = -1;
 
-/// A thread's stack in the walk, laid over its trace.
+/// An alignment of a thread's stack in the walk with its trace.
 struct Overlay {
-    /// How much deeper a frame is in the walk than in the trace.
+    /// The depth of a frame in the walk minus its depth in the trace.
     shift: i32,
-    /// The innermost frame that agrees, as the walk counts.
+    /// The innermost frame that agrees, by the walk's count.
     innermost: i32,
     agreement: Agreement,
 }
 
-/// How well an overlay fits; more is better.
+/// The quality of an alignment; greater is better.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Agreement {
-    /// Frames at the same place in the same method, from the outermost on.
+    /// The number of frames at the same location in the same method, from the outermost.
     frames: usize,
-    /// Whether the next one is in the same method at another place: it has gone on.
+    /// `true` if the next frame is in the same method at another location: it has gone on.
     goes_on: bool,
 }
 
 impl Overlay {
-    /// The one that fits best over the places, innermost first; `None` where none fits, or several do so equally well, as
-    /// in recursion.
+    /// Returns the alignment that fits the places best, innermost first; `None` if none fits, or several fit equally
+    /// well, as in recursion.
     fn best(frames: &[FrameInfo], mut places: Vec<StackPlace>) -> Option<Self> {
         places.retain(|place| place.method.is_some());
         places.dedup_by_key(|place| place.depth);
         let count = i32::try_from(frames.len()).unwrap_or(i32::MAX);
         if frames.len() == WholeStack::MOST {
-            // The trace may have lost the frames that these are.
+            // These frames may be missing from a truncated trace.
             places.retain(|place| place.depth < count);
         }
         let outermost = places.last()?.depth;
@@ -141,13 +141,13 @@ impl Overlay {
         overlay
     }
 
-    /// The frame of the trace over which a place lies, where the method is the same.
+    /// Returns the frame of the trace that is aligned with a place, if the method is the same.
     fn at<'f>(&self, frames: &'f [FrameInfo], place: &StackPlace) -> Option<&'f FrameInfo> {
         let frame = frames.get(usize::try_from(place.depth - self.shift).ok()?)?;
         (Some(frame.method) == place.method).then_some(frame)
     }
 
-    /// The number of the frame in the trace that holds a root at `place`.
+    /// Returns the number of the frame in the trace that holds a root at `place`.
     fn frame(&self, frames: &[FrameInfo], place: &StackPlace) -> Option<i32> {
         let agrees = place.depth >= self.innermost && self.at(frames, place).is_some();
         agrees.then_some(place.depth - self.shift)
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::jvmti::MethodId;
 
-    /// Frames as a letter for the method and a digit for the location, innermost first.
+    /// Parses frames, innermost first: a letter for the method and a digit for the location.
     fn frames(stack: &str) -> Vec<FrameInfo> {
         let frame = |frame: &str| FrameInfo {
             method: method(frame),
@@ -176,7 +176,7 @@ mod tests {
         frame[1..].parse().ok()
     }
 
-    /// The depth in front of each frame; `*` is a frame without a method.
+    /// Parses a place: the depth before each frame; `*` is a frame without a method.
     fn place(told: &str) -> StackPlace {
         let (depth, frame) = told.split_once(':').expect("a depth");
         StackPlace {
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The numbers of the frames, where the walk tells of roots at these places.
+    /// Returns the numbers of the frames, if the walk reports roots at these places.
     fn numbers_in(frames: &[FrameInfo], told: impl Iterator<Item = StackPlace>) -> Vec<i32> {
         let mut roots = StackRoots::default();
         for place in told {

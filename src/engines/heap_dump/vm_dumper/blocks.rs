@@ -1,4 +1,4 @@
-//! Parts of the dump's heap, for a second look at some of its objects.
+//! Ranges of the dump's heap, for a second look at some of its objects.
 
 use hprof_format::{HeapError, HeapKind, HeapRecords, IdSize};
 
@@ -6,7 +6,7 @@ use super::source::Source;
 use crate::engines::heap_dump::DumpError;
 use hprof_format::bytes::read_u64_be;
 
-/// Records of the heap that were looked at together.
+/// Consecutive heap records that were read together.
 pub(super) struct HeapBlock {
     pub(super) offset: u64,
     pub(super) length: usize,
@@ -14,8 +14,8 @@ pub(super) struct HeapBlock {
     pub(super) ids: (u64, u64),
 }
 
-/// Shows objects with some ids, which are sorted, and perhaps others: the start of each one's record and the length of
-/// it. Reads only the blocks that could have one.
+/// Calls back for the objects with the given ids, which are sorted, and perhaps for others: with the start of each
+/// one's record and its length. Reads only the blocks that may contain one.
 pub(super) fn look_up(
     source: &Source,
     blocks: &[HeapBlock],
@@ -38,7 +38,7 @@ pub(super) fn look_up(
                     look(record.kind(), record_bytes, record_bytes.len() as u64);
                 }
                 Some(Ok(_)) => {}
-                // A large array may be cut; it is the last of its block.
+                // A large array may be truncated; it is the last of its block.
                 Some(Err(HeapError::Incomplete { needed, .. })) => {
                     let cut = &bytes[start..];
                     let kind = HeapKind::from_tag(cut[0]).filter(|&kind| has_content(kind));
@@ -54,15 +54,15 @@ pub(super) fn look_up(
     Ok(())
 }
 
-/// Bytes of an object's record before its content, at the most.
+/// The most bytes of an object's record before its content.
 const HEAD: usize = 25;
 
-/// The id of an object, at the start of its record.
+/// Returns the id of an object, at the start of its record.
 pub(super) fn id_of(record: &[u8]) -> u64 {
     read_u64_be(record, 1)
 }
 
-/// Whether the record is an object, and its head says how long it is.
+/// Returns `true` if the record is an object whose header states its length.
 pub(super) fn has_content(kind: HeapKind) -> bool {
     matches!(
         kind,

@@ -1,15 +1,15 @@
-//! A CLASS DUMP record where it lies: its names are replaced, its primitive statics zeroed.
+//! Rewrites a CLASS DUMP record in place: replaces its names, and zeroes its primitive statics.
 
 use hprof_format::BasicType;
 
 use hprof_format::bytes::{read_u16_be, read_u64_be, write_u64_be};
 
-/// Where the record has the id of the superclass.
+/// The offset of the superclass's id in the record.
 pub(super) const SUPER_CLASS: usize = 13;
-/// Where the constants start, with their number: behind the tag, the class, the trace, six objects and a size.
+/// The offset of the number of constants: after the tag, the class, the trace, six objects and a size.
 const CONSTANTS: usize = 1 + 8 + 4 + 6 * 8 + 4;
 
-/// Replaces the names of fields; `zeroes` has the primitive values of statics and constants become 0.
+/// Replaces the names of fields; with `zeroes`, the primitive values of statics and constants become 0.
 pub(super) fn rewrite(record: &mut [u8], zeroes: bool, mut name: impl FnMut(u64) -> u64) {
     let mut at = CONSTANTS;
     for _ in 0..count(record, &mut at) {
@@ -27,7 +27,7 @@ pub(super) fn rewrite(record: &mut [u8], zeroes: bool, mut name: impl FnMut(u64)
     }
 }
 
-/// The types of the instance fields that the class declares.
+/// Returns the types of the instance fields that the class declares.
 pub(super) fn field_types(record: &[u8]) -> Vec<BasicType> {
     let mut at = CONSTANTS;
     for before in [2, 8] {
@@ -58,7 +58,7 @@ fn value(record: &mut [u8], at: &mut usize, zeroes: bool) {
     *at = end;
 }
 
-/// The record has been measured, so its types are types.
+/// The record's length has been computed already, so its types are valid.
 fn basic_type(byte: u8) -> BasicType {
     BasicType::from_byte(byte).unwrap_or(BasicType::Object)
 }

@@ -1,8 +1,8 @@
-//! References that lead nowhere.
+//! Dangling references.
 //!
 //! The VM's archive of classes (CDS) keeps the `java.lang.Class` objects of all its classes in one array, and the dump
-//! leaves those out whose class has not been loaded. Whoever reads a dump expects a reference to lead somewhere, so these
-//! become null.
+//! omits those whose class has not been loaded. Readers of a dump expect every reference to be valid, so these become
+//! null.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -15,17 +15,17 @@ use hprof_format::bytes::read_u64_be;
 
 type Set = HashSet<u64, FixedState>;
 
-/// An archive refers to some thousand classes. What is longer is the program's.
+/// The longest array that is examined. An archive refers to a few thousand classes; longer arrays are the program's.
 const LONGEST: u32 = 1_000_000;
 
-/// Arrays with elements that lead nowhere.
+/// Arrays with dangling elements.
 #[derive(Default)]
 pub(super) struct Dangling {
     arrays: HashMap<u64, Vec<u64>, FixedState>,
 }
 
 impl Dangling {
-    /// Looks through the arrays that the VM holds, without those in `known`.
+    /// Searches the arrays that the VM holds, except those in `known`.
     pub(super) fn find(source: &Source, index: &DumpIndex, known: &Set) -> Result<Self, DumpError> {
         let mut arrays = HashMap::<u64, Vec<u64>, FixedState>::default();
         let held = index.globals.iter().filter(|id| !known.contains(*id));
@@ -53,7 +53,7 @@ impl Dangling {
         Ok(Self { arrays })
     }
 
-    /// Makes null of those elements of an array that lead nowhere.
+    /// Sets the dangling elements of an array to null.
     pub(super) fn clear(&self, array: u64, elements: &mut [u8]) {
         let Some(missing) = self.arrays.get(&array) else {
             return;

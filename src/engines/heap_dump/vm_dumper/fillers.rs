@@ -1,10 +1,10 @@
-//! Arrays that are no objects of the program.
+//! Arrays that are not objects of the program.
 //!
-//! Where the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump has
-//! it like any other (JDK 21 gives it a class of its own, but not in the dump). A filler was never allocated, so nobody saw
-//! it being made, and nothing refers to it. The same holds for an array that was made before the agent could see it and is
-//! garbage, and for the empty ones that the VM hangs on classes where no dump shows it: no reader can tell of either how it
-//! was reached, so they are left out as well.
+//! If the VM's heap has a gap, such as the rest of a thread's allocation buffer, an `int[]` fills it, and the dump
+//! has it like any other (JDK 21 gives it a class of its own, but not in the dump). A filler was never allocated, so
+//! its allocation was not seen, and nothing refers to it. The same holds for garbage arrays that were allocated before
+//! the agent could see them, and for empty arrays that the VM attaches to classes invisibly to any dump: no reader can
+//! tell how they are reached, so they are omitted as well.
 
 use std::rc::Rc;
 
@@ -20,12 +20,12 @@ use crate::engines::heap_dump::DumpError;
 use crate::memory;
 use hprof_format::bytes::read_u64_be;
 
-/// More than so many arrays that nobody saw being made are not looked at: 8 MB.
+/// The most untracked arrays that are examined: 8 MB.
 const MOST_SUSPECTS: usize = 1_000_000;
-/// Where an instance has its class, and where its fields start.
+/// The offsets of an instance's class and of its fields.
 const INSTANCE_CLASS: usize = 13;
 const INSTANCE_FIELDS: usize = 25;
-/// Where an array of references has its class, and where its elements start.
+/// The offsets of the class of an array of references and of its elements.
 const ARRAY_CLASS: usize = 17;
 const ELEMENTS: usize = 25;
 /// The classes of arrays that can hold an `int[]`.
@@ -36,7 +36,8 @@ const HOLDERS: [&str; 4] = [
     "[Ljava/io/Serializable;",
 ];
 
-/// Those of `suspects`, the ids of arrays, that nothing in the dump refers to; sorted. Leaves `source` at its end.
+/// Returns those of `suspects`, the ids of arrays, that nothing in the dump refers to; sorted. Leaves `source` at its
+/// end.
 pub(super) fn find(
     source: &mut Source,
     index: &DumpIndex,
@@ -53,7 +54,7 @@ pub(super) fn find(
     Ok(fillers)
 }
 
-/// Looks at all references.
+/// Examines all references.
 struct Search<'s> {
     index: &'s DumpIndex,
     suspects: Suspects,
@@ -61,26 +62,26 @@ struct Search<'s> {
     references: References,
 }
 
-/// Where the instances of classes have references.
+/// The offsets of references in the instances of classes.
 struct References {
     of: HashMap<u64, Rc<[u32]>, FixedState>,
-    /// Many instances of a class stand together.
+    /// The last class looked up, because instances of a class often follow each other.
     last: (u64, Rc<[u32]>),
 }
 
 /// 64 KB, which stay in a CPU's cache.
 const FILTER_WORDS: usize = 8 * 1024;
 
-/// The word and the bit of an id in the filter.
+/// Returns the word and the bit of an id in the filter.
 fn filter_bit(id: u64) -> (usize, u64) {
     let hash = (id >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 19);
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
-/// Arrays that nothing has referred to yet.
+/// Arrays that no reference to has been found yet.
 struct Suspects {
     ids: HashSet<u64, FixedState>,
-    /// A bit for each hash of one, so that hardly any other id is looked up.
+    /// A bit for each hash of a suspect, so that hardly any other id is looked up.
     filter: Box<[u64; FILTER_WORDS]>,
 }
 
@@ -96,7 +97,7 @@ impl Suspects {
         Self { ids, filter }
     }
 
-    /// Something refers to this object.
+    /// Notes that something refers to this object.
     #[inline]
     fn meet(&mut self, id: u64) {
         let (word, bit) = filter_bit(id);
@@ -182,7 +183,7 @@ impl Visitor for Search<'_> {
                 Some(Err(HeapError::Incomplete { needed, .. })) if start == 0 => {
                     let is_primitive =
                         HeapKind::from_tag(block[0]) == Some(HeapKind::PrimitiveArray);
-                    // Its head is there, and says how long it is.
+                    // Its header is there, and states its length.
                     return Ok(match is_primitive && block.len() > ELEMENTS {
                         true => DumpProgress::Done(needed),
                         false => DumpProgress::Needs(needed),
@@ -202,7 +203,8 @@ impl Visitor for Search<'_> {
     }
 }
 
-/// Where instances of a class have references: fields of the class first, then those of its superclass, and so on.
+/// Returns the offsets of references in instances of a class: fields of the class first, then those of its superclass,
+/// and so on.
 fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
     let mut references = Vec::new();
     let mut at = 0;

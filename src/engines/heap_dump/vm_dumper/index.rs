@@ -1,4 +1,4 @@
-//! The first look at the VM's dump: everything that must be known before the first record of ours is written.
+//! The first pass over the VM's dump: collects everything that must be known before the first record is written.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -16,41 +16,41 @@ use hprof_format::bytes::{read_u32_be, read_u64_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 
-/// What is looked for among the arrays.
+/// The properties by which the list is found among the arrays.
 #[derive(Clone, Copy)]
 pub(super) struct ListReference {
-    /// The JNI reference that holds the outer array.
+    /// The JNI reference that refers to the outer array.
     pub(super) reference: u64,
-    /// The length of the outer array, and of those in it.
+    /// The length of the outer array, and of the arrays in it.
     pub(super) lengths: [u32; 2],
-    /// Whether primitive arrays will have their elements.
+    /// `true` if primitive arrays will have their elements.
     pub(super) primitive_arrays: bool,
 }
 
-/// What a dump holds.
+/// The contents of a dump.
 pub(super) struct DumpIndex {
     wanted: ListReference,
     pub(super) names: StringTexts,
     /// Classes by serial number.
     pub(super) classes: IdMap<u32, LoadedClass>,
     pub(super) frames: IdMap<u64, DumpedFrame>,
-    /// Traces by serial number: ids of frames.
+    /// The frame ids of traces, by serial number.
     pub(super) traces: IdMap<u32, Vec<u64>>,
     pub(super) threads: Vec<Thread>,
     /// The ids of classes that have a record in the dump.
     described: HashSet<u64, FixedState>,
     /// By class id.
     pub(super) layouts: IdMap<u64, ClassLayout>,
-    /// The object that the reference holds.
+    /// The object that the JNI reference refers to.
     pub(super) list: Option<u64>,
-    /// The objects that JNI references hold.
+    /// The objects that JNI references refer to.
     pub(super) globals: Vec<u64>,
     pub(super) blocks: Vec<HeapBlock>,
-    /// Arrays of `int`: what fills gaps in the heap is one too.
+    /// Arrays of `int`, which include the fillers of gaps in the heap.
     pub(super) ints: Vec<u64>,
-    /// Arrays of references that may have to be looked at again.
+    /// Arrays of references that may have to be read again.
     arrays: IdMap<u64, Array>,
-    /// The lowest and the highest id of the objects in the block that is being looked at.
+    /// The lowest and the highest id of the objects in the current block.
     ids: (u64, u64),
     counter: HeapCounter,
 }
@@ -77,21 +77,21 @@ pub(super) struct Thread {
     pub(super) trace: u32,
 }
 
-/// Where the fields of an instance are.
+/// The layout of an instance's fields.
 pub(super) struct ClassLayout {
     pub(super) super_class: u64,
     /// The types of the fields that the class itself declares.
     pub(super) fields: Vec<BasicType>,
 }
 
-/// The elements of an array in the file.
+/// The position of an array's elements in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Array {
     pub(super) offset: u64,
     pub(super) length: u32,
 }
 
-/// The texts of STRING records, one behind the other.
+/// The texts of STRING records, one after another.
 #[derive(Default)]
 pub(super) struct StringTexts {
     places: IdMap<u64, (u32, u32)>,
@@ -100,7 +100,7 @@ pub(super) struct StringTexts {
 
 impl StringTexts {
     fn add(&mut self, id: u64, text: &[u8]) {
-        // A VM with 4 GB of names has other worries; theirs are empty here.
+        // Beyond 4 GB of names, further ones are empty.
         if let (Ok(start), Ok(length)) =
             (u32::try_from(self.texts.len()), u32::try_from(text.len()))
         {
@@ -113,7 +113,7 @@ impl StringTexts {
         }
     }
 
-    /// The text of an id, empty where there is none.
+    /// Returns the text of an id, empty if there is none.
     pub(super) fn get(&self, id: u64) -> String {
         let Some(&(start, length)) = self.places.get(&id) else {
             return String::new();
@@ -144,15 +144,15 @@ impl DumpIndex {
         }
     }
 
-    /// The ids of classes that were loaded and have no record in the dump: the VM leaves out those that are not linked,
-    /// though roots and class loaders refer to them.
+    /// Returns the ids of classes that were loaded and have no record in the dump: the VM omits those that are not
+    /// linked, though roots and class loaders refer to them.
     pub(super) fn undescribed(&self) -> Vec<u64> {
         let all = self.classes.values().map(|class| class.object);
         all.filter(|class| !self.described.contains(class))
             .collect()
     }
 
-    /// Counts objects no longer; their ids are sorted.
+    /// Subtracts objects from the totals; their ids are sorted.
     pub(super) fn leave_out(&mut self, source: &Source, ids: &[u64]) -> Result<(), DumpError> {
         let blocks = std::mem::take(&mut self.blocks);
         look_up(source, &blocks, ids, |kind, record, length| {
@@ -165,12 +165,12 @@ impl DumpIndex {
         Ok(())
     }
 
-    /// What the dump holds without what is left out.
+    /// Returns the totals of the dump without the omitted objects.
     pub(super) fn totals(&self) -> HeapTotals {
         self.counter.totals()
     }
 
-    /// Where the elements of one of the arrays are that were looked for.
+    /// Returns the position of the elements of one of the remembered arrays.
     pub(super) fn array(&self, id: u64) -> Option<Array> {
         self.arrays.get(&id).copied()
     }
@@ -202,7 +202,7 @@ impl DumpIndex {
         }
     }
 
-    /// An object without its content, and the bytes of that as it is going to be put out.
+    /// Returns an object without its content, and the number of bytes of content that will be written.
     fn shape(&self, kind: HeapKind, record: &[u8], length: u64) -> (HeapRecord<'static>, u64) {
         let object = ObjectId(read_u64_be(record, 1));
         let trace = TraceSerial(0);
@@ -269,16 +269,17 @@ impl DumpIndex {
     }
 }
 
-/// The lowest and the highest of no ids.
+/// The bounds of an empty set of ids.
 const NO_IDS: (u64, u64) = (u64::MAX, 0);
-/// The length of arrays of references whose places are remembered: 2 KB or more in the heap, so few.
+/// The length of arrays of references whose positions are remembered: 2 KB or more in the heap, so there are few.
 const LARGE: u32 = 256;
-/// Bytes before the elements of an object array, those of a primitive one, and the fields of an instance.
+/// The number of bytes before the elements of an object array or of a primitive array, and before the fields of an
+/// instance.
 const ARRAY_HEAD: u64 = 25;
 const PRIMITIVE_HEAD: u64 = 18;
 const INSTANCE_HEAD: u64 = 25;
 
-/// An array of references without its elements.
+/// Returns the record of an array of references without its elements.
 fn list_head(object: ObjectId) -> HeapRecord<'static> {
     HeapRecord::ObjectArray {
         object,
@@ -356,7 +357,7 @@ impl DumpIndex {
                 Some(Err(HeapError::Incomplete { needed, .. })) => {
                     let kind = HeapKind::from_tag(block[0]);
                     return Ok(match kind {
-                        // Of a large array nothing but the head is of interest.
+                        // Only the header of a large array is of interest.
                         Some(kind) if has_content(kind) && block.len() as u64 > ARRAY_HEAD => {
                             self.object(kind, block, needed, offset);
                             DumpProgress::Done(needed)

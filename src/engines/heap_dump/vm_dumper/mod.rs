@@ -1,11 +1,12 @@
-//! The VM's own dumper, whose file is rewritten: the fastest way, because the VM walks its heap as only it can.
+//! The VM's own dumper, whose file is rewritten: the fastest dumper, because only the VM can walk its heap directly.
 //!
-//! The VM knows nothing of where objects were allocated, and names them by addresses that we do not know. So before the
-//! dump all tracked objects are put into a list inside the heap. It is in the dump like everything else: its elements are
-//! the addresses of the objects, in our order. Threads and classes stand in the list too, behind the objects. Two passes
-//! over the VM's file (`source`) follow: the first (`index`) finds the list and what else must be known before, the
-//! second (`rewrite`) puts the records out, with our numbers (`numbering`, `join`) and without what the agent itself has in
-//! the heap: this list, those of earlier dumps that have not been collected yet, the name of the file.
+//! The VM does not know where objects were allocated, and its ids for them are addresses that the agent does not know.
+//! So before the dump all tracked objects are put into a list inside the heap. It appears in the dump like everything
+//! else: its elements are the addresses of the objects, in the agent's order. Threads and classes follow the objects in
+//! the list. Two passes over the VM's file (`source`) follow: the first (`index`) finds the list and everything else
+//! that must be known in advance, the second (`rewrite`) writes the records, with the agent's numbers (`numbering`,
+//! `join`) and without the agent's own objects: this list, those of earlier dumps that have not been collected yet, and
+//! the name of the file.
 
 mod blocks;
 mod class_dump;
@@ -41,7 +42,7 @@ use rewrite::{DumpRewriter, LEFT_OUT};
 use source::Source;
 use temporary::{Folder, TemporaryPlace};
 
-/// Dumps with the VM's own dumper.
+/// The dumper that uses the VM's own.
 pub struct VmEngine {
     env: Env,
     tables: Arc<Tables>,
@@ -50,19 +51,20 @@ pub struct VmEngine {
     own: OwnObjects,
 }
 
-/// Bytes that the heap must have room for beyond twice what the list takes: a heap that is nearly full belongs to the
-/// program, and a request that fails may end it (`-XX:+ExitOnOutOfMemoryError`).
+/// The bytes that the heap must have free beyond twice the size of the list: a heap that is nearly full belongs to the
+/// program, and a failed request may end it (`-XX:+ExitOnOutOfMemoryError`).
 const SPARE: u64 = 1024 * 1024;
-/// How often a list is made larger because more objects have come.
+/// The number of times a list is enlarged because more objects have been allocated.
 const ATTEMPTS: usize = 3;
 
-/// The list, and what its elements are.
+/// The list, and the meaning of its elements.
 struct List<'a> {
     list: ObjectList<'a>,
     meaning: Meaning,
 }
 
-/// What the elements of a list are: the agent's own objects, then objects with a trace, then classes, then threads.
+/// The meaning of a list's elements: first the agent's own objects, then objects with a trace, then classes, then
+/// threads.
 struct Meaning {
     own: usize,
     objects: Vec<TraceId>,
@@ -71,7 +73,7 @@ struct Meaning {
 }
 
 impl VmEngine {
-    /// A dumper that puts its temporary file beside `target`.
+    /// Creates a dumper whose temporary file is next to `target`.
     pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>, target: &Path) -> Self {
         Self {
             env,
@@ -82,7 +84,7 @@ impl VmEngine {
         }
     }
 
-    /// Lists everything whose id must be known. The heap may have no room for it.
+    /// Lists all objects whose ids must be known. The heap may have no room for the list.
     fn list<'a>(
         &self,
         jni: Jni<'a>,
@@ -92,12 +94,12 @@ impl VmEngine {
         for _ in 0..ATTEMPTS {
             let classes = self.env.loaded_classes(jni)?;
             let tracked = subject.tracked.len();
-            // The sweeper may bring more before the list is full.
+            // The sweeper may add more before the list is full.
             let room = tracked + tracked / 16 + 2_000 + classes.len() + subject.threads.len();
             if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
                 return Err(DumpError::NoRoom);
             }
-            // What the objects are, and later their ids beside that.
+            // The memory for the traces of the objects, and later for their ids as well.
             memory::need(tracked * (size_of::<TraceId>() + 2 * size_of::<(u64, TraceId)>()));
             let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
             list.for_each_array(|array| self.own.add(jni, array));
@@ -149,7 +151,7 @@ impl VmEngine {
         Ok(name)
     }
 
-    /// Has the VM dump, and finds the list in it. The file has no name any more when this returns.
+    /// Makes the VM dump, and finds the list in the dump. The file has no name any more when this returns.
     fn dump_and_index(
         &self,
         jni: Jni<'_>,
@@ -192,7 +194,7 @@ impl HeapDumper for VmEngine {
         let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
         index.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
-        // Classes get their ids in this dump before a trace names them: readers take the first that they see.
+        // Classes get their ids in this dump before a trace names them, because readers use the first one they see.
         let numbering = Numbering::new(&self.tables, line_numbers, &index, &known, output);
         let mut serials = Serials::default();
         let serial = |(id, trace)| (id, serials.get(trace, output));
@@ -239,7 +241,7 @@ impl HeapDumper for VmEngine {
     }
 }
 
-/// The arrays of the list, as the dump has them.
+/// The arrays of the list, as they are in the dump.
 struct Arrays {
     chunks: Vec<Array>,
 }
@@ -261,7 +263,7 @@ impl Arrays {
         Ok(Self { chunks })
     }
 
-    /// Reads what the elements are.
+    /// Reads the ids of the listed objects.
     fn read(
         &self,
         source: &Source,
@@ -300,15 +302,15 @@ impl Arrays {
     }
 }
 
-/// What stands in the list.
+/// The contents of the list.
 struct Listed {
     /// The agent's own objects, sorted.
     own: Vec<u64>,
-    /// Objects and where they were made.
+    /// Objects and the traces that allocated them.
     made_at: Vec<(u64, TraceId)>,
 }
 
-/// The serial numbers of traces that have been put out.
+/// The serial numbers of traces that have been written.
 #[derive(Default)]
 struct Serials(Vec<Option<u32>>);
 

@@ -1,4 +1,4 @@
-//! The VM's numbers of threads, traces and classes, as ours.
+//! Maps the VM's numbers of threads, traces and classes to the agent's.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -14,7 +14,7 @@ use crate::names::trace::{TraceId, TraceKey};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 
-/// Whom the objects are that we know.
+/// The objects that the agent knows, by id.
 #[derive(Default)]
 pub(super) struct KnownIds {
     /// `java.lang.Class` objects.
@@ -23,7 +23,7 @@ pub(super) struct KnownIds {
     pub(super) threads: IdMap<u64, ThreadSerial>,
 }
 
-/// Our numbers for the VM's.
+/// The agent's numbers for the VM's.
 #[derive(Default)]
 pub(super) struct Numbering {
     /// Serial numbers of threads.
@@ -33,7 +33,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    /// Numbers everything, and puts out the records that tell of it.
+    /// Numbers everything, and writes the records that define the numbers.
     pub(super) fn new(
         tables: &Tables,
         line_numbers: bool,
@@ -76,7 +76,7 @@ struct RecordNaming<'a> {
 }
 
 impl RecordNaming<'_> {
-    /// The agent's own threads have no stack that anybody wants to see.
+    /// Returns the trace for a thread; empty for the agent's own threads, whose stacks are of no interest.
     fn trace(&mut self, thread: ThreadSerial, serial: u32) -> TraceId {
         let index = self.index;
         let frames = index
@@ -125,7 +125,7 @@ impl RecordNaming<'_> {
         let name = class.map_or(String::new(), |class| self.index.names.get(class.name));
         let tables = self.tables;
         *self.unlisted.entry(serial).or_insert_with(|| {
-            // Nobody knows its loader: it is a class of its own.
+            // Its loader is unknown, so it becomes a class of its own.
             let name = tables.strings.intern(&name_of_internal(&name));
             let object = || tables.objects.add();
             tables
@@ -136,7 +136,7 @@ impl RecordNaming<'_> {
     }
 }
 
-/// `java.lang.String` for `java/lang/String`, `int[]` for `[I`.
+/// Turns `java/lang/String` into `java.lang.String`, and `[I` into `int[]`.
 fn name_of_internal(name: &str) -> String {
     match name.starts_with('[') {
         true => name_of_signature(name),

@@ -1,26 +1,26 @@
-//! Objects by their ids, for a dump that names them in ascending order, or nearly so.
+//! A lookup by object id, for a dump that names objects in ascending order, or nearly so.
 
-/// What is known of objects: a number each.
+/// Objects' ids with a number each.
 pub(super) struct ObjectNumbers {
     /// Ascending.
     entries: Vec<(u64, u32)>,
-    /// Everything before is below the last id that was asked for.
+    /// All entries before this one are below the last id looked up.
     cursor: usize,
     last: u64,
 }
 
 impl ObjectNumbers {
-    /// Adds more.
+    /// Adds entries.
     pub(super) fn extend(&mut self, entries: impl Iterator<Item = (u64, u32)>) {
         let mut all = std::mem::take(&mut self.entries);
         all.extend(entries);
         *self = Self::new(all);
     }
 
-    /// Ids need not be in order; an object without an id (0) is gone.
+    /// Creates the table. Ids need not be in order; an object without an id (0) has died.
     pub(super) fn new(mut entries: Vec<(u64, u32)>) -> Self {
         entries.retain(|&(id, _)| id != 0);
-        // Stable, because that finds the long runs in which the list already is in order.
+        // A stable sort, because it detects the long runs that are already in order.
         entries.sort_by_key(|&(id, _)| id);
         Self {
             entries,
@@ -29,7 +29,7 @@ impl ObjectNumbers {
         }
     }
 
-    /// The number of an object, where it has one. Fast where `id` is not below the last one that was asked for.
+    /// Returns the number of an object, if it has one. Fast if `id` is not below the last one looked up.
     #[inline]
     pub(super) fn find(&mut self, id: u64) -> Option<u32> {
         if id < self.last {
@@ -45,7 +45,7 @@ impl ObjectNumbers {
         None
     }
 
-    /// As [`ObjectNumbers::find`], for one that is asked for out of order.
+    /// As [`ObjectNumbers::find`], for ids that are looked up out of order.
     pub(super) fn find_anywhere(&self, id: u64) -> Option<u32> {
         let index = self.entries.binary_search_by_key(&id, |&(other, _)| other);
         index.ok().map(|index| self.entries[index].1)

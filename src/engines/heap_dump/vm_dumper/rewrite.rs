@@ -1,4 +1,4 @@
-//! The second look at the VM's dump: records go out as they are, with our numbers in the place of the VM's.
+//! The second pass over the VM's dump: copies the records, replacing the VM's numbers by the agent's.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -18,53 +18,53 @@ use hprof_format::bytes::{read_u32_be, read_u64_be, write_u32_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 
-/// Stands for the trace of an object that is left out.
+/// The trace number of an object that is omitted.
 pub(super) const LEFT_OUT: u32 = 0;
 
-/// Where the serial number of an object's trace is, and of the thread of a root.
+/// The offset of the serial number of an object's trace, and of the thread of a root.
 const SERIAL: usize = 9;
-/// Where a thread root has the serial number of its trace.
+/// The offset of the trace's serial number in a thread root.
 const THREAD_TRACE: usize = 13;
-/// Where an instance has its class, and where its fields start.
+/// The offsets of an instance's class and of its fields.
 const INSTANCE_CLASS: usize = 13;
 const INSTANCE_FIELDS: usize = 25;
-/// Where the elements of an array of references start.
+/// The offset of the elements of an array of references.
 const ELEMENTS: usize = 25;
-/// Where an array has its length, and where the elements of a primitive one start.
+/// The offsets of an array's length, and of the elements of a primitive array.
 const LENGTH: usize = 13;
 const PRIMITIVE_ELEMENTS: usize = 18;
 
-/// Rewrites what the VM has dumped.
+/// Rewrites the VM's dump.
 pub(super) struct DumpRewriter<'a> {
     pub(super) output: &'a mut dyn DumpOutput,
     pub(super) index: &'a DumpIndex,
     pub(super) numbering: Numbering,
     /// The traces of tracked objects.
     pub(super) traces: ObjectNumbers,
-    /// The trace of what nobody saw being made.
+    /// The trace of objects whose allocation was not seen.
     pub(super) no_trace: u32,
-    /// The number of a thread that nobody knows.
+    /// The number of a thread that is unknown.
     pub(super) no_thread: u32,
-    /// The objects that are left out; their traces are [`LEFT_OUT`].
+    /// The objects that are omitted; their traces are [`LEFT_OUT`].
     pub(super) left_out: HashSet<u64, FixedState>,
     /// Arrays some of whose elements become null.
     pub(super) dangling: Dangling,
     pub(super) primitive_fields: bool,
     pub(super) primitive_arrays: bool,
-    /// Whether an object has come, and whether the output knows.
+    /// `true` once an object has been seen, and once the output has been told that all is named.
     pub(super) has_objects: bool,
     pub(super) all_is_named: bool,
-    /// StringTexts that have been put out.
+    /// The strings that have been written.
     pub(super) names: IdMap<u64, u64>,
-    /// Where instances of a class hold primitive values.
+    /// The ranges of primitive values in the instances of a class.
     pub(super) primitives: IdMap<u64, Box<[(u32, u32)]>>,
 }
 
-/// What becomes of a record.
+/// The treatment of a record.
 enum Fate {
     Kept,
     LeftOut,
-    /// Only so many bytes of it are kept.
+    /// Only that many bytes of it are kept.
     Cut(usize),
 }
 
@@ -74,7 +74,7 @@ impl Visitor for DumpRewriter<'_> {
     }
 
     fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError> {
-        // Everything from `kept` to `at` is to be put out.
+        // Everything from `kept` to `at` is still to be written.
         let (mut at, mut kept) = (0, 0);
         loop {
             let (kind, length) = match HeapRecords::new(&block[at..], IdSize::Eight).next() {
@@ -123,7 +123,8 @@ impl DumpRewriter<'_> {
         }
     }
 
-    /// Classes that are not linked have no objects, and the VM does not tell of their fields.
+    /// Writes the classes that the VM omits. They are not linked, so they have no objects, and the VM does not know
+    /// their fields.
     fn describe_the_rest(&mut self) -> Result<(), DumpError> {
         let mut records = Vec::new();
         for class in self.index.undescribed() {
@@ -178,7 +179,7 @@ impl DumpRewriter<'_> {
         }
     }
 
-    /// `false` for an object that is left out.
+    /// Replaces an object's trace; returns `false` if the object is omitted.
     #[inline]
     fn put_trace(&mut self, record: &mut [u8]) -> bool {
         self.has_objects = true;
@@ -250,7 +251,8 @@ impl DumpRewriter<'_> {
     }
 }
 
-/// Where instances of a class hold primitive values: fields of the class first, then those of its superclass, and so on.
+/// Returns the ranges of primitive values in the instances of a class: fields of the class first, then those of its
+/// superclass, and so on.
 fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     let mut at = 0;

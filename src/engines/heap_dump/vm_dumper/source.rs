@@ -1,4 +1,4 @@
-//! The VM's dump file, read once from its start to its end in pieces of bounded size.
+//! The VM's dump file, read once from start to end in pieces of bounded size.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,9 +8,9 @@ use std::path::Path;
 use crate::engines::heap_dump::DumpError;
 use crate::memory;
 
-/// Bytes that are asked for at once: they are to stay in a CPU's cache until they are written again.
+/// The number of bytes read at once: they should stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;
-/// What the file starts with: a version, the size of an id (4 bytes), a time (8 bytes).
+/// The beginning of the file: a version, the size of an id (4 bytes), a time (8 bytes).
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.";
 const HEAD_BEHIND_VERSION: usize = 12;
 /// A record's tag, time and length.
@@ -18,21 +18,21 @@ const RECORD_HEAD: usize = 9;
 /// The tags of HEAP DUMP and HEAP DUMP SEGMENT.
 const HEAP_TAGS: [u8; 2] = [0x0C, 0x1C];
 
-/// Takes what a dump holds.
+/// Receives the contents of a dump.
 pub(super) trait Visitor {
-    /// A record outside the heap; `body` is whole.
+    /// Called with a record outside the heap; `body` is complete.
     fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError>;
 
-    /// Records of the heap, from the start of one; the last may be cut. They stand at `offset` in the file.
+    /// Called with heap records, from the start of one; the last may be truncated. They are at `offset` in the file.
     fn heap(&mut self, block: &mut [u8], offset: u64) -> Result<DumpProgress, DumpError>;
 }
 
-/// How far a visitor has come.
+/// The progress of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DumpProgress {
-    /// It is done with so many bytes, more than 0; more than there were means that the rest need not be shown.
+    /// It has consumed that many bytes, more than 0; a number greater than the block's length skips the rest.
     Done(u64),
-    /// The first record takes so many bytes, more than there are.
+    /// The first record takes that many bytes, more than the block has.
     Needs(u64),
 }
 
@@ -40,10 +40,10 @@ pub(super) enum DumpProgress {
 pub(super) struct Source {
     file: File,
     buffer: Vec<u8>,
-    /// What has been read and not been used is `buffer[start..end]`.
+    /// `buffer[start..end]` has been read and not consumed.
     start: usize,
     end: usize,
-    /// Where `start` is in the file.
+    /// The position of `start` in the file.
     offset: u64,
 }
 
@@ -60,14 +60,14 @@ impl Source {
         Ok(source)
     }
 
-    /// Goes back to the start.
+    /// Goes back to the beginning.
     pub(super) fn rewind(&mut self) -> Result<(), DumpError> {
         self.file.rewind()?;
         (self.start, self.end, self.offset) = (0, 0, 0);
         self.skip_head()
     }
 
-    /// Shows everything from here to the end.
+    /// Passes everything from here to the end to the visitor.
     pub(super) fn visit(&mut self, visitor: &mut impl Visitor) -> Result<(), DumpError> {
         while self.try_fill(1)? {
             self.fill(RECORD_HEAD)?;
@@ -84,7 +84,7 @@ impl Source {
         Ok(())
     }
 
-    /// The bytes at a place of the file.
+    /// Reads bytes at a position in the file.
     pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, DumpError> {
         memory::need(length);
         let mut bytes = vec![0; length];
@@ -137,7 +137,7 @@ impl Source {
         }
     }
 
-    /// Reads until there are so many bytes in the window; `false` at the end of the file.
+    /// Reads until the window has that many bytes; returns `false` at the end of the file.
     fn try_fill(&mut self, length: usize) -> io::Result<bool> {
         if self.end - self.start >= length {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! The folder for the VM's dump, beside the target: the VM creates its file itself, and on newer versions one for each
-//! of its threads, so they have a place that is gone with all that is in it.
+//! The folder for the VM's dump, next to the target. The VM creates its file itself, and newer versions create one for
+//! each of their threads, so a folder makes sure that everything can be removed.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lock_order::{Mutex, rank};
 
-/// Where temporary folders go.
+/// The place where temporary folders are created.
 pub(super) struct TemporaryPlace {
     parent: PathBuf,
-    /// What the names of the folders of all programs with this target begin with.
+    /// The common prefix of the folders of all programs with this target.
     prefix: String,
     name: String,
     next: AtomicU32,
-    /// The folder that is there now.
+    /// The folder that currently exists.
     current: Arc<Mutex<Option<PathBuf>, rank::TemporaryFolder>>,
 }
 
-/// A folder that only the user may look into; gone on drop.
+/// A folder that only the user can access; removed on drop.
 pub(super) struct Folder {
     path: PathBuf,
     handle: File,
@@ -35,7 +35,8 @@ pub(super) struct Folder {
 const FILE: &str = "heap";
 
 impl TemporaryPlace {
-    /// Beside `target`; where that is no file (a pipe, a device), where the system keeps temporary files.
+    /// Chooses a place next to `target`; if that is not a regular file (a pipe, a device), the system's temporary
+    /// folder.
     pub(super) fn beside(target: &Path) -> Self {
         let is_file = fs::metadata(target).is_ok_and(|metadata| metadata.is_file());
         let parent = match target.parent() {
@@ -54,20 +55,20 @@ impl TemporaryPlace {
         }
     }
 
-    /// A folder that was not there before.
+    /// Creates a new folder.
     pub(super) fn make(&self) -> io::Result<Folder> {
         self.sweep();
         loop {
             let folder = self.make_one()?;
-            // Another program may have swept it before it was locked.
+            // Another program may have removed it before it was locked.
             if folder.path.exists() {
                 return Ok(folder);
             }
         }
     }
 
-    /// Removes the folders that killed programs have left behind. One in use is locked, also by a program in another
-    /// container, whose number says nothing here.
+    /// Removes the folders that killed programs have left behind. A folder in use is locked, also by a program in
+    /// another container, whose process number means nothing here.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.parent) else {
             return;
@@ -96,7 +97,7 @@ impl TemporaryPlace {
         let path = path.map_err(|error| at(&self.parent, error))?;
         *self.current.lock() = Some(path.clone());
         let handle = File::open(&path).map_err(|error| at(&path, error))?;
-        // A file system without locks leaves it to the number of the process.
+        // On a file system without locks the process number decides.
         let _ = handle.try_lock();
         Ok(Folder {
             handle,
@@ -105,7 +106,7 @@ impl TemporaryPlace {
         })
     }
 
-    /// Removes the folder that is there now: nobody will drop it.
+    /// Removes the current folder, which will not be dropped any more.
     pub(super) fn clear(&self) {
         if let Some(path) = self.current.lock().take() {
             let _ = fs::remove_dir_all(path);
@@ -113,7 +114,7 @@ impl TemporaryPlace {
     }
 }
 
-/// The process that a folder is of, from `<prefix><process>.<number>`.
+/// Returns the process that owns a folder, from `<prefix><process>.<number>`.
 fn program_of(name: &str, prefix: &str) -> Option<u32> {
     let (program, number) = name.strip_prefix(prefix)?.split_once('.')?;
     number.parse::<u32>().ok()?;
@@ -140,13 +141,13 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 }
 
 impl Folder {
-    /// The file that the VM is to write.
+    /// Returns the path of the file that the VM is to write.
     pub(super) fn file(&self) -> PathBuf {
         self.path.join(FILE)
     }
 
-    /// The same file under a name that the VM understands: it takes the name for text in the encoding of the user's
-    /// locale, which may have no letters but those of ASCII.
+    /// Returns the same file under a name that the VM understands: it decodes the name in the encoding of the user's
+    /// locale, which may have only ASCII letters.
     pub(super) fn name_for_the_vm(&self) -> io::Result<CString> {
         let path = self.file();
         let bytes = path.as_os_str().as_bytes();
@@ -160,7 +161,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is gone already is gone.
+        // It may have been removed already.
         let _ = fs::remove_dir_all(&self.path);
         *self.current.lock() = None;
     }
@@ -219,7 +220,7 @@ mod tests {
             fs::write(path.join(FILE), "a dump").expect("a file");
             path
         };
-        // No process has such a number.
+        // A number that no process has.
         let killed = make(".x.hprof.4000000001.0");
         let in_use = make(".x.hprof.4000000002.0");
         let lock = File::open(&in_use).expect("a folder");

@@ -1,9 +1,9 @@
-//! Which method the code is of that a thread has been interrupted in.
+//! Finds the method of the code in which a thread has been interrupted.
 
 use super::super::code_heap::{CodeBlob, CodeHeaps};
 use super::super::vm_structs::{VmStructs, read};
 
-/// Leads from an instruction to its method. The numbers are offsets.
+/// Maps an instruction to its method. The numbers are offsets.
 pub(super) struct CompiledMethods {
     heaps: CodeHeaps,
     /// `CodeBlob::_name` and `CodeBlob::_frame_size`.
@@ -21,14 +21,14 @@ pub(super) struct CompiledMethods {
     ids: usize,
 }
 
-/// What the name of code begins with that was compiled for a method, and of code that was made to call a native one.
+/// The beginnings of the names of code that was compiled for a method, and of code that calls a native one.
 const COMPILED: &[u8; 8] = b"nmethod\0";
 const NATIVE: &[u8; 8] = b"native n";
 
 const WORD: usize = size_of::<usize>();
 
 impl CompiledMethods {
-    /// `None` where the VM does not say where it keeps what is needed. The VM is up.
+    /// Finds the offsets; `None` if the VM does not export them. The VM must be up.
     pub(super) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
         let method = offset(c"CompiledMethod", c"_method");
@@ -45,15 +45,16 @@ impl CompiledMethods {
         })
     }
 
-    /// The id of the method whose code has this instruction; 0 where it is no such code, or the method has no id. For the handler.
+    /// Returns the id of the method whose code has this instruction; 0 if it is not code of a method, or the method has
+    /// no id. For the handler.
     ///
     /// # Safety
-    /// The current thread has been interrupted at this instruction: the VM frees no code that a thread is in, nor the method
-    /// and the class of such code. Their ids are read without a lock, as AsyncGetCallTrace reads them.
+    /// The current thread must have been interrupted at this instruction: the VM frees neither code that a thread is
+    /// in, nor its method and class. Their ids are read without a lock, as AsyncGetCallTrace reads them.
     #[inline(always)]
     pub(super) unsafe fn id_at(&self, pc: usize) -> usize {
-        // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields are
-        // there, and of these types.
+        // SAFETY: the caller's promise; what is found is an nmethod, so it has a method. The tables say that the fields
+        // are there, and of these types.
         unsafe {
             let Some(blob) = self.nmethod_at(pc) else {
                 return 0;
@@ -73,7 +74,8 @@ impl CompiledMethods {
             read(ids + (number + 1) * WORD)
         }
     }
-    /// The bytes of the frame that this code makes, with the return address at its end; 0 where it is no method's. For the handler.
+    /// Returns the size in bytes of the frame of this code, including the return address at its end; 0 if it is not a
+    /// method's. For the handler.
     ///
     /// # Safety
     /// As for `id_at`.
@@ -103,7 +105,7 @@ impl CompiledMethods {
     }
 }
 
-/// Whether the text at an address begins so. Reads nothing behind its end.
+/// Returns `true` if the text at an address begins with `begin`. Reads nothing beyond its end.
 ///
 /// # Safety
 /// A text of the VM, ended by a 0.

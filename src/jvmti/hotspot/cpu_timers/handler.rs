@@ -1,27 +1,27 @@
 //! The signal handler: it takes one sample of the thread that it interrupts.
 //!
-//! A handler may come between any two instructions of the thread, also within malloc, the dynamic linker, or while the thread
-//! holds any lock. So all that runs in it is in this file, marked [`handler_section`], or is inlined into it
+//! A handler may run between any two instructions of the thread, including within malloc, within the dynamic linker, or
+//! while the thread holds any lock. So all its code is in this file, marked [`handler_section`], or is inlined into it
 //! (`Ring::claim`, `Registers`, `CompiledMethods`), and obeys these rules:
 //!
-//! - it takes no lock and waits for nobody. A slot of the ring is claimed by one compare-and-swap, tried again only when another
+//! - it takes no lock and never waits. A slot of the ring is claimed by one compare-and-swap, repeated only if another
 //!   thread was faster;
-//! - it allocates nothing: the ring, the records of threads and [`STATE`] were made before;
-//! - it uses no thread-locals of ours. That of `errno`, which it gives back as it was, was made with the thread;
+//! - it allocates nothing: the ring, the records of threads and [`STATE`] were created before;
+//! - it uses no thread-locals of the agent. That of `errno`, which it restores, was created with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
-//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the handler that was there before; of the system `gettid` by
-//!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc and
-//!   musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library
-//!   and fails when a symbol is referred to that is not on its list;
-//! - it reads memory of its own thread alone: its stack, between the addresses that the VM has for it, its
-//!   `JavaThread`, which the thread finds under the VM's own key until just before it is freed, and what the VM has of the
-//!   method whose code the thread is in, and so keeps. That the record is given back at the thread's ThreadEnd is not enough:
-//!   one is missed where the thread was past it when the agent was attached, where a panic has ended what events do, and
-//!   while a session ends.
+//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the previous handler; the system call `gettid` by
+//!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc
+//!   and musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library and
+//!   fails if it refers to a symbol that is not on the test's list;
+//! - it reads memory of its own thread only: its stack, within the bounds that the VM has for it; its `JavaThread`,
+//!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the method
+//!   whose code the thread is in, which keeps that data alive. Freeing the record at the thread's ThreadEnd does not
+//!   suffice: that event is missed if the thread was past it when the agent was attached, if a panic has stopped the
+//!   events, and while a session ends.
 //!
-//! The one thing of the program that it changes, and changes back before it returns, are the registers that AsyncGetCallTrace
-//! starts from, and the program counter of the thread's last Java frame where the VM has left it out. The thread itself does
-//! not run meanwhile, and the VM walks a thread only at a place where it has filled that in.
+//! The only things of the program that it changes, and restores before it returns, are the registers that
+//! AsyncGetCallTrace starts from, and the program counter of the thread's last Java frame, if the VM has left it out.
+//! The thread itself does not run meanwhile, and the VM walks a thread only at a point where it has filled that in.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -37,17 +37,17 @@ use super::trace::{
 };
 use crate::jvmti::sys;
 
-/// What the handler knows. All of it is set before [`State::ring`].
+/// The state of the handler. All of it is set before [`State::ring`].
 pub(super) struct State {
     /// Null while no samples are taken.
     pub(super) ring: AtomicPtr<Ring>,
     /// The threads.
     pub(super) records: AtomicPtr<InterruptedThreads>,
-    /// The most frames that are asked for.
+    /// The most frames that are requested.
     pub(super) depth: AtomicU32,
     /// An [`AsyncGetCallTrace`].
     pub(super) get_call_trace: AtomicPtr<c_void>,
-    /// Null where the VM does not say where it keeps what is needed.
+    /// Null if the VM does not export the offsets.
     pub(super) methods: AtomicPtr<CompiledMethods>,
     /// The code cache.
     pub(super) code_begin: AtomicUsize,
@@ -55,20 +55,20 @@ pub(super) struct State {
     /// Offsets in a `JavaThread`.
     pub(super) last_java_sp: AtomicUsize,
     pub(super) last_java_pc: AtomicUsize,
-    /// How far its JNI environment is from its begin.
+    /// The distance from the start of a `JavaThread` to its JNI environment.
     pub(super) environment: AtomicUsize,
-    /// Under which key of the C library a thread keeps the address of its `JavaThread`, as long as that is there.
+    /// The key of the C library under which a thread keeps the address of its `JavaThread`, as long as that exists.
     pub(super) thread_key: AtomicU32,
-    /// Intervals that found the ring full.
+    /// The number of intervals lost because the ring was full.
     pub(super) lost: AtomicU64,
-    /// Handlers that are running.
+    /// The number of handlers that are running.
     pub(super) inside: AtomicUsize,
-    /// The handler that was there before, null where there was none, and whether it takes three arguments.
+    /// The previous handler, null if there was none, and whether it takes three arguments.
     pub(super) before: AtomicPtr<c_void>,
     pub(super) before_takes_info: AtomicU32,
 }
 
-/// What the handler knows.
+/// The state of the handler.
 pub(super) static STATE: State = State {
     ring: AtomicPtr::new(ptr::null_mut()),
     records: AtomicPtr::new(ptr::null_mut()),
@@ -87,7 +87,8 @@ pub(super) static STATE: State = State {
     before_takes_info: AtomicU32::new(0),
 };
 
-/// The signal's value names a thread's record by its number below this mark, which nobody else's value is likely to have.
+/// Identifies the agent's signals: the value of a signal is a record's number below this mark, which others are
+/// unlikely to use.
 pub(super) const MARK: usize = 0x4850_524f_u32 as usize;
 pub(super) const MARK_SHIFT: u32 = 32;
 
@@ -103,15 +104,15 @@ struct TimerSignal {
     value: usize,
 }
 
-/// How many frames of C are followed from where the VM calls itself to the Java code that called it.
+/// The most C frames that are followed from the VM's code outwards to the Java code that called it.
 const NATIVE_FRAMES: usize = 64;
 
 const WORD: usize = size_of::<usize>();
 
-/// The handler.
+/// The handler, called by the kernel.
 ///
 /// # Safety
-/// The kernel calls it, with what it passes to handlers.
+/// Only the kernel may call it, with the arguments of handlers.
 #[unsafe(link_section = "hprof_handler")]
 pub(super) unsafe extern "C" fn on_cpu_timer(
     signal: libc::c_int,
@@ -137,7 +138,7 @@ pub(super) unsafe extern "C" fn on_cpu_timer(
     }
 }
 
-/// A signal that is not ours.
+/// Passes a signal that is not the agent's to the previous handler.
 ///
 /// # Safety
 /// As for the handler.
@@ -168,7 +169,8 @@ unsafe fn call_handler_before(
 /// As for the handler. `STATE.inside` counts the caller.
 #[inline(always)]
 unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
-    // SAFETY: whoever sets `ring` to null waits for `inside` before it frees the ring; the records are never freed.
+    // SAFETY: any thread that sets `ring` to null waits for `inside` before it frees the ring; the records are never
+    // freed.
     let (ring, records) = unsafe {
         (
             STATE.ring.load(Ordering::SeqCst).as_ref(),
@@ -183,11 +185,11 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     };
     // SAFETY: gettid takes no arguments.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-    // A record may be another thread's by now.
+    // The record may belong to another thread by now.
     if record.tid.load(Ordering::Acquire) as libc::c_long != tid {
         return;
     }
-    // The thread may have left the VM, and none of our threads has heard of it, or have come back as another one.
+    // The thread may have left the VM unnoticed, or have come back as another one.
     let key = STATE.thread_key.load(Ordering::Relaxed);
     // SAFETY: a key that the VM has made and never deletes.
     let java_thread = unsafe { libc::pthread_getspecific(key) }.addr();
@@ -209,13 +211,13 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         frames: 0,
         leaf: 0,
     };
-    // `State::depth` may be that of a ring before this one.
+    // `State::depth` may belong to an earlier ring.
     let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
     let room = ring.depth();
     let depth = if wanted < room { wanted } else { room };
     if depth > 0 {
-        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room for
-        // `depth` frames.
+        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room
+        // for `depth` frames.
         unsafe {
             let walk = AsyncWalk {
                 record,
@@ -233,7 +235,7 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     ring.publish(slot, head);
 }
 
-/// One look at the stack, with what is tried when AsyncGetCallTrace fails.
+/// One attempt to take the stack, with the fallbacks for when AsyncGetCallTrace fails.
 struct AsyncWalk<'a> {
     record: &'a InterruptedThread,
     depth: sys::jint,
@@ -242,7 +244,7 @@ struct AsyncWalk<'a> {
 }
 
 impl AsyncWalk<'_> {
-    /// The number of frames or the reason why there are none, and the id of a method that is missing on top.
+    /// Returns the number of frames or the reason why there are none, and the id of a method that is missing on top.
     ///
     /// # Safety
     /// `context` is the handler's, and the current thread the record's.
@@ -264,8 +266,9 @@ impl AsyncWalk<'_> {
         }
     }
 
-    /// In compiled code AsyncGetCallTrace looks for the debug information of what follows the byte it is given. Compilers put it
-    /// where the last instruction of an inlined method begins, so from there it would be that of what comes next.
+    /// Asks for the stack at the interrupted instruction. In compiled code AsyncGetCallTrace uses the debug information
+    /// that follows the address it is given. Compilers put it where the last instruction of an inlined method begins,
+    /// so from that address it would be the information of the next method.
     ///
     /// # Safety
     /// As for `run`.
@@ -282,7 +285,7 @@ impl AsyncWalk<'_> {
             registers.set_place(StackPosition { pc: before, ..here });
             let count = self.ask();
             registers.set_place(here);
-            // Before the first instruction of all there is nothing.
+            // There is nothing before the very first instruction.
             if count > 0 { count } else { self.ask() }
         }
     }
@@ -291,7 +294,8 @@ impl AsyncWalk<'_> {
     /// As for `run`.
     #[inline(always)]
     unsafe fn ask(&mut self) -> i32 {
-        // SAFETY: `VmLayout::find` made the pointer from such a function. `take_sample` has given room for `depth` frames.
+        // SAFETY: `VmLayout::find` made the pointer from such a function. `take_sample` has given room for `depth`
+        // frames.
         unsafe {
             let function = STATE.get_call_trace.load(Ordering::Relaxed);
             let function: AsyncGetCallTrace = std::mem::transmute(function);
@@ -302,8 +306,9 @@ impl AsyncWalk<'_> {
         self.trace.count
     }
 
-    /// The thread is in the VM, which it entered without saying from which instruction: that stands below the stack pointer
-    /// of its last Java frame, where HotSpot itself looks for it (`JavaFrameAnchor::make_walkable`).
+    /// Begins at the last Java frame of a thread in the VM. It entered the VM without recording from which instruction:
+    /// that is below the stack pointer of its last Java frame, where HotSpot itself looks for it
+    /// (`JavaFrameAnchor::make_walkable`).
     ///
     /// # Safety
     /// As for `run`; `thread` is the current thread in the VM's memory.
@@ -319,7 +324,7 @@ impl AsyncWalk<'_> {
             let sp = field(&STATE.last_java_sp).read_volatile();
             let pc = field(&STATE.last_java_pc);
             if sp == 0 {
-                // It runs no Java.
+                // The thread runs no Java.
                 return 0;
             }
             if pc.read_volatile() != 0 {
@@ -340,8 +345,8 @@ impl AsyncWalk<'_> {
         }
     }
 
-    /// The thread is in compiled code that has not made its frame or has given it up, in a stub of the VM, or in a C function
-    /// that such code called: goes on at the caller.
+    /// Begins at the caller, for a thread in compiled code that has not created its frame yet or has already removed
+    /// it, in a stub of the VM, or in a C function that such code called.
     ///
     /// # Safety
     /// As for `run`.
@@ -354,7 +359,7 @@ impl AsyncWalk<'_> {
             let is_in_code = is_code(here.pc);
             let mut count = reason;
             if is_in_code {
-                // The frame is not there yet, or no more; then half of it is.
+                // The frame is not there yet, or no longer; or half of it is.
                 count = self.try_at(registers, self.caller_by_link(registers, here), reason);
                 if count <= 0 {
                     count = self.try_at(registers, self.caller_at(here, here.sp), reason);
@@ -396,14 +401,14 @@ impl AsyncWalk<'_> {
         if count > 0 { count } else { reason }
     }
 
-    /// The return address is in the link register.
+    /// Returns the caller, if the return address is in the link register.
     #[inline(always)]
     fn caller_by_link(&self, registers: Registers, here: StackPosition) -> Option<StackPosition> {
         let pc = registers.link();
         (is_code(pc) && pc != here.pc).then_some(StackPosition { pc, ..here })
     }
 
-    /// The return address is at `at`.
+    /// Returns the caller, if the return address is at `at`.
     ///
     /// # Safety
     /// As for `run`.
@@ -418,7 +423,7 @@ impl AsyncWalk<'_> {
         is_code(pc).then_some(StackPosition { pc, sp, ..here })
     }
 
-    /// The caller's frame pointer has been saved, nothing more.
+    /// Returns the caller, if only its frame pointer has been saved so far.
     ///
     /// # Safety
     /// As for `run`.
@@ -432,7 +437,8 @@ impl AsyncWalk<'_> {
         }
     }
 
-    /// All of the frame is there, and the VM does not take it for complete yet: the method's entry barrier comes first.
+    /// Returns the caller, if the frame is complete but the VM does not consider it so yet: the method's entry barrier
+    /// comes first.
     ///
     /// # Safety
     /// As for `run`.
@@ -449,7 +455,7 @@ impl AsyncWalk<'_> {
         }
     }
 
-    /// Follows frame pointers, which the VM and its stubs keep, to the first code of the code cache.
+    /// Follows frame pointers, which the VM and its stubs maintain, to the first code in the code cache.
     ///
     /// # Safety
     /// As for `run`.
@@ -479,7 +485,7 @@ impl AsyncWalk<'_> {
         None
     }
 
-    /// Whether a word lies on the thread's stack, `lowest` or above.
+    /// Returns `true` if the address is that of a word on the thread's stack, at `lowest` or above.
     #[inline(always)]
     fn is_on_stack(&self, address: usize, lowest: usize) -> bool {
         let (begin, end) = (
@@ -503,11 +509,11 @@ unsafe fn word(address: usize) -> usize {
 
 #[inline(always)]
 fn compiled_methods() -> Option<&'static CompiledMethods> {
-    // SAFETY: null, or what the static has that is made once and stays.
+    // SAFETY: null, or the value in the static, which is created once and stays.
     unsafe { STATE.methods.load(Ordering::Relaxed).as_ref() }
 }
 
-/// Whether it is an address of code that the VM made.
+/// Returns `true` for an address of code that the VM generated.
 #[inline(always)]
 fn is_code(address: usize) -> bool {
     address >= STATE.code_begin.load(Ordering::Relaxed)

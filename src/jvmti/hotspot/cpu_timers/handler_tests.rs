@@ -1,4 +1,4 @@
-//! The handler, called as the kernel calls it.
+//! Tests of the handler, called as the kernel calls it.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -9,10 +9,10 @@ use super::interrupted_threads::InterruptedThreads;
 use super::layout::JavaThread;
 use super::ring::Ring;
 
-/// Lets the signal of a timer come that names a record.
+/// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {
-    // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the handler looks
-    // at no register.
+    // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the
+    // handler looks at no register.
     unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
         info.si_signo = libc::SIGVTALRM;
@@ -47,7 +47,7 @@ fn a_thread_that_has_left_the_vm_is_not_looked_into() {
         samples
     };
     let mut key = 0;
-    // SAFETY: `key` is where the answer goes.
+    // SAFETY: `key` receives the answer.
     assert_eq!(unsafe { libc::pthread_key_create(&mut key, None) }, 0);
     STATE.thread_key.store(key, Ordering::SeqCst);
     STATE.depth.store(0, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What the handler finds about the thread that it interrupts. Records are used again and never freed: a signal may be on its
+//! The handler's data about threads that it may interrupt. Records are reused and never freed: a signal may be under
 //! way when its timer is deleted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,24 +8,24 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use super::layout::JavaThread;
 use crate::lock_order::{Mutex, rank};
 
-/// So many threads can be sampled at one time. The system gives memory only for those that there are.
+/// The most threads that can be sampled at one time. The system supplies memory only for those in use.
 const COUNT: usize = 1 << 16;
 
-/// One thread. All zeros is no thread.
+/// One thread. All zeros means no thread.
 #[repr(align(64))]
 pub(super) struct InterruptedThread {
-    /// What the system calls the thread, 0 for a record that is not in use. Set last.
+    /// The system's id of the thread, 0 for a record that is not in use. Set last.
     pub(super) tid: AtomicI32,
     /// The serial number.
     pub(super) serial: AtomicU32,
-    /// That of the virtual thread which it carries, 0 for none.
+    /// The serial number of the virtual thread that it carries, 0 for none.
     pub(super) virtual_thread: AtomicU32,
-    /// The thread in the VM's memory.
+    /// The address of the thread in the VM's memory.
     pub(super) java_thread: AtomicUsize,
     /// Its stack.
     pub(super) stack_begin: AtomicUsize,
     pub(super) stack_end: AtomicUsize,
-    /// Intervals that its timer has told of.
+    /// The number of intervals that its timer has signaled.
     pub(super) charged: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ struct Free {
 }
 
 impl InterruptedThreads {
-    /// Makes the records of this process, unless they are there; `false` where the system has no memory for them.
+    /// Allocates the records of this process, unless they exist; returns `false` if the system has no memory for them.
     pub(super) fn prepare() -> bool {
         Self::shared().is_some()
             || zeroed().is_some_and(|records| {
@@ -56,12 +56,12 @@ impl InterruptedThreads {
             })
     }
 
-    /// The records of this process, if they have been made.
+    /// Returns the records of this process, if they exist.
     pub(super) fn shared() -> Option<&'static Self> {
         RECORDS.get()
     }
 
-    /// The record of a number; `None` for a number that is none. For the handler.
+    /// Returns the record of a number; `None` for an invalid number. For the handler.
     #[inline(always)]
     pub(super) fn get(&self, number: usize) -> Option<&InterruptedThread> {
         if number >= self.records.len() {
@@ -71,7 +71,7 @@ impl InterruptedThreads {
         Some(unsafe { &*self.records.as_ptr().add(number) })
     }
 
-    /// A record for a thread; `None` where there are too many.
+    /// Takes a record for a thread; `None` if there are too many.
     pub(super) fn take(&self, serial: u32, thread: JavaThread) -> Option<u32> {
         let number = {
             let mut free = self.free.lock();
@@ -95,7 +95,7 @@ impl InterruptedThreads {
         Some(number)
     }
 
-    /// The thread is not sampled any more.
+    /// Frees the record of a thread that is not sampled any more.
     pub(super) fn give_back(&self, number: u32) {
         if let Some(record) = self.get(number as usize) {
             record.tid.store(0, Ordering::Release);
@@ -104,11 +104,11 @@ impl InterruptedThreads {
     }
 }
 
-/// The agent's allocator, which never fails, is passed by.
+/// Allocates without the agent's allocator, which never fails.
 fn zeroed() -> Option<Box<[InterruptedThread]>> {
     let layout = Layout::array::<InterruptedThread>(COUNT).expect("a few megabytes");
-    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout, and the
-    // agent's allocator hands that on to the system's.
+    // SAFETY: the layout has a size; a record is numbers alone, which may be 0; the box frees it by the same layout,
+    // and the agent's allocator hands that on to the system's.
     unsafe {
         let records = System.alloc_zeroed(layout);
         (!records.is_null())

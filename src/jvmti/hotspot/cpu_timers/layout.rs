@@ -1,4 +1,4 @@
-//! What the handler has to know of the VM: the function, and where a thread keeps what.
+//! The handler's data about the VM: the function, and the offsets in threads.
 
 use std::ffi::{CStr, c_void};
 
@@ -13,9 +13,9 @@ use crate::jvmti::jni::{Jni, Object, Vm};
 pub(super) struct VmLayout {
     /// The function.
     pub(super) get_call_trace: AsyncGetCallTrace,
-    /// Where the code cache begins and ends; it may grow within.
+    /// The beginning and the end of the code cache; it may grow within.
     pub(super) code: (usize, usize),
-    /// Where a thread keeps the stack pointer of its last Java frame, and the instruction.
+    /// The offsets of the stack pointer of a thread's last Java frame, and of its instruction.
     pub(super) last_java_sp: usize,
     pub(super) last_java_pc: usize,
     os_thread: usize,
@@ -28,17 +28,17 @@ pub(super) struct VmLayout {
 #[derive(Clone, Copy)]
 pub(super) struct JavaThread {
     pub(super) address: usize,
-    /// What the system calls it.
+    /// The system's id of the thread.
     pub(super) tid: libc::pid_t,
     /// Its stack, from the lowest address to the end.
     pub(super) stack: (usize, usize),
 }
 
-/// The types that a field of threads is found in, from JDK to JDK.
+/// The types in which a field of threads may be found, depending on the JDK.
 const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
 
 impl VmLayout {
-    /// Looks everything up; otherwise answers what is missing.
+    /// Looks everything up; the error names what is missing.
     pub(super) fn find(env: Env) -> Result<Self, &'static str> {
         if !env.vm_kind().has_known_call_trace() {
             return Err("the agent is not tested on this VM");
@@ -81,17 +81,18 @@ impl VmLayout {
         })
     }
 
-    /// The code cache, which is not there yet while the agent is loaded.
+    /// Adds the code cache, which does not exist yet while the agent is loaded.
     pub(super) fn with_code_cache(self, vm: Vm) -> Option<Self> {
         Self::with(vm, self.get_call_trace).filter(|layout| layout.code.0 < layout.code.1)
     }
 
-    /// A thread, which may be ending; `None` where it has ended, or is so near its end that the VM does not let anybody find it.
+    /// Returns a thread, which may be ending; `None` if it has ended, or is so near its end that the VM hides it.
     ///
-    /// Nothing keeps another thread from ending (`JavaThread::exit`): it asks whether ThreadEnd is wanted, posts the event, clears
-    /// the field `eetop` of its `java.lang.Thread`, leaves the VM's list of threads and frees its memory, in this order. A thread
-    /// that asked before the event was switched on is still in the list. So its memory is read where reading cannot fail, and
-    /// what was read counts only if the field still names that memory afterwards: then it was the thread's all the time.
+    /// Nothing keeps another thread from ending (`JavaThread::exit`): it asks whether ThreadEnd is wanted, posts the
+    /// event, clears the field `eetop` of its `java.lang.Thread`, leaves the VM's list of threads and frees its memory,
+    /// in this order. A thread that asked before the event was switched on is still in the list. So its memory is read
+    /// in a way that cannot fault, and the values count only if the field still names that memory afterwards: then it
+    /// was the thread's all the time.
     pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<JavaThread> {
         let address = jni.native_thread(thread)?.addr();
         let peek = Peek::new().ok()?;
@@ -108,13 +109,14 @@ impl VmLayout {
         })
     }
 
-    /// Whether the thread has not ended and is there in the VM's memory.
+    /// Returns `true` if the thread has not ended and is at that address in the VM's memory.
     pub(super) fn is_at(&self, jni: Jni<'_>, thread: Object<'_>, address: usize) -> bool {
         jni.native_thread(thread)
             .is_some_and(|now| now.addr() == address)
     }
 
-    /// How the current thread, which is no virtual one, is found in the VM's memory; `None` where it is not.
+    /// Determines how the current thread, which must be a platform thread, is found in the VM's memory; `None` if it is
+    /// not found.
     pub(super) fn own_thread(env: Env, jni: Jni<'_>) -> Option<OwnThread> {
         let current = env.current_thread(jni).ok()??;
         let address = jni.native_thread(current.object())?.addr();
@@ -125,17 +127,18 @@ impl VmLayout {
     }
 }
 
-/// How a thread finds itself in the VM's memory.
+/// The means by which a thread finds itself in the VM's memory.
 #[derive(Clone, Copy)]
 pub(super) struct OwnThread {
-    /// How far its JNI environment is from its begin.
+    /// The distance from the thread's start to its JNI environment.
     pub(super) environment: usize,
-    /// What the VM keeps its address under in the C library's thread-specific data, for its own signal handlers
-    /// (`ThreadLocalStorage`): set when a thread becomes one of the VM, and cleared before its memory is freed.
+    /// The key of the C library's thread-specific data under which the VM keeps its address, for its own signal
+    /// handlers (`ThreadLocalStorage`): set when a thread becomes one of the VM, and cleared before its memory is
+    /// freed.
     pub(super) key: libc::pthread_key_t,
 }
 
-/// The key under which the current thread has this address.
+/// Returns the key under which the current thread has this address.
 fn key_of(address: usize) -> Option<libc::pthread_key_t> {
     // SAFETY: sysconf takes a number.
     let count = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };

@@ -1,8 +1,9 @@
-//! Samples of threads as they use the CPU: a timer on each thread's CPU clock, whose signal interrupts the thread wherever
-//! it is, and HotSpot's AsyncGetCallTrace, which can be asked for a stack from there.
+//! Samples of threads as they use the CPU: a timer on each thread's CPU clock, whose signal interrupts the thread at
+//! any instruction, and HotSpot's AsyncGetCallTrace, which can take a stack from there.
 //!
-//! `handler` is all that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` is what it knows
-//! of threads, `compiled_methods` of code, `layout` of the VM; `registers` is the processor's part. `timer` and `signal` are the system's.
+//! `handler` is all the code that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` has
+//! its data about threads, `compiled_methods` about code, `layout` about the VM; `registers` is specific to the
+//! processor. `timer` and `signal` wrap the system's calls.
 
 mod compiled_methods;
 mod handler;
@@ -35,53 +36,53 @@ use layout::{OwnThread, VmLayout};
 use ring::Ring;
 use timer::Timer;
 
-/// The most frames a sample has: a slot of the ring has room for them.
+/// The most frames of a sample: a slot of the ring has room for them.
 const MOST_FRAMES: usize = 2_048;
-/// Frames in the whole ring at the most. Only what is written to takes memory.
+/// The most frames in the whole ring. Only written parts take memory.
 const RING_FRAMES: usize = 1 << 21;
-/// Samples in the ring: with 256 cores at the kernel's 250 ticks a second it fills in 60 ms, three times as long as the reader
-/// sleeps.
+/// The number of samples in the ring: with 256 cores at the kernel's 250 ticks a second it fills in 60 ms, three times
+/// as long as the reader sleeps.
 const RING_SAMPLES: usize = 4_096;
-/// What is read of it is copied, so that it can be named without holding the ring up; not all of it at once.
+/// The most samples copied from the ring at once; they are copied so that naming them does not block the ring.
 const READ_AT_ONCE: usize = 256;
-/// How long an end waits for handlers that run. One that a debugger stopped never ends.
+/// The longest that the end waits for running handlers. One that a debugger stopped never ends.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether somebody takes samples: there is one handler.
+/// Set while samples are being taken: there is only one handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// For the handler, which may run as long as the VM does. `None` in a VM that does not tell of its compiled methods: a sample
-/// of one that has no frame yet is its caller's there.
+/// The handler's method lookup; the handler may run as long as the VM does. `None` in a VM that does not reveal its
+/// compiled methods: a sample of a method without a frame yet is charged to its caller there.
 static METHODS: OnceLock<Option<CompiledMethods>> = OnceLock::new();
 
-/// What this VM and this system have to have for it.
+/// The requirements for samples by CPU timers, as found in this VM and this system.
 #[derive(Clone, Copy)]
 pub struct CpuTimerSupport {
     layout: VmLayout,
     vm: Vm,
 }
 
-/// Why there can be no such samples.
+/// The reason why such samples are not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCpuTimers {
     /// The VM lacks something.
     #[error("{0}")]
     Vm(&'static str),
-    /// The system refuses.
+    /// The system refused.
     #[error("the system gives no timer on a thread's CPU clock: {0}")]
     Timer(String),
-    /// The program has the signal.
+    /// The program uses the signal itself.
     #[error("the program has taken over SIGVTALRM, the signal of the timers")]
     Signal,
-    /// What waits for the signal handler is large.
+    /// There is no memory for the samples that wait to be fetched.
     #[error("{0} for samples")]
     Memory(OutOfMemory),
-    /// Somebody takes samples already.
+    /// Samples are being taken already.
     #[error("a session before has not ended")]
     InUse,
 }
 
-/// Takes samples until it is dropped.
+/// Takes samples until dropped.
 pub struct CpuTimers {
     layout: VmLayout,
     own_thread: OwnThread,
@@ -89,7 +90,7 @@ pub struct CpuTimers {
     reading: Mutex<(), rank::RingReading>,
 }
 
-/// A thread with a timer, which goes when this is dropped.
+/// A thread with a timer, which is deleted on drop.
 pub struct TimedThread {
     timer: Option<Timer>,
     record: HeldRecord,
@@ -97,25 +98,25 @@ pub struct TimedThread {
     tid: i32,
 }
 
-/// A record that is given back on drop, after the timer whose signals name it.
+/// A record that is freed on drop, after the timer whose signals name it.
 struct HeldRecord(u32);
 
 /// A sample.
 pub struct StackSample {
     /// The serial number of the thread.
     pub thread: u32,
-    /// That of the virtual thread which it ran, 0 where there was none.
+    /// The serial number of the virtual thread that it ran, 0 if there was none.
     pub virtual_thread: u32,
-    /// How many intervals it stands for.
+    /// The number of intervals it stands for.
     pub weight: u32,
-    /// What is seen of the stack.
+    /// The stack, as far as it could be seen.
     pub stack: SampledStack,
 }
 
-/// What a sample has of a stack.
+/// The stack of a sample.
 pub enum SampledStack {
-    /// The frames, innermost first. `leaf` is a method that stands on top of them, where it is not among them: it has
-    /// just been entered, or is about to be left.
+    /// The frames, innermost first. `leaf` is the innermost method if it is not among them: it has just been entered,
+    /// or is about to be left.
     Frames {
         /// The frames.
         frames: Vec<FrameInfo>,
@@ -124,12 +125,12 @@ pub enum SampledStack {
     },
     /// The thread ran no Java.
     NoJava,
-    /// There is one, and it could not be walked: the answer of AsyncGetCallTrace.
+    /// The stack could not be walked: the error of AsyncGetCallTrace.
     Unwalkable(i32),
 }
 
 impl CpuTimerSupport {
-    /// Whether VM and system have what is needed. The VM may be loading.
+    /// Checks that the VM and the system have everything needed. The VM may be loading.
     pub fn find(env: Env) -> Result<Self, NoCpuTimers> {
         let layout = VmLayout::find(env).map_err(NoCpuTimers::Vm)?;
         timer::probe().map_err(|error| NoCpuTimers::Timer(error.to_string()))?;
@@ -145,10 +146,11 @@ impl CpuTimerSupport {
 }
 
 impl CpuTimers {
-    /// So many calls of [`CpuTimers::read`] read all that there was at the first.
+    /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
 
-    /// Begins; the VM is up. `depth` is the most frames that will be asked for. Called on a platform thread.
+    /// Begins sampling, when the VM is up. `depth` is the most frames that will be requested. Called on a platform
+    /// thread.
     pub fn new(
         support: CpuTimerSupport,
         env: Env,
@@ -213,15 +215,16 @@ impl CpuTimers {
             .store(ptr::from_ref::<Ring>(ring).cast_mut(), Ordering::SeqCst);
     }
 
-    /// From now on samples are as deep as this, or as deep as was said at the begin.
+    /// Sets the depth of samples from now on, limited by the depth at the beginning.
     pub fn set_depth(&self, depth: usize) {
         let most = self.ring.as_ref().map_or(0, |ring| ring.depth());
-        // At most MOST_FRAMES.
+        // At most `MOST_FRAMES`.
         STATE.depth.store(depth.min(most) as u32, Ordering::Relaxed);
     }
 
-    /// Gives a thread a timer that waits; `None` where it has ended meanwhile. One that the system refuses a timer
-    /// (it grants a user so many signals that are on their way) has its CPU clock alone; why, is what is answered beside it.
+    /// Creates a timer for a thread, not yet running; `None` if the thread has ended in the meantime. If the system
+    /// refuses a timer (it limits the pending signals of a user), the thread has only its CPU clock, and the reason is
+    /// returned with it.
     pub fn add(
         &self,
         jni: Jni<'_>,
@@ -245,13 +248,13 @@ impl CpuTimers {
             clock: ThreadCpuClock::of_thread(found.tid),
             tid: found.tid,
         };
-        // Otherwise the number may have been another thread's when the timer was made.
+        // Otherwise the id may have been another thread's when the timer was created.
         let is_alive = self.layout.is_at(jni, thread, found.address);
         Ok(is_alive.then_some((timed, refused)))
     }
 
-    /// Takes out samples that are there, some of them where there are many; none when there are no more. Meanwhile no other
-    /// thread may call this, or it waits.
+    /// Moves available samples to `samples`, some of them if there are many; none if there are none left. Concurrent
+    /// calls wait for each other.
     pub fn read(&self, samples: &mut Vec<StackSample>) {
         let _reading = self.reading.lock();
         let Some(ring) = &self.ring else { return };
@@ -275,13 +278,13 @@ impl CpuTimers {
         }
     }
 
-    /// Intervals that were lost since the last call, because the ring was full.
+    /// Returns the number of intervals lost since the last call, because the ring was full.
     pub fn take_lost(&self) -> u64 {
         STATE.lost.swap(0, Ordering::Relaxed)
     }
 
-    /// Whether the signals of the timers still come to us. Where they do not, the program has a handler of its own, which gets
-    /// them.
+    /// Returns `true` if the timers' signals still reach the agent. Otherwise the program has installed its own
+    /// handler.
     pub fn has_the_signal(&self) -> bool {
         signal::is_ours()
     }
@@ -303,47 +306,47 @@ impl Drop for CpuTimers {
 }
 
 impl TimedThread {
-    /// Samples the thread from now on: whenever it has used `interval` of CPU time, and first when it has used `first`.
+    /// Starts sampling the thread: after `first` of CPU time, and then after each `interval` of it.
     pub fn arm(&self, first: Duration, interval: Duration) {
         self.set(first, Some(interval));
     }
 
-    /// Samples it no longer.
+    /// Stops sampling the thread.
     pub fn disarm(&self) {
         self.set(Duration::ZERO, None);
     }
 
     fn set(&self, first: Duration, interval: Option<Duration>) {
         if let Some(timer) = &self.timer {
-            // The system refuses times that are none, which these are not.
+            // The system refuses only invalid times, which these are not.
             let _ = timer.set(first, interval);
         }
     }
 
-    /// Intervals that the timer has told of.
+    /// Returns the number of intervals that the timer has signaled.
     pub fn charged(&self) -> u64 {
         let record = self.record.get();
         record.map_or(0, |record| record.charged.load(Ordering::Relaxed))
     }
 
-    /// Whether the thread is gone, as far as the system tells; `is_armed` says whether its timer should run. Its ThreadEnd may
-    /// have been missed.
+    /// Returns `true` if the thread is gone, as far as the system can tell; `is_armed` says whether its timer should be
+    /// running. Its ThreadEnd may have been missed.
     pub fn is_gone(&self, is_armed: bool) -> bool {
         let is_idle = || self.timer.as_ref().is_some_and(Timer::is_idle);
         self.clock.read().is_none() || is_armed && is_idle()
     }
 
-    /// Its CPU clock.
+    /// Returns the thread's CPU clock.
     pub fn clock(&self) -> ThreadCpuClock {
         self.clock
     }
 
-    /// What the system calls it.
+    /// Returns the system's id of the thread.
     pub fn tid(&self) -> i32 {
         self.tid
     }
 
-    /// It carries the virtual thread of that serial number from now on, or none.
+    /// Notes that the thread now carries the virtual thread of that serial number, or none.
     pub fn carries(&self, virtual_thread: Option<u32>) {
         if let Some(record) = self.record.get() {
             let serial = virtual_thread.unwrap_or(0);
@@ -366,7 +369,7 @@ impl Drop for HeldRecord {
     }
 }
 
-/// What the system calls the current thread.
+/// Returns the system's id of the current thread.
 pub fn current_tid() -> i32 {
     // SAFETY: gettid takes no arguments.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }

@@ -1,16 +1,16 @@
-//! The registers of a thread that a signal interrupted, which AsyncGetCallTrace starts from. Used in the handler: nothing here
-//! calls anything.
+//! The registers of an interrupted thread, from which AsyncGetCallTrace starts. Used in the handler: nothing here calls
+//! anything.
 
 use std::ffi::c_void;
 
-/// What a stack is walked from.
+/// The starting point of a stack walk.
 #[derive(Clone, Copy)]
 pub(super) struct StackPosition {
-    /// The instruction.
+    /// The program counter.
     pub(super) pc: usize,
     /// The stack pointer.
     pub(super) sp: usize,
-    /// The frame pointer, or whatever else the code keeps in its register.
+    /// The frame pointer, or any other value that the code keeps in its register.
     pub(super) fp: usize,
 }
 
@@ -38,7 +38,7 @@ impl Registers {
         }
     }
 
-    /// Where the thread is.
+    /// Returns the thread's position.
     #[inline(always)]
     pub(super) fn place(self) -> StackPosition {
         // SAFETY: as in `register`.
@@ -51,7 +51,7 @@ impl Registers {
         }
     }
 
-    /// Lets the thread seem to be elsewhere. What was there has to be set again before the handler returns.
+    /// Moves the thread to another position. The original must be restored before the handler returns.
     #[inline(always)]
     pub(super) fn set_place(self, place: StackPosition) {
         // SAFETY: as in `register`.
@@ -62,7 +62,8 @@ impl Registers {
         }
     }
 
-    /// The return address of a function that has not saved it: this processor's calls always do.
+    /// Returns the return address of a function that has not saved it; 0, because this processor's calls always save
+    /// it.
     #[inline(always)]
     pub(super) fn link(self) -> usize {
         0
@@ -74,7 +75,7 @@ impl Registers {
     const FRAME_POINTER: usize = 29;
     const LINK: usize = 30;
 
-    /// Where the thread is.
+    /// Returns the thread's position.
     #[inline(always)]
     pub(super) fn place(self) -> StackPosition {
         // SAFETY: `of` was promised a context.
@@ -86,7 +87,7 @@ impl Registers {
         }
     }
 
-    /// Lets the thread seem to be elsewhere. What was there has to be set again before the handler returns.
+    /// Moves the thread to another position. The original must be restored before the handler returns.
     #[inline(always)]
     pub(super) fn set_place(self, place: StackPosition) {
         // SAFETY: as in `place`.
@@ -96,7 +97,7 @@ impl Registers {
         machine.regs[Self::FRAME_POINTER] = place.fp as u64;
     }
 
-    /// The return address of a function that has not saved it.
+    /// Returns the return address of a function that has not saved it.
     #[inline(always)]
     pub(super) fn link(self) -> usize {
         // SAFETY: as in `place`.

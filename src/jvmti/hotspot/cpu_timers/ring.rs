@@ -1,4 +1,4 @@
-//! Where the handler puts samples, and an agent thread takes them from: a queue of fixed size for many writers and one
+//! The queue in which the handler puts samples for a thread of the agent: of fixed size, for many writers and one
 //! reader, by the sequence numbers of Dmitry Vyukov's bounded queue. A writer never waits; a full queue refuses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::trace::CallFrame;
 use crate::jvmti::env::FrameInfo;
 
-/// What a slot holds beside the frames.
+/// The contents of a slot besides the frames.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Head {
     /// The serial number of the thread.
     pub(super) thread: u32,
-    /// That of the virtual thread it ran, 0 where there was none or nobody wanted to know.
+    /// The serial number of the virtual thread that it ran, 0 if there was none or it was not requested.
     pub(super) virtual_thread: u32,
-    /// How many intervals of CPU time the sample stands for.
+    /// The number of intervals of CPU time that the sample stands for.
     pub(super) weight: u32,
-    /// How many frames there are, or AsyncGetCallTrace's reason why there are none.
+    /// The number of frames, or AsyncGetCallTrace's reason why there are none.
     pub(super) frames: i32,
-    /// The id of a method that the frames lack because they begin at its caller, 0 where they lack none.
+    /// The id of a method that is missing because the frames begin at its caller, 0 if none is missing.
     pub(super) leaf: usize,
 }
 
-/// A sample as the reader gets it.
+/// A sample as the reader receives it.
 pub(super) struct Sample<'a> {
     pub(super) head: Head,
     pub(super) frames: &'a [CallFrame],
@@ -38,8 +38,8 @@ struct Slot {
 /// The queue.
 pub(super) struct Ring {
     slots: Box<[Slot]>,
-    /// So many frames for each slot. The system gives the memory when it is first written to, so deep slots cost only what is
-    /// used of them.
+    /// The frames of all slots, the same number for each. The system supplies the memory when it is first written to,
+    /// so deep slots cost only what is used of them.
     frames: *mut CallFrame,
     depth: usize,
     next_write: AtomicUsize,
@@ -52,14 +52,14 @@ unsafe impl Sync for Ring {}
 // SAFETY: as above; the memory is the ring's own.
 unsafe impl Send for Ring {}
 
-/// A slot that its writer fills in.
+/// A slot that its writer is filling.
 pub(super) struct Claimed {
     position: usize,
 }
 
 impl Ring {
-    /// A queue of `slots` samples, a power of two, each with room for `depth` frames, at least one; `None` where the system has
-    /// no memory for it. The agent's allocator is passed by, which never fails.
+    /// Creates a queue of `slots` samples, a power of two, each with room for `depth` frames, at least one; `None` if
+    /// the system has no memory for it. It bypasses the agent's allocator, which never fails.
     pub(super) fn new(slots: usize, depth: usize) -> Option<Self> {
         debug_assert!(slots.is_power_of_two() && depth > 0);
         let layout = frames_layout(slots, depth);
@@ -81,7 +81,7 @@ impl Ring {
         })
     }
 
-    /// How many frames fit. For the handler.
+    /// Returns the number of frames that fit into a slot. For the handler.
     #[inline(always)]
     pub(super) fn depth(&self) -> usize {
         self.depth
@@ -94,7 +94,7 @@ impl Ring {
 
     #[inline(always)]
     fn slot(&self, position: usize) -> &Slot {
-        // SAFETY: `index` is below the length. A check would have a panic, which the handler must not refer to.
+        // SAFETY: `index` is below the length. A checked access could panic, which the handler must not reference.
         unsafe { &*self.slots.as_ptr().add(self.index(position)) }
     }
 
@@ -104,7 +104,7 @@ impl Ring {
         unsafe { self.frames.add(self.index(position) * self.depth) }
     }
 
-    /// A slot for the caller alone; `None` where all are taken. For the handler.
+    /// Claims a slot for the caller; `None` if all are taken. For the handler.
     #[inline(always)]
     pub(super) fn claim(&self) -> Option<Claimed> {
         let mut position = self.next_write.load(Ordering::Relaxed);
@@ -131,13 +131,13 @@ impl Ring {
         }
     }
 
-    /// Where the frames of a claimed slot go, [`Ring::depth`] at the most. For the handler.
+    /// Returns the memory for the frames of a claimed slot, at most [`Ring::depth`]. For the handler.
     #[inline(always)]
     pub(super) fn room(&self, claimed: &Claimed) -> *mut CallFrame {
         self.frames_of(claimed.position)
     }
 
-    /// Hands a slot over to the reader. For the handler.
+    /// Passes a slot to the reader. For the handler.
     #[inline(always)]
     pub(super) fn publish(&self, claimed: Claimed, head: Head) {
         let slot = self.slot(claimed.position);
@@ -147,10 +147,10 @@ impl Ring {
             .store(claimed.position.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes out what is there, oldest first, up to a slot that is still being written, and `most` samples.
+    /// Takes out the available samples, oldest first, up to a slot that is still being written, and at most `most`.
     ///
     /// # Safety
-    /// No other call may be running: there is one reader.
+    /// No other call may be running: there is only one reader.
     pub(super) unsafe fn read(&self, most: usize, mut each: impl FnMut(Sample<'_>)) {
         for _ in 0..most {
             let position = self.next_read.load(Ordering::Relaxed);
@@ -177,7 +177,7 @@ impl Ring {
 }
 
 impl Sample<'_> {
-    /// The frames as JVMTI has them.
+    /// Iterates over the frames in JVMTI's form.
     pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = FrameInfo> {
         self.frames.iter().map(|frame| frame.jvmti())
     }

@@ -1,4 +1,4 @@
-//! The disposition of the signal, and what the program had done with it.
+//! The handler of the signal, and the program's previous use of it.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::handler::{STATE, on_cpu_timer};
 use super::timer::SIGNAL;
 
-/// Whether the handler has been installed once. It stays: a timer's signal that comes late would end the process where no
-/// handler waits for it.
+/// Set once the handler has been installed. It is never removed: a late signal of a timer would end the process if
+/// there were no handler.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Makes ours the handler; the one before is called with whatever is not a timer of ours. `false` where the program has put
-/// its own in our place since: it may call ours in turn, so ours cannot go before it again.
+/// Installs the agent's handler; the previous one is called for any signal that is not from the agent's timers. Returns
+/// `false` if the program has replaced the agent's handler since: the program's may call it in turn, so it must not be
+/// installed again.
 pub(super) fn install() -> bool {
     if is_ours() {
         return true;
@@ -33,14 +34,15 @@ pub(super) fn install() -> bool {
     STATE.before.store(handler, Ordering::Release);
     let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
         on_cpu_timer;
-    // SAFETY: the structure may be all zeros before it is filled in, and is read during the call only; the handler keeps to
-    // what handlers may do and lives as long as the library, which the VM never unloads.
+    // SAFETY: the structure may be all zeros before it is filled in, and is read during the call only; the handler
+    // keeps to what handlers may do and lives as long as the library, which the VM never unloads.
     let status = unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         action.sa_mask = before.sa_mask;
-        // Flight Recorder's samples come at the same ticks of the kernel: its handler would find the thread in ours.
+        // Flight Recorder's samples come at the same ticks of the kernel: its handler would find the thread in the
+        // agent's.
         libc::sigaddset(&mut action.sa_mask, libc::SIGPROF);
         libc::sigaction(SIGNAL, &action, std::ptr::null_mut())
     };
@@ -48,7 +50,7 @@ pub(super) fn install() -> bool {
     status == 0
 }
 
-/// Whether nobody has put another handler in our place.
+/// Returns `true` if nobody has replaced the agent's handler.
 pub(super) fn is_ours() -> bool {
     let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
         on_cpu_timer;
@@ -56,7 +58,7 @@ pub(super) fn is_ours() -> bool {
 }
 
 fn current() -> Option<libc::sigaction> {
-    // SAFETY: the structure may be all zeros, and is where the answer goes.
+    // SAFETY: the structure may be all zeros, and receives the answer.
     unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         (libc::sigaction(SIGNAL, std::ptr::null(), &mut action) == 0).then_some(action)

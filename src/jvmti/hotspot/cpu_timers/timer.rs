@@ -1,5 +1,5 @@
-//! Timers on the CPU clock of one thread (POSIX timers, as Linux has them). The system's calls are made without the C library,
-//! whose older versions have these functions in a library of their own.
+//! Timers on the CPU clock of one thread (POSIX timers, as in Linux). The system calls are made without the C library,
+//! whose older versions have these functions in a separate library.
 
 use std::io;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::handler::{MARK, MARK_SHIFT};
 use crate::jvmti::clock::ThreadCpuClock;
 
-/// The signal: nobody but old programs with `setitimer(ITIMER_VIRTUAL)` uses it. SIGPROF is that of JFR from JDK 25 on.
+/// The signal: only old programs with `setitimer(ITIMER_VIRTUAL)` use it. SIGPROF is used by JFR from JDK 25 on.
 pub(super) const SIGNAL: libc::c_int = libc::SIGVTALRM;
 
 /// A timer that sends [`SIGNAL`] to its thread; deleted on drop.
 pub(super) struct Timer(libc::c_int);
 
 impl Timer {
-    /// A timer of the thread that does not run yet; its signals name `record`.
+    /// Creates a timer for the thread, not running yet; its signals name `record`.
     pub(super) fn new(tid: libc::pid_t, record: u32) -> io::Result<Self> {
         // SAFETY: an event may be all zeros before it is filled in; both are read and written during the call only.
         unsafe {
@@ -36,7 +36,8 @@ impl Timer {
         }
     }
 
-    /// Goes off when the thread has used `first` more, and whenever it has used `interval` more; `None` stops it.
+    /// Makes the timer expire when the thread has used `first` more CPU time, and then each time it has used `interval`
+    /// more; `None` stops it.
     pub(super) fn set(&self, first: Duration, interval: Option<Duration>) -> io::Result<()> {
         let zero = Duration::ZERO;
         // A time of zero would stop it.
@@ -58,14 +59,15 @@ impl Timer {
         })
     }
 
-    /// Whether it will not go off: it was not set, or its thread is gone. Another may have the thread's number by then.
+    /// Returns `true` if it will not expire: it is not set, or its thread is gone. Another thread may have the id by
+    /// then.
     pub(super) fn is_idle(&self) -> bool {
         let zero = timespec(Duration::ZERO);
         let mut times = libc::itimerspec {
             it_interval: zero,
             it_value: zero,
         };
-        // SAFETY: the times are where the answer goes.
+        // SAFETY: the times receive the answer.
         let status = unsafe { libc::syscall(libc::SYS_timer_gettime, self.0, &raw mut times) };
         let is_zero = |time: libc::timespec| time.tv_sec == 0 && time.tv_nsec == 0;
         status == 0 && is_zero(times.it_value)
@@ -79,7 +81,7 @@ impl Drop for Timer {
     }
 }
 
-/// Whether the system gives the current thread such a timer.
+/// Checks that the system grants the current thread such a timer.
 pub(super) fn probe() -> io::Result<()> {
     // SAFETY: gettid takes no arguments.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
@@ -123,7 +125,7 @@ mod tests {
             timer
         });
         let timer = timer.join().expect("a timer");
-        // Joined means that the thread is about to be gone.
+        // A joined thread is gone, or about to be.
         let gone = (0..1_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             timer.is_idle()
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_has_no_timer() {
-        // Linux numbers threads below this.
+        // Linux assigns thread ids below this.
         const NO_THREAD: libc::pid_t = 1 << 22;
         let error = Timer::new(NO_THREAD, 0).map(drop);
         assert_eq!(

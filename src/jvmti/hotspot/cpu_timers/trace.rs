@@ -1,4 +1,4 @@
-//! The types and answers of HotSpot's AsyncGetCallTrace, which no header of the JDK has.
+//! The types and errors of HotSpot's AsyncGetCallTrace, which are in no header of the JDK.
 
 use crate::jvmti::env::{FrameInfo, MethodId};
 use crate::jvmti::sys;
@@ -17,9 +17,9 @@ pub(super) struct CallFrame {
 pub(super) struct CallTrace {
     /// The current thread's environment.
     pub(super) env: *mut sys::JNIEnv,
-    /// How many frames there are, or why there are none.
+    /// The number of frames, or the reason why there are none.
     pub(super) count: sys::jint,
-    /// Where they go.
+    /// The memory for the frames.
     pub(super) frames: *mut CallFrame,
 }
 
@@ -29,11 +29,11 @@ pub(super) type AsyncGetCallTrace =
 
 /// The thread is in the VM or in native code, and its last Java frame was not found (`ticks_unknown_not_Java`).
 pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
-/// As above; there is one, and it cannot be walked from (`ticks_not_walkable_not_Java`).
+/// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_not_Java`).
 pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
-/// The thread is in Java, and the frame it is in was not found (`ticks_unknown_Java`).
+/// The thread is in Java, and its current frame was not found (`ticks_unknown_Java`).
 pub(super) const UNKNOWN_JAVA: i32 = -5;
-/// As above; it cannot be walked from (`ticks_not_walkable_Java`).
+/// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_Java`).
 pub(super) const NOT_WALKABLE_JAVA: i32 = -6;
 
 impl CallFrame {

@@ -1,4 +1,4 @@
-//! What one thread of the system remembers of the frames it has walked over.
+//! One system thread's memory of the frames it has walked.
 
 use super::super::code_heap::{BlockStart, CodeBlob};
 use super::compiled::{CodePlace, PlaceKind};
@@ -6,18 +6,18 @@ use super::last_walk::LastWalk;
 use super::sums::FrameKey;
 use crate::memory;
 
-/// Places at first and at the most, 48 bytes each.
+/// The initial and the greatest number of slots, 48 bytes each.
 const FIRST: usize = 64;
 const MOST: usize = 4_096;
 
-/// What is known of frames, and the frames of the last walk that remembered them.
+/// Facts about frames, and the frames of the last remembered walk.
 #[derive(Default)]
 pub struct WalkCache {
     pub(super) frames: FrameCache,
     pub(super) last: LastWalk,
 }
 
-/// Return addresses in compiled code, and methods that the interpreter runs.
+/// Facts about return addresses in compiled code, and about methods that the interpreter runs.
 #[derive(Default)]
 pub(super) struct FrameCache {
     places: Slots<CodePlace>,
@@ -27,10 +27,10 @@ pub(super) struct FrameCache {
     pub(super) unknown: Option<usize>,
 }
 
-/// A table in which every key has one slot; the one that came last has it.
+/// A table in which every key has one slot, which its most recent key occupies.
 struct Slots<T> {
     slots: Vec<(usize, T)>,
-    /// How often a key has taken the slot of another since the table grew.
+    /// The number of times a key has displaced another since the table grew.
     displaced: usize,
 }
 
@@ -64,23 +64,25 @@ impl FrameCache {
 }
 
 impl WalkCache {
-    /// The last walk ended at a method whose id nobody has told yet: that of the innermost frame but so many less one.
+    /// Returns, if the last walk ended at a method whose id is not known yet, the number of methods from the innermost
+    /// up to and including that one.
     pub fn unknown(&self) -> Option<usize> {
         self.frames.unknown
     }
 
-    /// How many methods the frames stand for that the last walk knows of: those that were wanted, and perhaps more.
+    /// Returns the number of methods that the frames known from the last walk stand for: those that were wanted, and
+    /// possibly more.
     pub fn methods(&self) -> usize {
         self.methods_before(self.last.known.frames.len())
     }
 
-    /// How many methods the outermost frames stand for.
+    /// Returns the number of methods that the outermost frames stand for.
     pub fn methods_before(&self, frames: usize) -> usize {
         self.last.known.sums(frames).methods as usize
     }
 
-    /// The frames of the last walk from the one on that holds the method with so many before it, outermost first, and how
-    /// many stand before that frame.
+    /// Returns the frames of the last walk, outermost first, from the one with the method that has `methods` before it,
+    /// and the number of frames before it.
     pub fn frames_from(
         &self,
         methods: usize,
@@ -90,12 +92,13 @@ impl WalkCache {
         (first, frames[first..].iter().map(|frame| frame.key))
     }
 
-    /// For how many methods the outermost frames stand which have been the same since [`WalkCache::settle`].
+    /// Returns the number of methods that the outermost frames stand for which have not changed since
+    /// [`WalkCache::settle`].
     pub fn unchanged(&self) -> usize {
         self.methods_before(self.last.unchanged())
     }
 
-    /// From now on the frames count as unchanged.
+    /// Marks the frames as unchanged from now on.
     pub fn settle(&mut self) {
         self.last.settle();
     }
@@ -135,7 +138,7 @@ impl<T: Copy + Empty> Slots<T> {
         }
     }
 
-    /// Addresses are multiples of something, so their low bits alone would leave most slots empty.
+    /// Spreads a key: addresses are multiples of something, so their low bits alone would leave most slots empty.
     #[inline]
     fn slot(&self, key: usize) -> usize {
         let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize);
@@ -143,7 +146,7 @@ impl<T: Copy + Empty> Slots<T> {
     }
 }
 
-/// What stands in a slot that no key has, whose key is 0.
+/// The value of an unoccupied slot, whose key is 0.
 trait Empty {
     const EMPTY: Self;
 }

@@ -1,4 +1,4 @@
-//! Compiled code: how large its frames are, and how many methods are inlined where.
+//! Compiled code: the sizes of its frames, and the number of methods inlined at an address.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char};
@@ -11,42 +11,42 @@ use super::super::code_heap::{BlockStart, CodeBlob};
 use super::super::vm_structs::read;
 use super::layout::{DebugInfoLayout, Layout, NmethodLayout};
 
-/// Methods that were inlined into each other are at most so many; HotSpot's own limit is far below.
+/// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: u16 = 1_000;
 
-/// What is known of a return address within code that is not the interpreter's.
+/// The facts about a return address in code that is not the interpreter's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodePlace {
     /// The code.
     pub(super) blob: CodeBlob,
-    /// Where its block begins.
+    /// The start of its block.
     pub(super) start: BlockStart,
-    /// What tells the code from other code that stood at the same place before.
+    /// Distinguishes the code from other code that was at the same address before.
     pub(super) identity: u32,
-    /// What the frame is known by; see `FrameKey`.
+    /// The frame's key; see `FrameKey`.
     pub(super) key: u64,
-    /// How large its frame is, in words.
+    /// The size of its frame, in words.
     pub(super) frame_words: u32,
-    /// How many methods the frame stands for.
+    /// The number of methods that the frame stands for.
     pub(super) frames: u16,
     pub(super) kind: PlaceKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlaceKind {
-    /// In compiled methods, or in the code around a native one.
+    /// In compiled methods, or in the code that calls a native one.
     Compiled,
-    /// In a stub that calls the VM, of no method.
+    /// In a stub that calls the VM and belongs to no method.
     Stub,
-    /// Where a virtual thread's stack ends.
+    /// At the end of a virtual thread's stack.
     ContinuationEntry,
 }
 
-/// Code that is not of one of these kinds, and keeps no frame of a known size, cannot be walked over.
+/// Code of other kinds, which has no frame of a known size, cannot be walked.
 const UNWALKABLE: [&CStr; 3] = [c"DeoptimizationBlob", c"UncommonTrapBlob", c"ExceptionBlob"];
 
 impl Layout {
-    /// Looks at a return address; `None` where its frame is not one that can be walked over.
+    /// Determines the facts about a return address; `None` if its frame cannot be walked.
     ///
     /// # Safety
     /// The blob is in use and holds `pc`, which is a return address of a frame of the current thread: that frame keeps
@@ -103,12 +103,13 @@ impl Layout {
         })
     }
 
-    /// What tells code from what stands at its place at other times: the number of its compilation, which the VM gives out once. Stubs that
-    /// call the VM have none, but few are ever freed: their name must be the same one.
+    /// Returns a number that distinguishes code from other code at the same address at other times: the number of its
+    /// compilation, which the VM never reuses. Stubs that call the VM have none, but few are ever freed: for those the
+    /// name must be the same.
     ///
     /// # Safety
-    /// The blob was found by `CodeHeaps::blob`: so much of it can be read as the head of a compiled method needs, also where it
-    /// is of another kind than was thought.
+    /// The blob was found by `CodeHeaps::blob`: so much of it can be read as the head of a compiled method needs, also
+    /// where it is of another kind than was thought.
     #[inline]
     pub(super) unsafe fn identity(&self, blob: CodeBlob, kind: PlaceKind) -> u32 {
         // SAFETY: the caller's promise.
@@ -131,8 +132,8 @@ struct DebugInfo {
 }
 
 impl NmethodLayout {
-    /// How many methods stand at a return address, inlined into each other; `None` where the VM has not said anything of it, or means
-    /// to throw the frame away.
+    /// Returns the number of methods inlined into each other at a return address; `None` if the VM has no information
+    /// about it, or is going to discard the frame.
     ///
     /// # Safety
     /// The blob is an nmethod that is not freed meanwhile.
@@ -210,7 +211,8 @@ impl NmethodLayout {
         }
     }
 
-    /// Where the scope of exactly this return address stands in the data: the `PcDesc`s are in the order of their offsets.
+    /// Returns the position in the data of the scope for exactly this return address: the `PcDesc`s are ordered by
+    /// offset.
     ///
     /// # Safety
     /// The information is that of an nmethod that is not freed meanwhile.
@@ -232,7 +234,7 @@ impl NmethodLayout {
         None
     }
 
-    /// A scope begins with the place of the one it is inlined into, 0 for none.
+    /// Counts the scopes: each begins with the position of the one it is inlined into, 0 for none.
     ///
     /// # Safety
     /// As for `scope_of`.
@@ -252,8 +254,8 @@ impl NmethodLayout {
         None
     }
 
-    /// A number of one to five bytes in HotSpot's UNSIGNED5, the lowest first: a byte of 192 or more is followed by another, which
-    /// counts 64 times as much.
+    /// Reads a number of one to five bytes in HotSpot's UNSIGNED5, lowest first: a byte of 192 or more is followed by
+    /// another, which counts 64 times as much.
     ///
     /// # Safety
     /// As for `scope_of`.
@@ -280,7 +282,7 @@ impl NmethodLayout {
 mod tests {
     use super::*;
 
-    /// A layout that says of memory only how numbers are written there.
+    /// Creates a layout of which only the encoding of numbers matters.
     fn nmethod(excluded_bytes: u32) -> NmethodLayout {
         NmethodLayout {
             method: 0,
@@ -337,7 +339,7 @@ mod tests {
             };
             assert_eq!(found, Some(number), "{bytes:?}");
         }
-        // SAFETY: as above; the number has no end.
+        // SAFETY: as above; the number is not terminated.
         assert_eq!(unsafe { nmethod(0).unsigned5(&info(&[], &[200]), 0) }, None);
         // SAFETY: as above; newer versions never write this byte.
         assert_eq!(unsafe { nmethod(1).unsigned5(&info(&[], &[0]), 0) }, None);
@@ -345,7 +347,7 @@ mod tests {
 
     #[test]
     fn methods_inlined_into_each_other_are_counted() {
-        // At 1 a method that is inlined into nothing, at 3 one in it, at 5 one in that.
+        // At 1 a method that is not inlined, at 3 one inlined in it, at 5 one inlined in that.
         let data = [9, 0, 9, 1, 9, 3, 9];
         let descs = [
             [-1, 0, 0, 0],

@@ -1,13 +1,13 @@
-//! Where a frame stands, and what a walk reads on its way.
+//! The position of a frame, and the values that a walk reads on its way.
 
 use super::super::code_heap::{BlockStart, CodeBlob};
 use super::compiled::PlaceKind;
 
-/// Where a frame is.
+/// The position of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) sp: usize,
-    /// The frame pointer, where the frame is one that is found by it; otherwise 0.
+    /// The frame pointer, if the frame is found by it; otherwise 0.
     pub(super) fp: usize,
     pub(super) pc: usize,
 }
@@ -21,15 +21,15 @@ pub(super) struct Code {
     pub(super) kind: PlaceKind,
 }
 
-/// Is told what a walk depends on, from a frame to the next one.
+/// Receives everything that a walk depends on, from a frame to the next one.
 pub(super) trait Record {
-    /// A word of the stack, or the one behind a `jmethodID`.
+    /// Called with a word of the stack, or the one that a `jmethodID` points to.
     fn read(&mut self, address: usize, value: usize);
-    /// The code that the frame returns to.
+    /// Called with the code that the frame returns to.
     fn runs(&mut self, code: Code);
 }
 
-/// Remembers nothing.
+/// Records nothing.
 pub(super) struct NoRecord;
 
 impl Record for NoRecord {

@@ -1,5 +1,5 @@
-//! The frames that one thread's last walk went over, with all that the walk read on its way: where none of that has changed, a walk
-//! would go the same way again.
+//! The frames of one thread's last walk, with all values that the walk read on its way: if none of them has changed, a
+//! walk would find the same frames again.
 
 use super::MOST_FRAMES;
 use super::frame::{Code, Place, Record};
@@ -7,25 +7,25 @@ use super::own_stack::OwnStack;
 use super::sums::{FrameKey, Sums};
 use crate::memory;
 
-/// A word that a walk read: one of the stack, or the one behind a `jmethodID`.
+/// A word that a walk read: on the stack, or the one that a `jmethodID` points to.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
     pub(super) address: usize,
     pub(super) value: usize,
 }
 
-/// A frame that was walked over.
+/// A frame that was walked.
 #[derive(Clone, Copy)]
 pub(super) struct WalkedFrame {
     pub(super) place: Place,
     pub(super) key: FrameKey,
-    /// Of this frame and those before it in the list.
+    /// The sums of this frame and those before it in the list.
     pub(super) sums: Sums,
     words_end: u32,
     codes_end: u32,
 }
 
-/// Frames and what was read on the way from each to the next one.
+/// Frames, and the values read on the way from each to the next one.
 #[derive(Default)]
 pub(super) struct FrameList {
     pub(super) frames: Vec<WalkedFrame>,
@@ -46,7 +46,7 @@ impl FrameList {
         self.codes.truncate(codes);
     }
 
-    /// Where what belongs to the first frames ends.
+    /// Returns the ends of the words and codes that belong to the first `len` frames.
     #[inline]
     fn ends(&self, len: usize) -> (usize, usize) {
         let last = len.checked_sub(1).map(|last| &self.frames[last]);
@@ -55,7 +55,7 @@ impl FrameList {
         })
     }
 
-    /// Adds a frame, to which belongs what was read since the last one.
+    /// Adds a frame, to which all values read since the last one belong.
     #[inline]
     pub(super) fn add(&mut self, place: Place, key: FrameKey) {
         let before = self.sums(self.frames.len());
@@ -73,14 +73,14 @@ impl FrameList {
         });
     }
 
-    /// The sums of the first frames.
+    /// Returns the sums of the first `len` frames.
     #[inline]
     pub(super) fn sums(&self, len: usize) -> Sums {
         let last = len.checked_sub(1).map(|last| self.frames[last].sums);
         last.unwrap_or_default()
     }
 
-    /// Takes the last frames of another list away, all but so many, and adds them in the opposite order.
+    /// Removes the last frames of another list, all but `keep`, and adds them in reverse order.
     pub(super) fn add_reversed(&mut self, other: &mut Self, keep: usize) {
         for index in (keep..other.frames.len()).rev() {
             let (words, codes) = other.ends(index);
@@ -96,7 +96,7 @@ impl FrameList {
         other.truncate(keep);
     }
 
-    /// The last frame from `first` on at which something has changed.
+    /// Returns the last frame from `first` on at which something has changed.
     #[inline]
     pub(super) fn last_changed(
         &self,
@@ -105,7 +105,7 @@ impl FrameList {
         is_code: impl Fn(&Code) -> bool,
     ) -> Option<usize> {
         let (words, codes) = self.ends(first);
-        // Nearly all are as they were, so a look at several at a time saves branches.
+        // Nearly all are unchanged, so comparing several at a time saves branches.
         let (blocks, rest) = self.words[words..].as_chunks::<8>();
         let are_words = blocks
             .iter()
@@ -139,23 +139,23 @@ impl Record for FrameList {
     }
 }
 
-/// What is left of the last walk. Everything in it is looked at again before it is believed.
+/// The rest of the last walk. Everything in it is checked again before it is used.
 #[derive(Default)]
 pub(super) struct LastWalk {
-    /// The frames, outermost first: without a gap, but not always down to the thread's first.
+    /// The frames, outermost first: without a gap, but not always from the thread's very first.
     pub(super) known: FrameList,
-    /// Those that the walk under way has found, innermost first.
+    /// The frames that the current walk has found, innermost first.
     pub(super) found: FrameList,
-    /// Where the frame before the first is; `None` where there is none.
+    /// The position of the frame before the first; `None` if there is none.
     pub(super) before: Option<Place>,
-    /// Where the stack begins that the frames are on.
+    /// The base of the stack that the frames are on.
     base: usize,
-    /// How many of the outermost frames have not been taken away since [`LastWalk::settle`].
+    /// The number of outermost frames that have not been removed since [`LastWalk::settle`].
     unchanged: usize,
 }
 
 impl LastWalk {
-    /// A walk over this stack begins.
+    /// Begins a walk over this stack.
     #[inline]
     pub(super) fn begin(&mut self, stack: OwnStack) {
         self.found.clear();
@@ -166,14 +166,14 @@ impl LastWalk {
         }
     }
 
-    /// Forgets all known frames but so many of the outermost.
+    /// Keeps the outermost `frames` known frames and forgets the rest.
     #[inline]
     pub(super) fn keep(&mut self, frames: usize) {
         self.known.truncate(frames);
         self.unchanged = self.unchanged.min(frames);
     }
 
-    /// Forgets the frames which ended before one at this place could stand there.
+    /// Forgets the frames that must have ended before there could be one at this position.
     #[inline]
     pub(super) fn keep_from(&mut self, sp: usize) {
         let frames = &self.known.frames;
@@ -186,13 +186,13 @@ impl LastWalk {
         }
     }
 
-    /// The known frames, all but so many of the outermost, are found as they were.
+    /// Marks the known frames, all but the outermost `keep`, as found unchanged.
     pub(super) fn find_known(&mut self, keep: usize) {
         self.found.add_reversed(&mut self.known, keep);
         self.unchanged = self.unchanged.min(keep);
     }
 
-    /// The walk is over: what it has found is known. `false` where that would be too much, and nothing is known.
+    /// Ends the walk: the frames found become known. Returns `false` if they are too many, and nothing is known.
     #[inline]
     pub(super) fn learn(&mut self) -> bool {
         if self.known.frames.len() + self.found.frames.len() > MOST_FRAMES {
@@ -204,7 +204,8 @@ impl LastWalk {
         true
     }
 
-    /// The first of the innermost known frames that stand for so many methods; the first of all where fewer are known.
+    /// Returns the first of the innermost known frames that stand for that many methods; the very first if fewer are
+    /// known.
     #[inline]
     pub(super) fn first_of(&self, methods: usize) -> usize {
         let frames = &self.known.frames;

@@ -1,5 +1,5 @@
-//! Where the VM keeps what a walk over a stack needs, as its own tables say. What they do not say is that of the versions
-//! which are known.
+//! The offsets in the VM that a stack walk needs, from its own tables. Anything not in the tables is taken from the
+//! known versions.
 
 use super::super::vm_structs::VmStructs;
 use crate::jvmti::vm_kind::Release;
@@ -16,7 +16,7 @@ pub(super) struct Layout {
     pub(super) nmethod: NmethodLayout,
 }
 
-/// `JavaThread`.
+/// Offsets in `JavaThread`.
 pub(super) struct ThreadLayout {
     pub(super) size: usize,
     pub(super) stack_base: usize,
@@ -24,7 +24,7 @@ pub(super) struct ThreadLayout {
     pub(super) anchor: usize,
 }
 
-/// `JavaFrameAnchor`, and where a `JavaCallWrapper` keeps the one of the frames below.
+/// Offsets in `JavaFrameAnchor`, and of the anchor for outer frames in a `JavaCallWrapper`.
 pub(super) struct AnchorLayout {
     pub(super) sp: usize,
     pub(super) pc: usize,
@@ -32,7 +32,7 @@ pub(super) struct AnchorLayout {
     pub(super) in_call_wrapper: usize,
 }
 
-/// Offsets from the frame pointer: of an interpreted frame, and of the one by which the VM enters Java.
+/// Offsets from the frame pointer: in an interpreted frame, and in the one by which the VM enters Java.
 pub(super) struct FrameLayout {
     pub(super) sender_sp: isize,
     pub(super) method: isize,
@@ -40,34 +40,34 @@ pub(super) struct FrameLayout {
     pub(super) call_wrapper: isize,
 }
 
-/// `CodeBlob`.
+/// Offsets in `CodeBlob`.
 pub(super) struct BlobLayout {
     pub(super) name: usize,
     pub(super) frame_size: usize,
 }
 
-/// `nmethod`.
+/// Offsets in `nmethod`.
 pub(super) struct NmethodLayout {
     pub(super) method: usize,
     pub(super) compile_id: usize,
     pub(super) pc_desc_size: usize,
     pub(super) debug_info: DebugInfoLayout,
-    /// The byte that UNSIGNED5 leaves out: 1 since JDK 20, before that none.
+    /// The number of byte values that UNSIGNED5 excludes: 1 since JDK 20, before that 0.
     pub(super) excluded_bytes: u32,
 }
 
-/// Where an `nmethod` has its debug information.
+/// The location of an `nmethod`'s debug information.
 pub(super) enum DebugInfoLayout {
-    /// In the code heap, behind the code.
+    /// In the code heap, after the code.
     Behind {
         code_begin: usize,
         deopt_handlers: [usize; 2],
         scopes_pcs_offset: usize,
-        /// What stands behind the `PcDesc`s.
+        /// The data after the `PcDesc`s.
         dependencies_offset: usize,
         scopes_data_begin: usize,
     },
-    /// In memory of its own; JDK 24 on.
+    /// In separate memory; from JDK 24.
     Apart {
         code_offset: usize,
         deopt_handler_offsets: [usize; 2],
@@ -79,7 +79,8 @@ pub(super) enum DebugInfoLayout {
 }
 
 impl Layout {
-    /// `None` where the VM does not say, or where nobody has tried: JDK 11 on other processors than x86_64.
+    /// Finds the layout; `None` if the VM does not export it, or if it was never tested: JDK 11 on processors other
+    /// than x86_64.
     pub(super) fn find(structs: VmStructs, release: Release) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
         if release == Release::Jdk11 && !cfg!(target_arch = "x86_64") {
@@ -109,9 +110,10 @@ impl Layout {
 }
 
 impl FrameLayout {
-    /// As the VM's tables say on x86_64; behind the last stack pointer come the method, its mirror, the method data, the cache, the
-    /// locals and the bytecode pointer, in all versions. Those of aarch64 do not say: there one more word stands before the
-    /// bytecode pointer (padding, from JDK 20 on the extended stack pointer).
+    /// Finds the offsets. The VM's tables have them on x86_64; after the last stack pointer come the method, its
+    /// mirror, the method data, the cache, the locals and the bytecode pointer, in all versions. The tables on aarch64
+    /// do not have them: there is one more word before the bytecode pointer (padding, from JDK 20 on the extended stack
+    /// pointer).
     fn find(structs: VmStructs) -> Option<Self> {
         if cfg!(target_arch = "aarch64") {
             return Some(Self::in_words(-1, -3, -9, -8));

@@ -1,43 +1,46 @@
-//! The current thread's stack, walked over as the VM itself does it, frame by frame, without asking the VM.
+//! Walks the current thread's stack as the VM itself does, frame by frame, without asking the VM.
 //!
-//! A walk names no methods. It gives a number that two stacks share only if the VM would give the same frames for both; what
-//! the frames are, the VM is asked once (`GetStackTrace`), and whoever does remembers the answer under the number. A walk costs
-//! 50 ns where the VM takes 500 to 1,300.
+//! A walk does not name methods. It computes a number that two stacks share only if the VM would report the same frames
+//! for both; the VM is asked for the frames once (`GetStackTrace`), and the caller remembers the answer under the
+//! number. A walk takes 50 ns, the VM 500 to 1,300.
 //!
-//! The number is made of what each frame is known by for as long as the VM lives: a compiled frame by its return address and the
-//! number of its compilation, an interpreted one by the method's `jmethodID`, which is never given out again, and the
-//! bytecode pointer. The return address alone would not do, nor the `Method*`: code and metadata are freed, and others take
-//! their places.
+//! The number is computed from values that identify each frame for as long as the VM lives: a compiled frame by its
+//! return address and the number of its compilation, an interpreted one by the method's `jmethodID`, which is never
+//! reused, and the bytecode pointer. Neither the return address alone nor the `Method*` would suffice: code and
+//! metadata are freed, and their addresses reused.
 //!
-//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk (`last_walk`). Of
-//! that it remembers each frame and every word that it read on the way to the next one: words of the stack, those behind
-//! `jmethodID`s, and which code stood where. A walk depends on nothing else. So where it comes to a frame that it knows, with the
-//! same stack pointer, frame pointer and return address, and all that was read from there on is as it was, it would find the same
-//! frames again. All of it is compared, each time and down to the last frame that is wanted: a thread may have returned from the
-//! frames and called up to the same place by another way. To compare takes a few loads a frame that do not wait for each other.
-//! The number of the innermost frames follows from sums over all frames (`sums`).
+//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk
+//! (`last_walk`). Of that walk each frame is remembered, with every word that was read on the way to the next one:
+//! words of the stack, words that `jmethodID`s point to, and the identity of each piece of code. A walk depends on
+//! nothing else. So if it comes to a known frame, with the same stack pointer, frame pointer and return address, and
+//! everything read from there on is unchanged, it would find the same frames again. All of it is compared, each time
+//! and down to the last frame that is wanted: a thread may have returned from the frames and come back to the same
+//! position by another path. Comparing takes a few independent loads per frame. The number of the innermost frames
+//! follows from sums over all frames (`sums`).
 //!
-//! To remember costs more than to walk where few frames are wanted, so such a walk remembers nothing, and gives the same number.
-//! Where its frames are to be named, they are walked over once more and remembered.
+//! If few frames are wanted, remembering costs more than walking, so such a walk remembers nothing, and computes the
+//! same number. If its frames are to be named, they are walked once more and remembered.
 //!
 //! # What is read, and why it can be
 //!
-//! - **The thread's own structure**: the JNI environment of a thread is a field of it, at an offset that is measured when the
-//!   walker is made, on a thread whose structure the VM names (`Thread.eetop`).
-//! - **The stack**: words between the stack pointer of [`StackWalker::walk`] and the stack's base, each checked before it is read
-//!   (`own_stack`). The thread runs this code, so its frames stay as they are, but for one thing: the VM may exchange a return address
-//!   for that of a deoptimization handler. Either is read whole, and the handler's ends the walk.
-//! - **Code**: an address that a frame returns to is looked up in the segment map of the code heaps (`code_heap`), each time. What
-//!   it finds is in use, and as long as the frame stands the VM does not free it.
-//! - **Methods**: an interpreted frame keeps its method loaded. Of it nothing is read. The place that its
-//!   `jmethodID` points to belongs to the VM's list of such ids, whose memory it never gives back, and holds the
-//!   `Method*`, or something else once that is gone.
-//! - **What the last walk read**: words of the stack from the frame on that has been found again, so they are in use now; a place of a
-//!   `jmethodID`; and the segment map, the block's head and the head of code where a block of code was found once, which can be
-//!   read for good. The segment map says whether a block begins there, the block whether it is in use, and the number of the
-//!   compilation whether it is the same one, to which the return address belongs then.
+//! - **The thread's own structure**: the JNI environment of a thread is a field of it, at an offset that is measured
+//!   when the walker is created, on a thread whose structure the VM reveals (`Thread.eetop`).
+//! - **The stack**: words between the stack pointer of [`StackWalker::walk`] and the stack's base, each checked before
+//!   it is read (`own_stack`). The thread runs this code, so its frames stay unchanged, with one exception: the VM may
+//!   replace a return address by that of a deoptimization handler. Either value is read whole, and the handler's ends
+//!   the walk.
+//! - **Code**: an address that a frame returns to is looked up in the segment map of the code heaps (`code_heap`), each
+//!   time. The code found there is in use, and the VM does not free it as long as the frame exists.
+//! - **Methods**: an interpreted frame keeps its method loaded. Nothing of the method is read. The address that its
+//!   `jmethodID` points to belongs to the VM's list of such ids, whose memory is never freed, and holds the `Method*`,
+//!   or something else once that is gone.
+//! - **The words that the last walk read**: words of the stack from the frame on that has been found again, so they are
+//!   still in use; the word that a `jmethodID` points to; and the segment map, the block's header and the header of
+//!   code at an address where code was once found, which stay readable. The segment map tells whether a block begins
+//!   there, the block whether it is in use, and the number of the compilation whether it is the same code, to which the
+//!   return address then belongs.
 //!
-//! Whatever does not fit gives no number: the VM is asked then.
+//! A stack that does not fit these rules gets no number: the VM is asked instead.
 
 mod cache;
 mod compiled;
@@ -67,45 +70,46 @@ use sums::Sums;
 pub use cache::WalkCache;
 pub use sums::SequenceHash;
 
-/// So many methods are as cheaply found anew as known again.
+/// The number of methods that are found as cheaply by a new walk as by a remembered one.
 const FEW: usize = 8;
-/// The most frames that are walked over, those of inlined methods not counted.
+/// The most frames that are walked, not counting those of inlined methods.
 const MOST_FRAMES: usize = 4_096;
-/// So many more frames than are wanted are walked over where those of the walk before do not suffice.
+/// The least number of frames beyond those wanted that are walked if the previous walk's do not suffice.
 const LEAST_MORE: usize = 8;
 const MOST_MORE: usize = 256;
-/// No pointer of the VM's is as low as this.
+/// No pointer of the VM's is below this.
 const LOWEST: usize = 1 << 16;
 
-/// Walks over stacks.
+/// Walks stacks.
 pub struct StackWalker {
     layout: Layout,
-    /// Where in a `JavaThread` its JNI environment is.
+    /// The offset of the JNI environment in a `JavaThread`.
     jni_environment: usize,
     code: CodeHeaps,
     interpreter: Range<usize>,
-    /// Where code returns to that the VM has called.
+    /// The return address of code that the VM has called.
     call_stub_return: usize,
-    /// The `jmethodID` of the method that virtual threads are continued in; `None` before JDK 21.
+    /// The `jmethodID` of the method in which virtual threads are continued; `None` before JDK 21.
     continuation_entry: Option<usize>,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
-    /// Equal where the VM would give the same frames.
+    /// Equal for two stacks if the VM would report the same frames.
     pub key: u64,
-    /// How many frames it would give.
+    /// The number of frames that it would report.
     pub frames: usize,
 }
 
 impl StackWalker {
-    /// A walker; `None` in a VM that is not known well enough. `thread` is the current thread, and no virtual one.
+    /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
+    /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
         let structs = VmStructs::find(env.vm())?;
         let release = env.vm_kind().tested()?;
         let layout = Layout::find(structs, release)?;
-        // Code that was compiled ahead of time stands elsewhere (JDK 11).
+        // Code compiled ahead of time is in a different place (JDK 11).
         if VmFlags::find(env.vm())?.is_on(BoolFlag::UseAot) || !layout.fits_into(READABLE) {
             return None;
         }
@@ -130,9 +134,9 @@ impl StackWalker {
         is_sound.then_some(found)
     }
 
-    /// Walks over the current thread's innermost `depth` frames, as far as they are not those of the walk before; `None` where that
-    /// cannot be done. `given` is what the VM has given for this very stack, if it was asked: without that a method is not
-    /// known that the interpreter runs for the first time ([`WalkCache::unknown`]).
+    /// Walks the current thread's innermost `depth` frames, as far as they differ from the previous walk; `None` if
+    /// that is not possible. `given` are the VM's frames for this very stack, if it was asked: without them a method
+    /// that the interpreter runs for the first time is not known ([`WalkCache::unknown`]).
     #[inline]
     pub fn walk(
         &self,
@@ -151,8 +155,8 @@ impl StackWalker {
         }
     }
 
-    /// Has the cache hold the frames that the current thread's last walk has found, as deep as it was; `false` where they cannot
-    /// be found again.
+    /// Stores in the cache the frames that the current thread's last walk found, to the same depth; returns `false` if
+    /// they cannot be found again.
     pub fn remember(
         &self,
         jni: Jni<'_>,
@@ -170,7 +174,7 @@ impl StackWalker {
         again == Some(walked)
     }
 
-    /// A walk over frames that are too few to be worth remembering.
+    /// Walks frames that are too few to be worth remembering.
     #[inline]
     fn walk_few(
         &self,
@@ -222,7 +226,7 @@ impl StackWalker {
         })
     }
 
-    /// Where the current thread's innermost frame is, which is looked at each time.
+    /// Returns the position of the current thread's innermost frame, which is read each time.
     #[inline]
     fn innermost(&self, stack: OwnStack, thread: usize) -> Option<Option<Place>> {
         let anchor = thread + self.layout.thread.anchor;
@@ -231,7 +235,7 @@ impl StackWalker {
         self.anchored(stack, &mut NoRecord, field)
     }
 
-    /// Finds the frames from a place on until the known ones are those that follow, or until they are enough.
+    /// Finds frames from a position on, until they join the known ones or are enough.
     #[inline]
     fn walk_from(
         &self,
@@ -267,7 +271,7 @@ impl StackWalker {
                         if methods >= wanted || last.before.is_none() {
                             return Some(());
                         }
-                        // A stack that shrinks wants one more each time.
+                        // A shrinking stack needs one more each time.
                         enough = depth + known.clamp(LEAST_MORE, MOST_MORE);
                         next = last.before;
                         last.find_known(0);
@@ -283,7 +287,7 @@ impl StackWalker {
                     next = below;
                 }
                 None => {
-                    // What it has read so far belongs to no frame.
+                    // The values read so far belong to no frame.
                     last.found.truncate(found_frames);
                     if found < depth {
                         return None;
@@ -297,13 +301,13 @@ impl StackWalker {
         None
     }
 
-    /// The last frame from `first` on from which a walk would not go on as it did.
+    /// Returns the last frame from `first` on from which a walk would not go on as before.
     #[inline]
     fn last_changed(&self, known: &FrameList, first: usize) -> Option<usize> {
         known.last_changed(
             first,
-            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found now, so it is in
-            // use; what a `jmethodID` points to can be read for good.
+            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found
+            // now, so it is in use; what a `jmethodID` points to can be read for good.
             |word| unsafe { read::<usize>(word.address) } == word.value,
             |code| {
                 self.code.is_in_use(code.blob, code.start)
@@ -313,7 +317,7 @@ impl StackWalker {
         )
     }
 
-    /// The current thread's stack from here on.
+    /// Returns the current thread's stack from here on.
     #[inline]
     fn own_stack(&self, thread: usize) -> Option<OwnStack> {
         let layout = &self.layout.thread;
@@ -329,7 +333,7 @@ impl StackWalker {
 }
 
 impl Layout {
-    /// Whether all that is read of a compiled method's head is among its first bytes.
+    /// Returns `true` if everything that is read of a compiled method's header is within its first `bytes` bytes.
     fn fits_into(&self, bytes: usize) -> bool {
         let of_version = match self.nmethod.debug_info {
             DebugInfoLayout::Behind {
@@ -350,7 +354,7 @@ impl Layout {
     }
 }
 
-/// Where the interpreter's code is.
+/// Returns the range of the interpreter's code.
 fn interpreter(structs: VmStructs) -> Option<Range<usize>> {
     let queue = structs
         .field(c"AbstractInterpreter", c"_code")?
@@ -376,7 +380,7 @@ fn call_stub_return(structs: VmStructs) -> Option<usize> {
     Some(unsafe { read(field.not_null()?.addr()) })
 }
 
-/// The `jmethodID` of the native method in which a virtual thread's frames begin.
+/// Returns the `jmethodID` of the native method in which a virtual thread's frames begin.
 fn enter_special(jni: Jni<'_>) -> Option<usize> {
     let class = jni.find_class(c"jdk/internal/vm/Continuation")?;
     let signature = c"(Ljdk/internal/vm/Continuation;ZZ)V";

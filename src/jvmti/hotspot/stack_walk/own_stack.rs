@@ -13,8 +13,8 @@ pub(super) struct OwnStack {
 }
 
 impl OwnStack {
-    /// What is in use of the stack that begins at `base` and has `size` bytes; `None` where the current thread runs on another one.
-    /// What the caller has called stays above the lower end until the caller returns.
+    /// Finds the used part of the stack that begins at `base` and has `size` bytes; `None` if the current thread runs
+    /// on another one. Functions that the caller has called stay above the lower end until the caller returns.
     #[inline(always)]
     pub(super) fn find(base: usize, size: usize) -> Option<Self> {
         let low = stack_pointer();
@@ -22,7 +22,7 @@ impl OwnStack {
         is_within.then_some(Self { low, base })
     }
 
-    /// The part from a frame on to the stack's beginning.
+    /// Returns the part from a frame on to the stack's base.
     #[inline]
     pub(super) fn from(self, sp: usize) -> Self {
         Self {
@@ -31,29 +31,29 @@ impl OwnStack {
         }
     }
 
-    /// Where the stack begins.
+    /// Returns the base of the stack.
     #[inline]
     pub(super) fn base(self) -> usize {
         self.base
     }
 
-    /// The word at an address, if it is one of the stack.
+    /// Returns the word at an address, if it is on the stack.
     #[inline]
     pub(super) fn word(self, address: usize) -> Option<usize> {
         let is_within = address >= self.low && address < self.base && address.is_multiple_of(WORD);
-        // SAFETY: what lies between the stack pointer of a function that ran on this stack and the stack's beginning is mapped: it
-        // holds the frames of its callers. The base is a multiple of a word, so the last word ends there.
+        // SAFETY: the memory between the stack pointer of a function that ran on this stack and the stack's base is
+        // mapped: it holds the frames of its callers. The base is a multiple of a word, so the last word ends there.
         is_within.then(|| unsafe { read(address) })
     }
 
-    /// Whether an address can be that of a frame.
+    /// Returns `true` if an address can be that of a frame.
     #[inline]
     pub(super) fn has(self, address: usize) -> bool {
         address >= self.low && address <= self.base
     }
 }
 
-/// Where the current function's frame is.
+/// Returns the address of the current function's frame.
 #[inline(always)]
 fn stack_pointer() -> usize {
     let pointer: usize;

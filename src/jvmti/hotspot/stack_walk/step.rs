@@ -1,4 +1,4 @@
-//! From one frame of the current thread's stack to the next.
+//! The step from one frame of the current thread's stack to the next.
 
 use std::hash::BuildHasher;
 
@@ -15,8 +15,8 @@ use super::{LOWEST, StackWalker};
 use crate::jvmti::env::FrameInfo;
 
 impl StackWalker {
-    /// The frame at a place and where the next one is, `None` after the last. `methods` is how many stand for the frames
-    /// before it.
+    /// Returns the frame at a position and the position of the next one, `None` after the last. `methods` is the number
+    /// of methods in the frames before it.
     #[inline]
     pub(super) fn step(
         &self,
@@ -65,8 +65,8 @@ impl StackWalker {
         }
     }
 
-    /// Where the frame is that an anchor holds; `Some(None)` where it holds none: no Java runs below. `field` answers what a field holds,
-    /// and where on the stack that was read.
+    /// Returns the position of the frame that an anchor holds; `Some(None)` if it holds none: no Java runs below.
+    /// `field` returns the value of a field, and the address on the stack from which it was read.
     #[inline]
     pub(super) fn anchored(
         &self,
@@ -87,7 +87,7 @@ impl StackWalker {
         }
         let (pc, fp) = (read(self.layout.anchor.pc)?, read(self.layout.anchor.fp)?);
         let pc = match pc {
-            // The VM has not needed it so far; it is where the call into the VM returns to.
+            // The VM has not needed it so far; it is the return address of the call into the VM.
             0 => {
                 let address = sp.checked_sub(WORD)?;
                 let pc = stack.word(address)?;
@@ -100,13 +100,13 @@ impl StackWalker {
         stack.has(sp).then_some(Some(Place { sp, fp, pc }))
     }
 
-    /// Whether the frame of code at this address is found by the frame pointer.
+    /// Returns `true` if the frame of code at this address is found by the frame pointer.
     #[inline]
     fn is_found_by_fp(&self, pc: usize) -> bool {
         self.interpreter.contains(&pc) || pc == self.call_stub_return
     }
 
-    /// The place of a frame whose return address and frame pointer stand at these addresses.
+    /// Returns the position of a frame whose return address and frame pointer are at these addresses.
     #[inline]
     fn returned_to(
         &self,
@@ -135,7 +135,7 @@ impl StackWalker {
         let mut sp = stack.word(sp_at)?;
         record.read(sp_at, sp);
         if cfg!(target_arch = "aarch64") {
-            // The interpreter reserves the whole of a frame's expression stack, and the frame that is called begins within it.
+            // The interpreter reserves the whole expression stack of a frame, and the called frame begins within it.
             sp = sp.max(place.fp.wrapping_add(2 * WORD));
         }
         let is_above = place.sp <= place.fp && place.fp < sp;
@@ -144,7 +144,7 @@ impl StackWalker {
             .filter(|_| is_above)
     }
 
-    /// The frames before the VM called Java.
+    /// Returns the frame before the one by which the VM called Java.
     fn below_entry(
         &self,
         stack: OwnStack,
@@ -163,7 +163,7 @@ impl StackWalker {
         is_above.then_some(below)
     }
 
-    /// The frame below that of compiled code or of a stub.
+    /// Returns the frame below that of compiled code or of a stub.
     #[inline]
     fn below_compiled(
         &self,
@@ -176,7 +176,7 @@ impl StackWalker {
         self.returned_to(stack, (sp, sp - 2 * WORD, sp - WORD), record)
     }
 
-    /// The `jmethodID` of a method that the interpreter runs.
+    /// Returns the `jmethodID` of a method that the interpreter runs.
     #[inline]
     fn method_id(
         &self,
@@ -198,7 +198,7 @@ impl StackWalker {
         Some(id)
     }
 
-    /// What is known of a return address in code that is not the interpreter's.
+    /// Returns the facts about a return address in code that is not the interpreter's.
     #[inline]
     fn code_place(&self, cache: &mut FrameCache, pc: usize) -> Option<CodePlace> {
         let blob = self.code.blob(pc)?;

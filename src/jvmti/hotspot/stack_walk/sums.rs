@@ -1,5 +1,5 @@
-//! Hashes of sequences that are known from the sums up to each place: that of the innermost frames of a stack follows from those of all
-//! frames and of the outer ones, however many there are.
+//! Hashes of sequences that can be computed from prefix sums: the hash of the innermost frames of a stack follows from
+//! those of all frames and of the outer ones, however many there are.
 //!
 //! A sequence is the coefficients of a polynomial modulo a prime, and the hash its value at a point.
 
@@ -9,9 +9,9 @@ use foldhash::fast::FixedState;
 
 use super::MOST_FRAMES;
 
-/// A prime, 2^61 - 1, by which one divides with a shift.
+/// A prime, 2^61 - 1, for which a division is a shift.
 const MODULUS: u64 = (1 << 61) - 1;
-/// The point.
+/// The point at which polynomials are evaluated.
 const POINT: u64 = 0x0a3b_1d2f_9c5e_7843;
 static POWERS: [u64; MOST_FRAMES + 1] = powers();
 
@@ -39,53 +39,54 @@ const fn times(one: u64, other: u64) -> u64 {
     reduced((product & MODULUS as u128) as u64 + (product >> 61) as u64)
 }
 
-/// What a frame is to those who name it.
+/// The description of a frame for naming it.
 #[derive(Clone, Copy, Default)]
 pub struct FrameKey {
-    /// Equal for frames that stand for the same methods at the same places in them.
+    /// Equal for frames that stand for the same methods at the same positions.
     pub key: u64,
-    /// How many methods the frame stands for, which may be inlined into each other; 0 for one that the VM does not show.
+    /// The number of methods that the frame stands for, which may be inlined into each other; 0 for one that the VM
+    /// does not show.
     pub methods: u16,
 }
 
-/// The hash of a sequence, to which one number more is added.
+/// The hash of a sequence, to which numbers can be appended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceHash(u64);
 
 impl SequenceHash {
-    /// That of the sequence with one number more.
+    /// Returns the hash of the sequence with one more number at its end.
     #[inline]
     #[must_use]
     pub fn with(self, next: u64) -> Self {
         Self(reduced(times(self.0, POINT) + reduced(next)))
     }
 
-    /// That of the sequence, which has so many numbers, with one more before them.
+    /// Returns the hash of the sequence, which has `length` numbers, with one more before them.
     #[inline]
     fn behind(self, first: u64, length: usize) -> Self {
         Self(reduced(self.0 + times(reduced(first), POWERS[length])))
     }
 
-    /// That of the last numbers, so many, where `before` is that of the others.
+    /// Returns the hash of the last `length` numbers, if `before` is the hash of the others.
     #[inline]
     fn without(self, before: Self, length: usize) -> Self {
         Self(reduced(self.0 + MODULUS - times(before.0, POWERS[length])))
     }
 
-    /// As a number.
+    /// Returns the hash as a number.
     #[inline]
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// What a number of frames adds up to.
+/// The sums over a number of frames.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     hash: SequenceHash,
-    /// Frames that stand for methods.
+    /// The number of frames that stand for methods.
     keys: u32,
-    /// The methods they stand for.
+    /// The number of methods they stand for.
     pub(super) methods: u32,
 }
 
@@ -102,7 +103,7 @@ impl Sums {
         }
     }
 
-    /// The frames and one more, that stands before them.
+    /// Returns the sums with one more frame before the others.
     #[inline]
     pub(super) fn behind(self, frame: FrameKey) -> Self {
         if frame.methods == 0 {
@@ -115,13 +116,13 @@ impl Sums {
         }
     }
 
-    /// The key of these frames, of which the innermost `depth` methods are wanted.
+    /// Returns the key of these frames, of which the innermost `depth` methods are wanted.
     #[inline]
     pub(super) fn key(self, depth: usize) -> u64 {
         FixedState::default().hash_one((self.hash.0, depth))
     }
 
-    /// The same for the frames behind those of `before`.
+    /// Returns the same for the frames after those of `before`.
     #[inline]
     pub(super) fn key_behind(self, before: Self, depth: usize) -> u64 {
         let keys = self.keys - before.keys;

@@ -1,4 +1,4 @@
-//! Records, one after the other, as what they say.
+//! Parses records, one after another.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Dump, File};
 pub(super) struct Parser {
     pub(super) file: File,
     strings: HashMap<u64, String>,
-    /// Class objects' names, as of the last LOAD CLASS.
+    /// The names of class objects, as of the last LOAD CLASS.
     names: HashMap<u64, String>,
     names_by_serial: HashMap<u32, String>,
     frames: HashMap<u64, String>,

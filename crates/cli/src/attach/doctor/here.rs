@@ -1,4 +1,4 @@
-//! What holds for every program of this machine, or of this container.
+//! The findings that hold for every program of this machine, or of this container.
 
 use std::env;
 use std::fs;
@@ -10,17 +10,18 @@ use rustix::process::{Resource, geteuid, getrlimit};
 use super::{Finding, agent};
 use crate::attach::process::{self, Process};
 
-/// A profile of sites or samples is rarely larger; heap dumps are as large as the heap.
+/// The free space, in bytes, below which a warning is given. A profile of sites or samples is rarely larger; heap dumps
+/// are as large as the heap.
 const LITTLE_SPACE: u64 = 100 << 20;
 
-/// What was found.
+/// Returns the findings.
 pub fn findings(named: Option<&Path>) -> Vec<Finding> {
     let mut findings = vec![library(named), java(), user(), container()];
     findings.extend([samples(), disk("/tmp"), disk("."), file_size()]);
     findings
 }
 
-/// The JVMs that could be attached to.
+/// Returns the finding about JVMs that could be attached to.
 pub fn programs() -> Option<Finding> {
     let count = process::ids()
         .into_iter()
@@ -40,7 +41,7 @@ pub fn programs() -> Option<Finding> {
     })
 }
 
-/// The C library that this command was built for, and the agent that came with it.
+/// Returns the C library that this command and its agent were built for.
 pub fn libc() -> &'static str {
     if cfg!(target_env = "musl") {
         "musl"
@@ -73,7 +74,7 @@ fn library(named: Option<&Path>) -> Finding {
     }
 }
 
-/// The JDK that a plain `java` would be. It is not run: its file `release` tells.
+/// Returns the finding about the JDK of a plain `java`. It is not run: its file `release` is read.
 fn java() -> Finding {
     let homes = env::var_os("JAVA_HOME").map(PathBuf::from);
     let on_path = env::var_os("PATH").and_then(|path| {
@@ -102,7 +103,7 @@ fn java() -> Finding {
     )
 }
 
-/// The number of the release: 17 of 17.0.15, 8 of 1.8.0_402.
+/// Returns the number of the release: 17 of 17.0.15, 8 of 1.8.0_402.
 pub fn feature(version: &str) -> Option<u32> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit());
     let first = numbers.next()?.parse().ok()?;
@@ -112,7 +113,7 @@ pub fn feature(version: &str) -> Option<u32> {
     Some(first)
 }
 
-/// What is to be said of a release without support.
+/// Returns the message about a release that is not supported.
 pub fn unsupported(version: &str, place: &str) -> String {
     match feature(version) {
         Some(8) => {
@@ -139,7 +140,7 @@ fn container() -> Finding {
     if kubernetes || marks.iter().any(|mark| Path::new(mark).exists()) {
         return Finding::differs(
             "container",
-            "this is one: only its own programs can be seen, and files end with it; see docs/places.md",
+            "this is one: only its own programs can be seen, and files end with it; see docs/guide/install.md",
         );
     }
     Finding::works(
@@ -148,7 +149,8 @@ fn container() -> Finding {
     )
 }
 
-/// What CPU samples need beyond the VM. perf_events is not used, so its switch does not matter.
+/// Returns the finding about the requirements of CPU samples beyond the VM. perf_events is not used, so its setting
+/// does not matter.
 fn samples() -> Finding {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let signals = getrlimit(Resource::Sigpending)
@@ -185,7 +187,7 @@ fn disk(folder: &'static str) -> Finding {
     )
 }
 
-/// What so much free space is enough for.
+/// Returns the finding about an amount of free space.
 pub fn space(subject: &'static str, place: &str, free: u64) -> Finding {
     let text = format!("{place} has {} MB free", free >> 20);
     match free < LITTLE_SPACE {

@@ -1,4 +1,4 @@
-//! `hprof doctor`: what would work here, and why the rest would not. It looks, and changes nothing.
+//! `hprof doctor`: reports which features work here, and why the others do not. It changes nothing.
 
 mod here;
 mod program;
@@ -12,12 +12,12 @@ use super::process::Process;
 use super::{Library, agent};
 use crate::failure::Failure;
 
-/// Say what would work here, and why the rest would not
+/// Report which features would work here, and why the others would not
 ///
-/// Looks at the library, the C library, the JDK, permissions, containers, limits
-/// and disks; with a process id also at that program, without touching it. Each
-/// line begins with `ok`, `note` (it works, with the difference that the line
-/// tells) or `no` (it does not work, and the line says what would help).
+/// Checks the library, the C library, the JDK, permissions, containers, limits
+/// and disks; with a process id also that program, without affecting it. Each
+/// line begins with `ok`, `note` (it works, with the difference described) or
+/// `no` (it does not work, and the line says what would help).
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Doctor {
@@ -28,7 +28,7 @@ pub struct Doctor {
     library: Library,
 }
 
-/// What was found out about one thing.
+/// The result of one check.
 struct Finding {
     verdict: Verdict,
     subject: &'static str,
@@ -76,7 +76,7 @@ impl Finding {
 }
 
 impl Doctor {
-    /// Prints all findings; a failure when something would not work.
+    /// Prints all findings; fails if something would not work.
     pub fn run(&self) -> Result<(), Failure> {
         let named = self.library.agent.as_deref();
         let mut findings = here::findings(named);

@@ -1,4 +1,4 @@
-//! What holds for one program.
+//! The findings about one program.
 
 use std::env;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::attach::Error;
 use crate::attach::perf_data;
 use crate::attach::process::Process;
 
-/// ELF's numbers of the machines, `e_machine`.
+/// The machines' numbers in ELF, `e_machine`.
 const MACHINES: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
 
-/// What was found.
+/// Returns the findings.
 pub fn findings(process: &Process, named: Option<&Path>) -> Vec<Finding> {
     let command = process.command_line();
     let facts = perf_data::find(process);
@@ -146,7 +146,7 @@ fn namespace(process: &Process) -> Option<Finding> {
     })
 }
 
-/// Where its files would go, as it sees it.
+/// Returns the findings about the disks for its files, as it sees them.
 fn disks(process: &Process) -> Vec<Finding> {
     let mut findings = Vec::new();
     let temporary = process.view().folder(Path::new("/tmp"));

@@ -1,4 +1,4 @@
-//! Pages without script. What comes in as text stays text.
+//! Pages without script. Text from the dump stays text.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Characters of a text that are shown.
+/// The most characters of a text that are shown.
 const LONGEST: usize = 1200;
 
 /// A part of a page.
@@ -16,13 +16,13 @@ const LONGEST: usize = 1200;
 pub struct Html(String);
 
 impl Html {
-    /// Adds markup, which is the program's own.
+    /// Adds markup, which must be the program's own.
     pub fn markup(&mut self, markup: &'static str) -> &mut Html {
         self.0.push_str(markup);
         self
     }
 
-    /// Adds a text that anybody may have chosen, up to [`LONGEST`].
+    /// Adds a text that anyone may have chosen, up to [`LONGEST`].
     pub fn text(&mut self, text: &str) -> &mut Html {
         for (count, character) in text.chars().enumerate() {
             if count == LONGEST {
@@ -41,7 +41,7 @@ impl Html {
         self
     }
 
-    /// Adds a number, as it is.
+    /// Adds a number.
     pub fn number(&mut self, number: impl Into<f64>) -> &mut Html {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "{:.1}", number.into());
@@ -54,18 +54,18 @@ impl Html {
         self
     }
 
-    /// The text of it.
+    /// Returns the markup.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same, for good.
+    /// Converts it into the markup.
     pub fn into_string(self) -> String {
         self.0
     }
 }
 
-/// What a browser may do with a page without script: apply this style.
+/// Returns the content security policy of a page without script: only this style may be applied.
 pub fn policy() -> String {
     let hash = BASE64.encode(Sha256::digest(STYLE));
     format!(
@@ -73,7 +73,7 @@ pub fn policy() -> String {
     )
 }
 
-/// A whole page, its style in it. What asks for nothing can be sent with [`policy`] as a header too.
+/// Creates a complete page, with its style. If it loads nothing, it can be sent with [`policy`] as a header too.
 pub fn page(title: &str, content: &Html) -> Html {
     let mut page = Html::default();
     page.markup(

@@ -1,4 +1,4 @@
-//! What a heap dump keeps, as pages without script: one for `hprof report`, many with links for `hprof browse`.
+//! The pages about a heap dump, without script: one for `hprof report`, many with links for `hprof browse`.
 
 mod html;
 mod objects;
@@ -16,20 +16,20 @@ pub use html::{Html, page, policy};
 pub use objects::{class, object};
 pub use overview::{overview, threads};
 
-/// Frames of a stack that are shown.
+/// The most frames of a stack that are shown.
 const FRAMES: usize = 24;
 
-/// Where objects and classes have pages.
+/// The location of the pages of objects and classes.
 #[derive(Clone, Copy)]
 pub enum Links<'a> {
-    /// Nowhere: the page stands alone.
+    /// There are none: the page stands alone.
     None,
     /// Under this path, which ends without a slash.
     Under(&'a str),
 }
 
 impl Links<'_> {
-    /// A link to what has a page, and plain text elsewhere.
+    /// Adds a link if there are such pages, otherwise only the content.
     fn link(self, out: &mut Html, page: &str, content: impl FnOnce(&mut Html)) {
         match self {
             Links::None => content(out),
@@ -68,7 +68,7 @@ fn class_page(name: &str) -> String {
     format!("class/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
-/// A stack, innermost frame first.
+/// Adds a stack, innermost frame first.
 fn stack(out: &mut Html, frames: &[Arc<str>]) {
     if frames.is_empty() {
         return;
@@ -88,7 +88,7 @@ fn stack(out: &mut Html, frames: &[Arc<str>]) {
     out.markup("</pre>\n");
 }
 
-/// Who allocated something.
+/// Adds the stacks that allocated something.
 fn allocated(out: &mut Html, rows: &[Allocated], links: Links<'_>) {
     for row in rows {
         let (bytes, objects) = (number(row.shallow), number(row.objects));
@@ -100,7 +100,7 @@ fn allocated(out: &mut Html, rows: &[Allocated], links: Links<'_>) {
     }
 }
 
-/// A way from a root.
+/// Adds a path from a root.
 fn path(out: &mut Html, path: &Path, links: Links<'_>) {
     out.markup("<ol>\n");
     for step in &path.steps {
@@ -121,7 +121,7 @@ fn path(out: &mut Html, path: &Path, links: Links<'_>) {
     out.markup("</ol>\n");
 }
 
-/// A row of a table: figures, then what they are of.
+/// Adds a row of a table: figures, followed by their subject.
 fn figures(out: &mut Html, figures: &[&str]) {
     for figure in figures {
         out.markup("<td class=\"number\">")

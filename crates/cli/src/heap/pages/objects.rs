@@ -7,14 +7,15 @@ use super::overview::groups;
 use super::treemap::{tree, treemap};
 use super::{Links, class_page, figures, number, object_page, path, stack};
 
-/// Boxes of an object's treemap.
+/// The most boxes of an object's treemap.
 const AREAS: usize = 300;
-/// Fields, elements and objects of a class on one page.
+/// The most fields, elements or objects of a class on one page.
 const ROWS: u64 = 100;
-/// Sites of a class.
+/// The most sites of a class.
 const SITES: usize = 20;
 
-/// An object: what is in it from the `first` field or element on, who refers to it, what keeps it and what it keeps.
+/// Creates the page of an object: its fields or elements from the `first` on, the objects that refer to it, those that
+/// keep it alive and those it keeps alive.
 pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<Html, Error> {
     let shown = heap.show(id, first)?;
     let mut out = Html::default();
@@ -68,7 +69,7 @@ fn named(out: &mut Html, rows: &[Named], links: Links<'_>) {
     out.markup("</table>\n");
 }
 
-/// The pages before and behind this one.
+/// Adds links to the previous and the next page.
 fn turn(out: &mut Html, address: &str, first: u64, length: u64, links: Links<'_>) {
     let Links::Under(base) = links else { return };
     let before = first.checked_sub(ROWS).map(|first| (first, "before"));
@@ -89,7 +90,8 @@ fn turn(out: &mut Html, address: &str, first: u64, length: u64, links: Links<'_>
     out.markup("</p>\n");
 }
 
-/// The objects of a class from the `first` on, those that retain most, and who allocated them.
+/// Creates the page of a class: its objects from the `first` on, those that retain most, and the stacks that allocated
+/// them.
 pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Result<Html, Error> {
     let sites = heap.who(name, 0)?;
     let count = sites.iter().map(|site| site.objects).sum();

@@ -1,4 +1,4 @@
-//! What is to be seen first: suspects, the dominator tree, classes, sites, waste, threads.
+//! The overview: suspects, the dominator tree, classes, sites, waste, threads.
 
 use hprof_heap::{
     By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
@@ -8,18 +8,18 @@ use super::html::Html;
 use super::treemap::{tree, treemap};
 use super::{Links, allocated, figures, number, path, percent, stack};
 
-/// The share of the live heap from which something is suspected.
+/// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
-/// Boxes of the treemap.
+/// The most boxes of the treemap.
 const AREAS: usize = 1500;
 const CLASSES: usize = 200;
 const SITES: usize = 50;
 const WASTE: usize = 15;
 const THREADS: usize = 100;
-/// Frames of each, with what they hold.
+/// The most frames of each thread that are shown, with the objects they hold.
 const THREAD_FRAMES: usize = 200;
 
-/// All of it, from a heading with the file's name on.
+/// Creates the whole overview, with a heading that has the file's name.
 pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, Error> {
     let summary = heap.summary();
     let mut out = Html::default();
@@ -125,7 +125,7 @@ fn name(out: &mut Html, suspect: &Suspect, links: Links<'_>) {
     }
 }
 
-/// Groups by class or by site, those that retain most.
+/// Adds the groups by class or by site that retain most.
 pub fn groups(out: &mut Html, groups: &[Group], most: usize, links: Links<'_>) {
     out.markup("<table>\n<tr><th class=\"number\">Objects</th><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Class</th></tr>\n");
     for group in groups.iter().take(most) {
@@ -199,7 +199,7 @@ fn wasted_head(out: &mut Html, what: &str, bytes: u64, live: u64) {
     out.markup("<h3>").text(&text).markup("</h3>\n");
 }
 
-/// Threads with their stacks and what their local variables hold.
+/// Creates the page of threads with their stacks and the objects in their local variables.
 pub fn threads(heap: &Heap<'_>, links: Links<'_>) -> Result<Html, Error> {
     let mut out = Html::default();
     let (threads, all) = heap.threads(THREADS)?;

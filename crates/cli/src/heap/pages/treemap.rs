@@ -1,4 +1,4 @@
-//! The dominator tree as nested boxes, each as large as what it retains, and as a tree that opens.
+//! The dominator tree as nested boxes, each proportional to its retained size, and as a tree that can be expanded.
 
 use hprof_heap::Area;
 
@@ -7,16 +7,16 @@ use super::{Links, class_page, number, object_page, percent};
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 560.0;
-/// Room for the name of a box that has others in it.
+/// The height reserved for the name of a box that contains others, in pixels.
 const HEAD: f64 = 15.0;
 const GAP: f64 = 2.0;
-/// Smaller boxes are left out, in pixels.
+/// The size in pixels below which boxes are omitted.
 const SMALLEST: f64 = 3.0;
-/// A box of so many pixels is large enough for a name.
+/// The width and height in pixels from which a box has its name.
 const NAMED: (f64, f64) = (60.0, 13.0);
-/// Pixels of a letter, nearly.
+/// The approximate width of a letter, in pixels.
 const LETTER: f64 = 6.3;
-/// Levels of the tree that opens, and rows of each.
+/// The most levels of the expandable tree, and the most rows of each.
 const LEVELS: u32 = 12;
 const ROWS: usize = 25;
 
@@ -28,7 +28,7 @@ struct Rectangle {
     height: f64,
 }
 
-/// The treemap.
+/// Draws the treemap.
 pub fn treemap(area: &Area, links: Links<'_>) -> Html {
     let mut out = Html::default();
     out.markup("<svg viewBox=\"0 0 ")
@@ -53,7 +53,7 @@ fn draw(area: &Area, at: Rectangle, level: u32, whole: u64, links: Links<'_>, ou
     }
     let draw_box = |out: &mut Html| self::draw_box(area, at, level, whole, out);
     match page_of(area) {
-        // The outermost is the page's own object.
+        // The outermost box is the page's own object.
         Some(page) if level > 0 => links.link(out, &page, draw_box),
         _ => draw_box(out),
     }
@@ -71,7 +71,7 @@ fn draw(area: &Area, at: Rectangle, level: u32, whole: u64, links: Links<'_>, ou
     }
 }
 
-/// The page of an object or of a class; `None` for all that is alive.
+/// Returns the page of an object or of a class; `None` for the area of everything alive.
 fn page_of(area: &Area) -> Option<String> {
     match area.id {
         Some(id) => Some(object_page(id)),
@@ -107,7 +107,7 @@ fn draw_box(area: &Area, at: Rectangle, level: u32, whole: u64, out: &mut Html) 
     }
 }
 
-/// `java.util.HashMap @ 0x7f00: 6,980,112 bytes, 83.1 %`.
+/// Formats, for example, `java.util.HashMap @ 0x7f00: 6,980,112 bytes, 83.1 %`.
 fn describe(area: &Area, whole: u64) -> String {
     let (bytes, share) = (number(area.retained), percent(area.retained, whole));
     match area.objects {
@@ -119,7 +119,7 @@ fn describe(area: &Area, whole: u64) -> String {
     }
 }
 
-/// Cuts the largest ones off, each time from the longer side; what nobody has stays free.
+/// Assigns rectangles, largest areas first, each time dividing the longer side; the remainder stays empty.
 fn lay_out(areas: &[Area], whole: u64, mut room: Rectangle) -> Vec<(&Area, Rectangle)> {
     let mut left = whole.max(1) as f64;
     let mut placed = Vec::new();
@@ -167,7 +167,7 @@ fn lay_out(areas: &[Area], whole: u64, mut room: Rectangle) -> Vec<(&Area, Recta
     placed
 }
 
-/// How many areas stand side by side in one strip, so that the worst of them is as near to a square as can be.
+/// Returns the number of areas in one strip for which the worst aspect ratio is nearest to a square.
 fn strip(areas: &[Area], left: f64, room: Rectangle) -> usize {
     let (long, short) = (room.width.max(room.height), room.width.min(room.height));
     let mut best = f64::INFINITY;
@@ -187,7 +187,7 @@ fn strip(areas: &[Area], left: f64, room: Rectangle) -> usize {
     areas.len()
 }
 
-/// The same as a tree.
+/// Adds the same as a tree.
 pub fn tree(area: &Area, links: Links<'_>) -> Html {
     let mut out = Html::default();
     rows(area, area.retained, 0, links, &mut out);

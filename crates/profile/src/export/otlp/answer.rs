@@ -1,16 +1,16 @@
-//! What a collector answers.
+//! The answers of an OpenTelemetry collector.
 
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceResponse;
 use prost::Message;
 
-/// What comes with a refusal (`google.rpc.Status`).
+/// The body of a refusal (`google.rpc.Status`).
 #[derive(Message)]
 struct Status {
     #[prost(string, tag = "2")]
     message: String,
 }
 
-/// How many profiles of a request that was taken were rejected all the same, and why; `None` where all were taken.
+/// Returns the number of rejected profiles of a request that was accepted, and the reason; `None` if all were accepted.
 #[must_use]
 pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
     let answer = ExportProfilesServiceResponse::decode(answer).ok()?;
@@ -18,7 +18,7 @@ pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
     (partial.rejected_profiles > 0).then_some((partial.rejected_profiles, partial.error_message))
 }
 
-/// What a collector that refuses says of it: its message, or whatever text else it sends.
+/// Returns the explanation of a refusal: its message, or any other text that was sent.
 #[must_use]
 pub fn explanation(answer: &[u8]) -> String {
     match Status::decode(answer) {

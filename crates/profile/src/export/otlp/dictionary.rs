@@ -1,4 +1,5 @@
-//! What all samples of a profile refer to, each thing once. Its indices are those of the profile, not of a request.
+//! Everything that samples of a profile refer to, each item once. Its indexes are those of the profile, not of a
+//! request.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 
 type Set<T> = IndexSet<T, RandomState>;
 
-/// Texts, methods, places, stacks and attributes. The first of each stands for none.
+/// Texts, methods, locations, stacks and attributes. The first of each means none.
 pub struct Dictionary<'a> {
     pub strings: Set<Cow<'a, str>>,
     pub functions: Set<Function>,
@@ -19,13 +20,13 @@ pub struct Dictionary<'a> {
     pub attributes: Set<Attribute<'a>>,
     /// The attribute of a frame of the Java VM.
     pub java: u32,
-    /// The attribute that has the file's notes; 0 where it has none.
+    /// The attribute with the file's notes; 0 if there are none.
     pub notes: u32,
     stack_of: Vec<u32>,
     attributes_of: Vec<Vec<u32>>,
 }
 
-/// A method; numbers are those of texts.
+/// A method; the numbers are indexes of texts.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Function {
     pub name: u32,
@@ -33,19 +34,19 @@ pub struct Function {
     pub file: u32,
 }
 
-/// A place in a method.
+/// A position in a method.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Location {
     pub function: u32,
     pub line: u32,
-    /// Whether the Java VM ran it. A marker is no place in code.
+    /// `true` if the Java VM ran it. A marker is not a position in code.
     pub is_java: bool,
 }
 
-/// What is known of samples and frames.
+/// An attribute of samples or frames.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Attribute<'a> {
-    /// The number of its text.
+    /// The index of its text.
     pub key: u32,
     pub value: Cow<'a, str>,
 }
@@ -88,17 +89,17 @@ impl<'a> Dictionary<'a> {
         dictionary
     }
 
-    /// The number of a stack; equal stacks have the same.
+    /// Returns the index of a stack; equal stacks have the same.
     pub fn stack(&self, stack: StackId) -> u32 {
         self.stack_of[stack.0 as usize]
     }
 
-    /// The numbers of a sample's attributes.
+    /// Returns the indexes of a sample's attributes.
     pub fn attributes(&self, labels: LabelsId) -> &[u32] {
         &self.attributes_of[labels.0 as usize]
     }
 
-    /// The number of a text that is there.
+    /// Returns the index of a text that is in the table.
     pub fn known_string(&self, text: &str) -> u32 {
         self.strings.get_index_of(text).unwrap_or(0) as u32
     }

@@ -1,4 +1,4 @@
-//! One request as it grows.
+//! A request under construction.
 
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 use super::{Dictionary, Request};
 use crate::{Metric, Profile, Sample};
 
-/// The heads of the messages around profiles and dictionary, at most.
+/// An upper bound for the headers of the messages around profiles and dictionary, in bytes.
 const HEADS: usize = 64;
-/// Bytes of a profile's id.
+/// The size of a profile's id, in bytes.
 const ID: usize = 16;
 
-/// The numbers that the whole dictionary has for what one request names, in the request's order.
+/// The indexes in the whole dictionary of the items that one request uses, in the request's order.
 type Taken = IndexSet<u32, RandomState>;
-/// A stack and attributes, by the numbers of the whole dictionary.
+/// A stack and attributes, by their indexes in the whole dictionary.
 type Identity<'a> = (u32, &'a [u32]);
 
 /// A request that takes samples until it is full.
@@ -28,9 +28,9 @@ pub struct Draft<'a> {
     whole: &'a Dictionary<'a>,
     resource: &'a Resource,
     limit: usize,
-    /// What the encoded message takes, at most.
+    /// An upper bound for the size of the encoded message.
     size: usize,
-    /// What it would take with the sample that did not fit.
+    /// The size it would have with the sample that did not fit.
     wanted: usize,
     strings: Taken,
     functions: Taken,
@@ -48,7 +48,7 @@ struct Part<'a> {
     samples: IndexMap<Identity<'a>, proto::Sample, RandomState>,
 }
 
-/// How much of everything there was before a sample.
+/// The state before a sample was added.
 struct Mark {
     size: usize,
     tables: [usize; 5],
@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
             dictionary: proto::ProfilesDictionary::default(),
             parts: Vec::new(),
         };
-        // The first of each table stands for none.
+        // The first of each table means none.
         draft
             .dictionary
             .mapping_table
@@ -96,13 +96,12 @@ impl<'a> Draft<'a> {
         self.parts.is_empty()
     }
 
-    /// Bytes that the request would have had with the sample that was refused.
+    /// Returns the size that the request would have had with the refused sample, in bytes.
     pub fn wanted(&self) -> usize {
         self.wanted
     }
 
-    /// Adds a sample, or leaves everything as it is and says `false` where it does not fit. Metrics come one after the
-    /// other.
+    /// Adds a sample; if it does not fit, changes nothing and returns `false`. Samples must be ordered by metric.
     pub fn add(&mut self, metric: Metric, sample: Sample) -> bool {
         let mark = self.mark();
         self.open(metric);
@@ -112,7 +111,7 @@ impl<'a> Draft<'a> {
         );
         let stack_index = self.stack(stack);
         let attribute_indices = attributes.iter().map(|&a| self.attribute(a)).collect();
-        // `open` has made it.
+        // `open` has created it.
         let Some(part) = self.parts.last_mut() else {
             return false;
         };
@@ -140,7 +139,7 @@ impl<'a> Draft<'a> {
         false
     }
 
-    /// The encoded request.
+    /// Returns the encoded request.
     pub fn finish(mut self) -> Request {
         let samples = self.parts.iter().map(|part| part.samples.len() as u64);
         let samples = samples.sum();
@@ -157,7 +156,7 @@ impl<'a> Draft<'a> {
         Request { bytes, samples }
     }
 
-    /// All but profiles and dictionary.
+    /// Returns the request without profiles and dictionary.
     fn skeleton(&self) -> ExportProfilesServiceRequest {
         let scope = InstrumentationScope {
             name: "hprof".to_owned(),
@@ -200,7 +199,7 @@ impl<'a> Draft<'a> {
                 .collect(),
             ..proto::Profile::default()
         };
-        // The samples make the head longer, which tells the length.
+        // The samples make the header longer, because it contains the length.
         self.size += field(&profile) + length_delimiter_len(usize::MAX);
         self.parts.push(Part {
             metric,
@@ -319,7 +318,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Gives each profile an id that depends on all that the request says: whoever gets the same request twice can tell.
+/// Gives each profile an id that depends on the request's whole content, so that a duplicate request can be detected.
 fn name_profiles(message: &mut ExportProfilesServiceRequest) {
     let content = Sha256::digest(message.encode_to_vec());
     let profiles = &mut message.resource_profiles[0].scope_profiles[0].profiles;
@@ -330,7 +329,7 @@ fn name_profiles(message: &mut ExportProfilesServiceRequest) {
     }
 }
 
-/// Bytes of a message as a field of another.
+/// Returns the size of a message as a field of another.
 fn field(message: &impl Message) -> usize {
     delimited(message.encoded_len())
 }

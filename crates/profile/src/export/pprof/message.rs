@@ -1,4 +1,4 @@
-//! The messages of pprof's `profile.proto` (package `perftools.profiles`), as far as they are written here.
+//! The messages of pprof's `profile.proto` (package `perftools.profiles`), as far as they are needed here.
 
 use prost::Message;
 

@@ -8,7 +8,8 @@ import java.time.Duration;
 import java.time.Instant;
 
 /**
- * The agent in this very VM: {@code -javaagent:hprof.jar=OPTIONS} starts it, and a program may start and stop profiles by itself.
+ * The agent in this VM: {@code -javaagent:hprof.jar=OPTIONS} starts it, and a program may start and stop
+ * profiles itself.
  *
  * <p>The options and commands are those of {@code hprof attach}.
  */
@@ -17,7 +18,7 @@ public final class Agent {
 
     private Agent() {}
 
-    /** {@code -javaagent}: starts a profile before {@code main}; the VM ends where the options are wrong. */
+    /** {@code -javaagent}: starts a profile before {@code main}; the VM exits if the options are wrong. */
     public static void premain(String options, Instrumentation ignored) {
         String begin = "hprof: the profile begins " + sinceStart() + "after the VM: what ended before is not in it, and what still"
                 + " lives from then has no trace; -agentpath has both";
@@ -35,7 +36,7 @@ public final class Agent {
         }
     }
 
-    /** The jar was loaded into a VM that runs: starts a profile. */
+    /** Starts a profile when the jar is loaded into a running VM. */
     public static void agentmain(String options, Instrumentation ignored) throws IOException {
         start(options == null ? "" : options);
     }
@@ -44,14 +45,14 @@ public final class Agent {
      * Starts a profile.
      *
      * @param options as for {@code -agentpath}: {@code heap=sites,file=/tmp/sites.txt}
-     * @return what the agent says
-     * @throws IllegalStateException in the agent's words, where it refuses
+     * @return the agent's answer
+     * @throws IllegalStateException with the agent's message, if it refuses
      */
     public static String start(String options) throws IOException {
         return ask("start", options);
     }
 
-    /** Writes what the profile has so far; it goes on, and so do its totals. */
+    /** Writes the profile so far; it continues, and so do its totals. */
     public static String dump() throws IOException {
         return ask("dump", "");
     }
@@ -63,7 +64,7 @@ public final class Agent {
 
     private static synchronized String ask(String verb, String options) throws IOException {
         load();
-        // The agent answers in a file that its caller has made.
+        // The agent answers in a file created by its caller.
         Path reply = Files.createTempFile("hprof-reply-", "");
         try {
             command(verb + ",reply=" + reply + (options.isEmpty() ? "" : "," + options));

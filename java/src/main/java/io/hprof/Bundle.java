@@ -22,26 +22,27 @@ import java.util.stream.Stream;
 /**
  * The native files of one platform, {@code linux-x86_64-gnu} and the like: the agent's library and the command.
  *
- * <p>They are in the jar, and are extracted when they are first asked for: into the folder that the system property
- * {@code hprof.folder} names, or into one in the temporary folder that belongs to this user and that nobody else may write to.
+ * <p>They are in the jar, and are extracted when they are first needed: into the folder that the system property
+ * {@code hprof.folder} names, or into one in the temporary folder that belongs to this user and that nobody else may
+ * write to.
  */
 public final class Bundle {
     private static final Set<PosixFilePermission> OWNER_WRITES = PosixFilePermissions.fromString("rwxr-xr-x");
 
     private final String platform;
-    /** Where all of its files go, once one was asked for. */
+    /** The folder of its files, set when one is first needed. */
     private Path folder;
 
     private Bundle(String platform) {
         this.platform = platform;
     }
 
-    /** The files that fit this VM. */
+    /** Returns the files for this VM's platform. */
     public static Bundle ofThisVm() throws IOException {
         return of("linux-" + architecture() + "-" + (usesMusl() ? "musl" : "gnu"));
     }
 
-    /** The files of another platform. */
+    /** Returns the files of another platform. */
     public static Bundle of(String platform) throws IOException {
         Bundle bundle = new Bundle(platform);
         if (!platform.matches("[a-z0-9_-]+") || Bundle.class.getResource(bundle.resource("libhprof.so")) == null) {
@@ -50,12 +51,12 @@ public final class Bundle {
         return bundle;
     }
 
-    /** {@code libhprof.so}, extracted. */
+    /** Returns the path of {@code libhprof.so}, extracted. */
     public Path library() throws IOException {
         return extract("libhprof.so");
     }
 
-    /** The command {@code hprof}, extracted; it finds the library beside it. */
+    /** Returns the path of the command {@code hprof}, extracted; it finds the library next to it. */
     public Path command() throws IOException {
         extract("libhprof.so");
         return extract("hprof");
@@ -104,7 +105,7 @@ public final class Bundle {
             Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
         } catch (FileAlreadyExistsException there) {
             if (!isOursAlone(shared, mine)) {
-                // Somebody else has put it there.
+                // Another process has put it there.
                 return mine;
             }
         }
@@ -112,7 +113,7 @@ public final class Bundle {
         return shared;
     }
 
-    /** Of each version of the files there is one folder: a library that is in use is never replaced by another. */
+    /** Returns the folder, one for each version of the files: a library in use is never replaced by another. */
     private String digest() throws IOException {
         try (InputStream in = Bundle.class.getResourceAsStream(resource("SHA256"))) {
             byte[] text = in == null ? platform.getBytes() : in.readAllBytes();
@@ -143,7 +144,7 @@ public final class Bundle {
         return name.equals("amd64") ? "x86_64" : name;
     }
 
-    /** What this VM has mapped tells more than what is installed: a system may have both C libraries. */
+    /** Checks the files that this VM has mapped, because a system may have both C libraries installed. */
     private static boolean usesMusl() {
         try (Stream<String> maps = Files.lines(Paths.get("/proc/self/maps"))) {
             return maps.anyMatch(line -> line.contains("/ld-musl-"));

@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** {@code java -jar hprof.jar}: the command {@code hprof} out of the jar, whatever its arguments. */
+/** {@code java -jar hprof.jar}: runs the command {@code hprof} from the jar, with any arguments. */
 public final class Main {
     private Main() {}
 
-    /** Runs the command and ends with its status. */
+    /** Runs the command and exits with its status. */
     public static void main(String[] arguments) throws InterruptedException {
         try {
             System.exit(run(arguments));

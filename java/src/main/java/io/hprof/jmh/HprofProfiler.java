@@ -27,10 +27,11 @@ import org.openjdk.jmh.runner.IterationType;
 /**
  * JMH's profiler on the agent: {@code -prof io.hprof.jmh.HprofProfiler:heap=sites}.
  *
- * <p>With {@code heap=sites} it counts what the benchmark method allocates, every object, and gives objects and bytes an operation
- * in all and by site; with {@code cpu=...} it samples. Either way each fork leaves its profile and a flame graph in the folder
- * {@code dir}. {@code mode=internal} (the default) profiles the measurement iterations alone, {@code mode=external} the whole
- * fork from the start of its VM. Options of the agent are separated by {@code ;}, as JMH has it.
+ * <p>With {@code heap=sites} it counts every object that the benchmark method allocates, and reports objects and
+ * bytes per operation in total and by site; with {@code cpu=...} it samples. Either way each fork leaves its profile
+ * and a flame graph in the folder {@code dir}. {@code mode=internal} (the default) profiles only the measurement
+ * iterations, {@code mode=external} the whole fork from the start of its VM. Options of the agent are separated by
+ * {@code ;}, as JMH requires.
  */
 public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     private static final String LABEL = "hprof.";
@@ -39,17 +40,17 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     private Path profile;
     private int iterations;
     private long operations;
-    /** What the iterations so far have allocated. */
+    /** The allocations of the iterations so far. */
     private Sites counted;
-    /** The sites that are results of their own: the same in every iteration, or JMH would average with zeros. */
+    /** The sites with separate results: the same in every iteration, or JMH would average with zeros. */
     private List<String> chosen;
 
-    /** Without options: allocation sites. */
+    /** Creates a profiler without options: for allocation sites. */
     public HprofProfiler() throws ProfilerException {
         this("");
     }
 
-    /** With the user's options, JMH's {@code -prof NAME:OPTIONS}. */
+    /** Creates a profiler with the user's options, JMH's {@code -prof NAME:OPTIONS}. */
     public HprofProfiler(String options) throws ProfilerException {
         settings = Settings.parse(options);
         try {
@@ -186,7 +187,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
         return results;
     }
 
-    /** Prints what is no number. As a result it would be a row of JMH's table, with NaN for a score. */
+    /** Prints text that is not a number. As a result it would be a row of JMH's table, with NaN as the score. */
     private void tell(Sites sites, long operations) throws IOException {
         StringBuilder told = new StringBuilder();
         if (sites != null) {

@@ -9,9 +9,9 @@ import java.util.List;
 import org.openjdk.jmh.infra.BenchmarkParams;
 import org.openjdk.jmh.profile.ProfilerException;
 
-/** What the user said behind {@code -prof io.hprof.jmh.HprofProfiler:}. */
+/** The user's settings after {@code -prof io.hprof.jmh.HprofProfiler:}. */
 final class Settings {
-    /** So deep that the call of the benchmark method is in every trace of a benchmark that does not recurse. */
+    /** Deep enough that every trace of a benchmark without recursion includes the call of the benchmark method. */
     private static final String DEPTH = "128";
 
     private final List<String> agent = new ArrayList<>();
@@ -78,12 +78,12 @@ final class Settings {
         return external;
     }
 
-    /** So many sites become results of their own. */
+    /** Returns the number of sites that become separate results. */
     int sites() {
         return sites;
     }
 
-    /** Whether the profile has every allocation. */
+    /** Returns {@code true} if the profile has every allocation. */
     boolean countsSites() {
         return agent.contains("heap=sites") && agent.stream().noneMatch(option -> option.startsWith("sample="));
     }
@@ -92,7 +92,7 @@ final class Settings {
         return String.join(",", agent) + ",file=" + profile;
     }
 
-    /** A name for the next profile of a benchmark; commas would end the option {@code file}. */
+    /** Returns a name for the next profile of a benchmark, without commas, which would end the option {@code file}. */
     Path newProfile(BenchmarkParams benchmark) throws IOException {
         StringBuilder name = new StringBuilder(benchmark.getBenchmark()).append('-').append(benchmark.getMode().shortLabel());
         for (String key : benchmark.getParamsKeys()) {

@@ -13,9 +13,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What a benchmark method allocates: those rows of a profile's last SITES whose trace goes through its call. */
+/** The allocations of a benchmark method: the rows of a profile's last SITES whose trace goes through its call. */
 final class Sites {
-    /** By class and the line of the benchmark's own code that allocates, or calls what does. */
+    /** By class and the line of the benchmark's own code that allocates, or calls code that does. */
     private final Map<String, Count> counts = new HashMap<>();
 
     private Sites() {}
@@ -80,8 +80,8 @@ final class Sites {
     }
 
     /**
-     * The innermost frame that is not the JDK's or JMH's, if the frame above JMH's generated caller of the benchmark is the
-     * benchmark's method, not a set-up; null for other stacks.
+     * Returns the innermost frame that is not the JDK's or JMH's, if the frame above JMH's generated caller of the
+     * benchmark is the benchmark's method, not a set-up; null for other stacks.
      */
     private static String place(String benchmark, List<String> frames) {
         String method = benchmark.substring(benchmark.lastIndexOf('.'));
@@ -101,7 +101,7 @@ final class Sites {
         return Stream.of("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.openjdk.jmh.infra.").noneMatch(frame::startsWith);
     }
 
-    /** What has come since {@code before}; all of it where that is null. */
+    /** Returns the allocations since {@code before}; all of them if that is null. */
     Sites since(Sites before) {
         Sites since = new Sites();
         counts.forEach((site, count) -> since.count(site).add(count.objects, count.bytes));
@@ -127,7 +127,7 @@ final class Sites {
         return count(site).bytes;
     }
 
-    /** So many sites, those with most bytes first. */
+    /** Returns the {@code most} sites with the most bytes, largest first. */
     List<String> costliest(int most) {
         Comparator<String> byBytes = Comparator.comparingLong(site -> -counts.get(site).bytes);
         return counts.keySet().stream().sorted(byBytes.thenComparing(Comparator.naturalOrder())).limit(most)

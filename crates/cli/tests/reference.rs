@@ -1,0 +1,77 @@
+//! The page `docs/reference/commands.md`: what `hprof` says of each of its commands. `HPROF_BLESS=1` writes it anew.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const HEAD: &str = "\
+# Commands
+
+<!-- Made of what `hprof COMMAND --help` prints; a test compares them. HPROF_BLESS=1 writes this page. -->
+
+This page is the help of `hprof` and of each of its commands. `hprof completions` and `hprof manual` write completions for a
+shell and manual pages of the same content. [Exit codes](exit-codes.md) are on a page of their own.
+";
+
+fn help(command: &[String]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_hprof"))
+        .args(command)
+        .arg("--help")
+        .output()
+        .expect("hprof");
+    assert!(output.status.success(), "{command:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The commands that a help text lists.
+fn listed(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    lines
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Adds a command's help, and that of the commands below it.
+fn describe(command: &[String], page: &mut String) {
+    let help = help(command);
+    let level = "#".repeat(command.len().clamp(1, 2) + 1);
+    let name = [&["hprof".to_owned()], command].concat().join(" ");
+    let text: String = help
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
+    // Writing to a String cannot fail.
+    let _ = write!(
+        page,
+        "\n{level} `{name}`\n\n```text\n{}\n```\n",
+        text.trim_end()
+    );
+    for below in listed(&help) {
+        describe(&[command, &[below]].concat(), page);
+    }
+}
+
+#[test]
+fn the_commands_page_is_what_hprof_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
+    let mut page = HEAD.to_owned();
+    describe(&[], &mut page);
+    if std::env::var_os("HPROF_BLESS").is_some() {
+        fs::write(path, page).expect("the page");
+        return;
+    }
+    let found = fs::read_to_string(path).expect("the page");
+    for (number, (found, printed)) in found.lines().zip(page.lines()).enumerate() {
+        assert_eq!(
+            found,
+            printed,
+            "line {}; HPROF_BLESS=1 writes the page",
+            number + 1
+        );
+    }
+    assert_eq!(found, page, "HPROF_BLESS=1 writes the page anew");
+}

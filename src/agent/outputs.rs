@@ -1,0 +1,138 @@
+//! The outputs of a profile: each period (`rotate=`) has its own.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
+
+use super::output::{self, OpenOutput};
+use super::period_files::PeriodFiles;
+use super::{StartError, head, verify};
+use crate::console;
+use crate::engines::SamplingMethod;
+use crate::jvmti::Env;
+use crate::lock_order::{Mutex, rank};
+use crate::options::{Cpu, Format, Options, with_number};
+use crate::output::Writer;
+use crate::session::{Destination, Receiver};
+
+/// Opens the outputs of a profile one after the other.
+pub(super) struct Outputs {
+    env: Env,
+    options: Arc<Options>,
+    /// The options as they were given.
+    given: String,
+    /// The method by which CPU samples are taken.
+    sampling_method: Option<SamplingMethod>,
+    files: Mutex<PeriodFiles, rank::PeriodFiles>,
+}
+
+impl Outputs {
+    pub(super) fn new(
+        env: Env,
+        options: &Arc<Options>,
+        given: &str,
+        sampling_method: Option<SamplingMethod>,
+    ) -> Self {
+        Self {
+            env,
+            options: options.clone(),
+            given: given.to_owned(),
+            sampling_method,
+            files: Mutex::new(PeriodFiles::new(options)),
+        }
+    }
+
+    /// Records the first output, which is open already.
+    pub(super) fn first(&self, output: &OpenOutput) {
+        if self.options.rotate.is_some()
+            && let Some(file) = &output.file
+        {
+            let wanted = output::path(&self.options).ok().flatten();
+            self.files.lock().first(wanted, file);
+        }
+    }
+
+    /// Starts writing to an opened output.
+    pub(super) fn start(
+        &self,
+        output: OpenOutput,
+        is_first: bool,
+    ) -> Result<(Destination, Writer), StartError> {
+        let options = &self.options;
+        let name = output.name(options);
+        let method = self.sampling_method.as_ref();
+        let facts = || head::facts(self.env, &self.given, method, is_first);
+        let encoder: Box<dyn Encoder> = match options.format {
+            Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
+            Format::Text => Box::new(TextEncoder::of_run(facts())),
+            Format::Binary => Box::new(BinaryEncoder::new()),
+        };
+        let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
+        let destination = Destination {
+            name,
+            file: output.file,
+            receiver: output.commands.map(|commands| Receiver {
+                commands,
+                may_exit: options.net_exit,
+            }),
+        };
+        Ok((destination, writer))
+    }
+
+    /// Opens the output of the next period, and starts writing to it.
+    pub(super) fn open_next(&self) -> Result<(Destination, Writer), StartError> {
+        let path = output::path(&self.options)?;
+        let path = path.map(|wanted| self.files.lock().name(wanted));
+        let output = self.open(path.as_deref())?;
+        if let OpenOutput {
+            file: Some(file), ..
+        } = &output
+        {
+            self.files.lock().opened(file);
+        }
+        self.start(output, false)
+    }
+
+    /// Opens the next output. If its file cannot be opened, because someone has put another file or a link in its place,
+    /// the period gets a file with an unpredictable name.
+    fn open(&self, path: Option<&Path>) -> Result<OpenOutput, StartError> {
+        let options = &self.options;
+        let (error, path) = match (output::open(options, path), path) {
+            (Err(error @ StartError::File { .. }), Some(path)) => (error, path),
+            (opened, _) => return opened,
+        };
+        let other = with_number(
+            path,
+            format_args!("{:016x}", RandomState::new().hash_one(path)),
+        );
+        // If the folder is at fault, the first error says so.
+        let Ok(output) = output::open(options, Some(&other)) else {
+            return Err(error);
+        };
+        let other = other.display();
+        console::line(format_args!("{error}; this period goes to {other}"));
+        Ok(output)
+    }
+
+    /// An output has been closed: it is checked (`check_file=`), and the oldest files go (`keep=`).
+    pub(super) fn closed(&self, file: Option<&Path>, is_whole: bool) {
+        let is_checked = self.options.check_file && self.options.format == Format::Binary;
+        if let Some(file) = file
+            && is_checked
+            && is_whole
+        {
+            verify::report(file);
+        }
+        self.files.lock().remove_oldest();
+    }
+}
+
+fn now() -> Millis {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Millis(since_1970.as_millis() as u64)
+}

@@ -1,0 +1,102 @@
+//! State that each thread keeps for itself, so that the common allocation takes only one lock, which nobody else
+//! contends for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::super::state::TrackerState;
+use super::thread_tracker::ThreadTracker;
+use super::tracked_threads::OwnLock;
+use crate::jvmti::{Allocation, Jni, SessionId};
+use crate::memory::PerThread;
+use crate::names::thread::ThreadSerial;
+use crate::stacks::StackTop;
+
+static LOCAL: PerThread<AllocatingThread> = PerThread::new();
+
+/// The state of one system thread. A virtual thread uses that of its current carrier.
+pub(in super::super) struct AllocatingThread {
+    /// The session it belongs to, which may be an earlier one that is over.
+    session: SessionId,
+    stack: StackTop,
+    serial: Option<ThreadSerial>,
+    /// `true` while the thread's allocations are the agent's.
+    is_muted: bool,
+    tracker: Arc<OwnLock<Option<ThreadTracker>>>,
+}
+
+impl AllocatingThread {
+    /// Records an allocation of the current thread. Returns `false` if the thread has no state for a running session:
+    /// an allocation within an allocation event, or on a thread that is being torn down, finds it taken.
+    #[inline]
+    pub(in super::super) fn track_current(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+        let track = |local: &mut AllocatingThread| local.track(jni, allocation);
+        LOCAL
+            .with(|local| local.as_mut().is_some_and(track))
+            .unwrap_or(false)
+    }
+
+    /// Runs `body` with the current thread's state, or with temporary state if that is taken.
+    pub(in super::super) fn with(
+        shared: &Arc<TrackerState>,
+        body: impl FnOnce(&mut AllocatingThread),
+    ) {
+        let mut body = Some(body);
+        LOCAL.with(|local| {
+            if let Some(body) = body.take() {
+                local.take_if(|local| local.session != shared.session);
+                body(local.get_or_insert_with(|| AllocatingThread::new(shared)));
+            }
+        });
+        if let Some(body) = body {
+            body(&mut AllocatingThread::new(shared));
+        }
+    }
+
+    fn new(shared: &Arc<TrackerState>) -> Self {
+        let tracker = match shared.has_ended.load(Ordering::Relaxed) {
+            // Nobody would remove it any more, and it would keep the whole tracker alive.
+            true => Arc::default(),
+            false => shared.threads.add(ThreadTracker::new(shared.clone())),
+        };
+        Self {
+            session: shared.session,
+            stack: StackTop::default(),
+            serial: None,
+            is_muted: false,
+            tracker,
+        }
+    }
+
+    pub(in super::super) fn set_serial(&mut self, serial: ThreadSerial) {
+        self.serial = Some(serial);
+    }
+
+    pub(in super::super) fn set_muted(&mut self, is_muted: bool) {
+        self.is_muted = is_muted;
+    }
+
+    /// Records an allocation of the thread; returns `false` if the session is over.
+    #[inline]
+    pub(in super::super) fn track(&mut self, jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+        let mut tracker = self.tracker.lock();
+        let Some(own) = &mut *tracker else {
+            return false;
+        };
+        if own.state.has_ended.load(Ordering::Relaxed) {
+            *tracker = None;
+            return false;
+        }
+        if self.is_muted {
+            return true;
+        }
+        let full = own.add_object(&mut self.stack, &mut self.serial, jni, allocation);
+        if let Some(chunk) = full {
+            let state = own.state.clone();
+            // A thread that waits here for the sweeper must not make others wait.
+            drop(tracker);
+            state.live.pile_up(chunk);
+        }
+        true
+    }
+}

@@ -1,0 +1,128 @@
+//! Objects in the heap that were allocated before the agent could see them.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::super::sites::Amount;
+use super::super::state::TrackerState;
+use super::sections::Unseen;
+use crate::jvmti::{Jni, JvmtiError, Object};
+use crate::memory;
+use crate::names::class::ClassId;
+
+/// The amounts of such objects that previous outputs have reported as allocated.
+#[derive(Default)]
+pub(in super::super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
+
+impl ReportedUnseen {
+    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends.
+    pub(in super::super) fn new_of(
+        &mut self,
+        seen: Vec<(ClassId, Amount)>,
+        is_last: bool,
+    ) -> Vec<Unseen> {
+        let unseen = seen.into_iter().map(|(class, live)| {
+            let reported = self.0.get(&class).copied().unwrap_or_default();
+            let new = Amount {
+                instances: live.instances.saturating_sub(reported.instances),
+                bytes: live.bytes.saturating_sub(reported.bytes),
+            };
+            if is_last {
+                self.0.insert(class, reported + new);
+            }
+            Unseen { class, live, new }
+        });
+        unseen.collect()
+    }
+}
+
+/// Returns `true` for the classes with which the VM fills gaps in the heap; no program can see such objects.
+fn is_filler(class: &str) -> bool {
+    matches!(
+        class,
+        "jdk.internal.vm.FillerElement[]" | "jdk.internal.vm.FillerObject"
+    )
+}
+
+impl TrackerState {
+    /// Counts the objects in the heap that are not tracked. The program may run meanwhile: an object allocated between
+    /// the two counts must not be taken for an old one, so the larger of the tracked amounts before and after is
+    /// subtracted.
+    pub(in super::super) fn unseen(
+        &self,
+        jni: Jni<'_>,
+    ) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+        let mut tracked = self.tracked(jni);
+        let classes = self.env.loaded_classes(jni)?;
+        let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
+        let counts = self.env.class_histogram(&objects)?;
+        for (class, after) in self.tracked(jni) {
+            let before = tracked.entry(class).or_default();
+            before.instances = before.instances.max(after.instances);
+            before.bytes = before.bytes.max(after.bytes);
+        }
+        let mut unseen = Vec::new();
+        for (&class, count) in objects
+            .iter()
+            .zip(&counts)
+            .filter(|(_, count)| count.instances > 0)
+        {
+            let id = self.stacks.class(jni, class)?;
+            if is_filler(self.tables.strings.get(self.tables.classes.get(id).name)) {
+                continue;
+            }
+            let tracked = tracked.get(&id).copied().unwrap_or_default();
+            let amount = Amount {
+                instances: count.instances.saturating_sub(tracked.instances),
+                bytes: count.bytes.saturating_sub(tracked.bytes),
+            };
+            if amount.instances > 0 {
+                unseen.push((id, amount));
+            }
+        }
+        Ok(unseen)
+    }
+
+    /// Returns the tracked amount that is not known to be dead, by class.
+    fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
+        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+        memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
+        self.live.count(self.look_at_all(jni));
+        for (key, site) in self.sites.iter() {
+            let sum = tracked.entry(key.class).or_default();
+            *sum = *sum + site.live();
+        }
+        tracked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Tables;
+    use crate::names::loader::LoaderId;
+    use crate::names::object::ObjectId;
+
+    #[test]
+    fn what_was_there_before_is_new_once() {
+        let tables = Tables::default();
+        let name = tables.strings.intern("C");
+        let class = tables.classes.intern(LoaderId::BOOT, name, || ObjectId(1));
+        let class = class.id();
+        let amount = |instances| Amount {
+            instances,
+            bytes: 16 * instances,
+        };
+        let mut reported = ReportedUnseen::default();
+        let mut new_of = |live, is_last| {
+            let unseen = reported.new_of(vec![(class, amount(live))], is_last);
+            assert_eq!(unseen[0].live, amount(live));
+            unseen[0].new
+        };
+        assert_eq!(new_of(9, false), amount(9));
+        assert_eq!(new_of(7, true), amount(7));
+        assert_eq!(new_of(5, false), amount(0));
+        assert_eq!(new_of(8, true), amount(1));
+        assert_eq!(new_of(8, true), amount(0));
+    }
+}

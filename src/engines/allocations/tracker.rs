@@ -1,0 +1,429 @@
+//! The engine of `heap=sites`: tracks allocations, and reports them by site.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::buffer_flags::BufferFlags;
+use super::cache::{AllocatingThread, TrackedThreads};
+use super::late_attach::LateStart;
+use super::liveness::{LiveObjects, Sweep};
+use super::report::{self, HeapState, ReportedUnseen, SitesRequest, heap_totals};
+use super::sample_weight::SampleWeight;
+use super::sites::{Amount, Sites};
+use super::state::TrackerState;
+use crate::console;
+use crate::engines::gc::cannot_gc_at_vm_death;
+use crate::engines::worker::Worker;
+use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
+use crate::jvmti::{
+    AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
+    Object, VmFlags, WeakSlots,
+};
+use crate::lock_order::{Mutex, rank};
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::options::{Options, Sort};
+use crate::output::Journal;
+
+/// The longest that a report without the VM waits for threads in an allocation event, and for the sweeper.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The VM's default sampling interval.
+const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
+
+/// Tracks allocations and the lives of the objects.
+pub struct AllocationTracker {
+    agent_threads: Arc<AgentThreads>,
+    sweeper: Worker,
+    shared: Arc<TrackerState>,
+    plan: ReportPlan,
+    /// The result of [`AllocationTracker::settle`] at VMDeath, after which nothing changes any more.
+    settled_at_death: OnceLock<bool>,
+    /// The objects that [`AllocationTracker::before_dump`] has counted, for the sites that follow.
+    unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
+    /// The untracked objects that previous outputs have reported.
+    reported_unseen: Mutex<ReportedUnseen, rank::ReportedUnseen>,
+}
+
+/// The options for reports.
+struct ReportPlan {
+    /// `heap=`: report sites.
+    sites: bool,
+    /// `cutoff=`.
+    cutoff: f64,
+    /// `sort=`: order sites by allocated bytes instead of live ones.
+    by_allocation: bool,
+    /// `gc=`: collect garbage before live objects are reported.
+    collect: bool,
+    /// `sample=`: the mean number of bytes between two sampled allocations; `None` if all are tracked.
+    sampled: Option<u32>,
+}
+
+impl ReportPlan {
+    fn request(&self, totals: Totals) -> SitesRequest {
+        SitesRequest {
+            cutoff: self.cutoff,
+            by_allocation: self.by_allocation,
+            incremental: false,
+            is_last: totals == Totals::EndPeriod,
+        }
+    }
+}
+
+/// Returns the capabilities that `heap=` needs.
+pub(in crate::engines) fn requirement(options: &Options) -> Option<Requirement> {
+    options.heap.map(|heap| Requirement {
+        option: heap.option(),
+        capabilities: &[
+            Capability::AllocationEvents,
+            Capability::GarbageCollectionEvents,
+            Capability::HeapWalk,
+        ],
+    })
+}
+
+/// Prepares the VM to send allocation events. Returns `false` if some allocations will send none.
+fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<bool, JvmtiError> {
+    env.set_allocation_interval(interval)?;
+    let kind = env.vm_kind();
+    if !kind.loses_allocations_without_buffers() {
+        return Ok(true);
+    }
+    // A VM that is already up gets its flags when the tracker starts.
+    let must_keep_none = kind.loses_allocations_beside_buffers() && env.is_loading();
+    let tells = env.flags().is_some_and(tells_without_buffers);
+    Ok(tells && (!must_keep_none || buffer_flags.keep_no_buffer(env)))
+}
+
+/// Returns `true` if the VM sends events without allocation buffers. With `-XX:-UseTLAB`, under two garbage collectors,
+/// compiled code allocates directly in the heap, without an event.
+fn tells_without_buffers(flags: VmFlags) -> bool {
+    let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
+    flags.is_on(BoolFlag::UseTlab) || !is_silent
+}
+
+impl AllocationTracker {
+    /// Creates a tracker of all allocations, or of a sample of them; `None` if the options do not request `heap=`.
+    pub(in crate::engines) fn new(context: &Context) -> Option<Self> {
+        let (env, options) = (context.env, &context.options);
+        let heap = options.heap?;
+        let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
+        let buffer_flags = BufferFlags::default();
+        // A VM that refuses the interval sends events for only some allocations.
+        if !prepare(env, interval, &buffer_flags).unwrap_or(false) {
+            console::line(format_args!(
+                "this VM cannot be made to tell of all allocations; some will be missing"
+            ));
+        }
+        let sweeper = Worker::default();
+        let shared = TrackerState {
+            env,
+            registered: context.registered.clone(),
+            tables: context.tables.clone(),
+            sites: Sites::default(),
+            stacks: context.stacks.clone(),
+            top_frames: context.top_frames.clone(),
+            sample_weight: SampleWeight::new(interval),
+            live: LiveObjects::new(sweeper.clone()),
+            slots: OnceLock::new(),
+            late: (!env.is_loading()).then(LateStart::default),
+            buffer_flags,
+            session: env.session(),
+            threads: TrackedThreads::default(),
+            has_ended: AtomicBool::new(false),
+            cached: Arc::default(),
+        };
+        Some(Self {
+            agent_threads: context.agent_threads.clone(),
+            sweeper,
+            shared: Arc::new(shared),
+            plan: ReportPlan {
+                sites: heap.has_sites(),
+                cutoff: options.cutoff,
+                by_allocation: options.sort == Sort::Allocated,
+                collect: options.collect,
+                sampled: options.sample,
+            },
+            settled_at_death: OnceLock::new(),
+            unseen_before_dump: Mutex::default(),
+            reported_unseen: Mutex::default(),
+        })
+    }
+
+    /// Records an allocation of the current thread; returns `false` if the thread does not know a tracker.
+    #[inline]
+    pub fn track_on_known_thread(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+        AllocatingThread::track_current(jni, allocation)
+    }
+
+    /// Records an allocation of the current thread, which may not know this tracker yet.
+    pub fn track(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
+        AllocatingThread::with(&self.shared, |local| {
+            local.track(jni, allocation);
+        });
+    }
+
+    /// Runs `body` without tracking the current thread's allocations during it: they are the agent's.
+    pub fn untracked<T>(&self, body: impl FnOnce() -> T) -> T {
+        AllocatingThread::with(&self.shared, |local| local.set_muted(true));
+        let answer = body();
+        AllocatingThread::with(&self.shared, |local| local.set_muted(false));
+        answer
+    }
+
+    /// Called when a collection is over.
+    pub fn gc_finished(&self, pause: GcPause<'_>) {
+        if let Some(late) = &self.shared.late {
+            late.gc_finished(pause);
+        }
+        self.shared.live.collected();
+    }
+
+    /// Tracks allocations again after [`AllocationTracker::pause`]; objects allocated in between are treated like those
+    /// older than the agent.
+    pub fn resume(&self) -> Result<(), JvmtiError> {
+        let env = self.shared.env;
+        env.enable(Event::Allocation)?;
+        env.force_garbage_collection()
+    }
+
+    /// Stops tracking new allocations; objects tracked so far stay tracked.
+    pub fn pause(&self) -> Result<(), JvmtiError> {
+        self.shared.env.disable(Event::Allocation)
+    }
+
+    /// Counts from zero: existing objects no longer belong to any site.
+    pub fn clear(&self, jni: Jni<'_>) {
+        self.shared.live.clear(self.shared.look_at_all(jni));
+    }
+
+    /// Finds out which objects are alive, collecting garbage if `gc=` says so. Returns `false` if this is only known as
+    /// of the last collection.
+    pub fn settle(&self, jni: Jni<'_>, moment: Moment) -> bool {
+        self.settle_with(jni, moment, self.plan.collect)
+    }
+
+    /// As [`AllocationTracker::settle`]; `collect` permits a garbage collection.
+    pub fn settle_with(&self, jni: Jni<'_>, moment: Moment, collect: bool) -> bool {
+        let settle = || {
+            self.try_to_settle(jni, moment, collect)
+                .unwrap_or_else(|error| {
+                    console::line(format_args!(
+                        "{error}; live objects are those of the last look"
+                    ));
+                    false
+                })
+        };
+        match moment {
+            Moment::Running => settle(),
+            Moment::Death => *self.settled_at_death.get_or_init(settle),
+        }
+    }
+
+    fn try_to_settle(
+        &self,
+        jni: Jni<'_>,
+        moment: Moment,
+        collect: bool,
+    ) -> Result<bool, JvmtiError> {
+        let env = self.shared.env;
+        let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
+        if collects {
+            env.force_garbage_collection()?;
+        }
+        self.shared.live.sweep_all(self.shared.look_at_all(jni));
+        Ok(collects)
+    }
+
+    /// Counts untracked objects before the heap is dumped and its sites are reported: the dump itself leaves garbage
+    /// and fillers behind, which would be counted otherwise.
+    pub fn before_dump(&self, jni: Jni<'_>) {
+        if self.plan.sites {
+            let unseen = self.look_for_unseen(jni);
+            *self.unseen_before_dump.lock() = Some(unseen);
+        }
+    }
+
+    fn look_for_unseen(&self, jni: Jni<'_>) -> Vec<(ClassId, Amount)> {
+        self.unseen(jni).unwrap_or_else(|error| {
+            console::line(format_args!(
+                "{error}; objects that nobody saw being made are left out"
+            ));
+            Vec::new()
+        })
+    }
+
+    /// Reports the sites as they are; `collected` is the result of [`AllocationTracker::settle`].
+    pub fn report_sites(
+        &self,
+        jni: Jni<'_>,
+        journal: &Journal,
+        request: SitesRequest,
+        collected: bool,
+    ) {
+        let before_dump = self.unseen_before_dump.lock().take();
+        let unseen = before_dump.unwrap_or_else(|| self.look_for_unseen(jni));
+        self.report_sites_and(unseen, journal, request, collected);
+    }
+
+    /// Reports the sites, and for each class the objects that were allocated before the agent could see them.
+    fn report_sites_and(
+        &self,
+        unseen: Vec<(ClassId, Amount)>,
+        journal: &Journal,
+        request: SitesRequest,
+        collected: bool,
+    ) {
+        let unseen = self.reported_unseen.lock().new_of(unseen, request.is_last);
+        let mut notes = Vec::new();
+        if let Some(bytes) = self.plan.sampled {
+            notes.push(format!("sampled every {bytes} bytes"));
+        }
+        if !collected {
+            notes.push("live as of the last garbage collection".to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let state = HeapState {
+            collected,
+            unseen: &unseen,
+            // Without frames, all traces are the same.
+            unseen_last: self.shared.late.is_some() && self.shared.stacks.depth() > 0,
+            note: note.as_deref(),
+        };
+        report::sites(journal, &self.shared.sites, request, state);
+    }
+
+    /// Collects garbage and writes HEAP SUMMARY alone.
+    pub fn report_heap(&self, jni: Jni<'_>, journal: &Journal) -> Result<(), JvmtiError> {
+        self.try_to_settle(jni, Moment::Running, true)?;
+        let unseen = self.unseen(jni)?;
+        let unseen = unseen.iter().map(|&(_, amount)| amount);
+        let unseen = unseen.fold(Amount::default(), |sum, amount| sum + amount);
+        report::heap_summary(journal, &self.shared.sites, unseen);
+        Ok(())
+    }
+
+    /// Returns an upper bound for the number of tracked objects.
+    pub fn tracked(&self) -> usize {
+        self.shared.live.len()
+    }
+
+    /// Calls `look` with each tracked object that is alive and the trace that allocated it; an object that has just
+    /// died is passed as null. `look` must not allocate or track objects.
+    pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, TraceId)) {
+        let TrackerState { live, sites, .. } = &*self.shared;
+        live.for_each(&mut |object, site| look(object, sites.key(site).trace));
+    }
+
+    /// Counts by class the objects in the heap that the site table does not cover, because they were allocated before
+    /// the agent could see them.
+    fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
+        self.shared.stacks.sweep(jni);
+        match self.shared.sample_weight {
+            SampleWeight::Exact => self.shared.unseen(jni),
+            // With an estimate, such objects cannot be told apart.
+            SampleWeight::Sampled(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Answers a receiver's request for sites in a run that tracks nothing.
+pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
+    let nothing = HeapState {
+        collected: false,
+        unseen: &[],
+        unseen_last: false,
+        note: None,
+    };
+    report::sites(journal, &Sites::default(), request, nothing);
+}
+
+/// Answers a receiver's request for the heap's size in a run that tracks nothing.
+pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiError> {
+    let live = heap_totals::live(env)?;
+    report::heap_summary(journal, &Sites::default(), live);
+    Ok(())
+}
+
+impl Engine for AllocationTracker {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let TrackerState {
+            env, sample_weight, ..
+        } = *self.shared;
+        self.shared.top_frames.start(jni);
+        let shared = self.shared.clone();
+        self.sweeper.start(
+            &self.agent_threads,
+            env,
+            jni,
+            "HPROF sweeper",
+            move |jni, worker| shared.run(jni, worker),
+        )?;
+        env.enable(Event::GarbageCollection)?;
+        self.shared.slots.get_or_init(|| WeakSlots::find(env, jni));
+        if let (Some(late), SampleWeight::Exact) = (&self.shared.late, sample_weight) {
+            let is_concurrent = cannot_gc_at_vm_death(env);
+            let flags = &self.shared.buffer_flags;
+            if !late.exact(env, jni, &self.agent_threads, flags, is_concurrent)? {
+                console::line(format_args!(
+                    "threads that run already may make half a megabyte of objects each before they are seen"
+                ));
+            }
+            return Ok(());
+        }
+        env.enable(Event::Allocation)?;
+        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled.
+        env.force_garbage_collection()
+    }
+
+    /// Ends the sweeper. Objects are no longer tracked once this returns.
+    fn stop(&self, _jni: Jni<'_>) {
+        let shared = &self.shared;
+        let _ = shared.env.disable(Event::Allocation);
+        shared.live.add(shared.threads.end());
+        shared.has_ended.store(true, Ordering::Relaxed);
+        self.sweeper.stop();
+    }
+
+    fn current_thread_started(&self, serial: ThreadSerial) {
+        AllocatingThread::with(&self.shared, |local| local.set_serial(serial));
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        self.plan.sites.then_some("allocation sites")
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        // A heap dump before this takes a while: the program has gone on since, unless it has ended.
+        let collected = self.settle(jni, report.moment);
+        let request = self.plan.request(report.totals);
+        self.report_sites(jni, report.journal, request, collected);
+    }
+
+    fn unknown_without_vm(&self) -> Option<&'static str> {
+        self.plan.sites.then_some(
+            "live objects are those of the last garbage collection, without what was made before the profile began",
+        )
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        let shared = &self.shared;
+        shared.live.add(shared.threads.end_within(SHORT_TIMEOUT));
+        shared.has_ended.store(true, Ordering::Relaxed);
+        let sweep = Sweep::new(None, shared.slots(), &shared.sites, shared.sample_weight);
+        shared.live.sweep_all_within(sweep, SHORT_TIMEOUT);
+        let before_dump = self.unseen_before_dump.lock().take();
+        let unseen = before_dump.unwrap_or_default();
+        let request = self.plan.request(report.totals);
+        self.report_sites_and(unseen, report.journal, request, false);
+    }
+
+    /// Frees the references to the program's objects; nothing is tracked from here on.
+    fn give_back(&self, jni: Jni<'_>) {
+        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
+        self.shared.buffer_flags.give_back();
+        self.shared.live.give_back(jni);
+    }
+}

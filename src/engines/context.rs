@@ -1,0 +1,42 @@
+//! The parts of the agent that one session and its engines share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
+use crate::names::Tables;
+use crate::options::Options;
+use crate::output::Journal;
+use crate::stacks::{Stacks, TopFrames};
+
+/// The parts of the agent that one session and its engines share.
+pub struct Context {
+    /// The user's options.
+    pub options: Arc<Options>,
+    /// The VM.
+    pub env: Env,
+    /// The VM's virtual threads, if it has them.
+    pub virtual_threads: Option<VirtualThreads>,
+    /// The agent's own threads.
+    pub agent_threads: Arc<AgentThreads>,
+    /// The threads that have a serial number.
+    pub registered: Arc<RegisteredThreads>,
+    /// The names of the profiled program that the agent has met.
+    pub tables: Arc<Tables>,
+    /// Takes and names stacks.
+    pub stacks: Arc<Stacks>,
+    /// Identifies stacks where that happens millions of times.
+    pub top_frames: Arc<TopFrames>,
+    /// Takes records in the order in which things happen.
+    pub journal: Arc<Journal>,
+    /// The path beside which temporary files may be put.
+    pub path: PathBuf,
+}
+
+/// The capabilities of the VM that an option needs.
+pub struct Requirement {
+    /// The option.
+    pub option: &'static str,
+    /// The capabilities.
+    pub capabilities: &'static [Capability],
+}

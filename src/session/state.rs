@@ -1,0 +1,83 @@
+//! The session: what runs from its beginning to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use super::destination::{Destination, OpenDestination};
+use super::owner::Owner;
+use super::status::Status;
+use super::threads::ThreadRegistry;
+use crate::engines::{Context, Engines, Totals, Worker};
+use crate::lock_order::{Mutex, rank};
+
+/// One profile.
+///
+/// `destination` and `beginning` are held for a moment. `ThreadRegistry::registering` is held while a thread is announced to the
+/// journal and to the engines.
+pub struct Session {
+    pub(super) context: Context,
+    pub(super) engines: Arc<Engines>,
+    pub(super) threads: ThreadRegistry,
+    pub(super) status: Status,
+    pub(super) destination: Mutex<OpenDestination, rank::Destination>,
+    pub(super) owner: Arc<dyn Owner>,
+    /// The number of periods that have ended.
+    pub(super) period: AtomicU32,
+    /// Held while the output of a period is closed.
+    pub(super) closing: Mutex<(), rank::Closing>,
+    pub(super) dumping: Mutex<(), rank::Dumping>,
+    pub(super) beginning: Mutex<Beginning, rank::Beginning>,
+    pub(super) begun: AtomicBool,
+    /// The number of SIGQUITs that have not been handled.
+    pub(super) dumps_asked: AtomicU32,
+    /// Handles them.
+    pub(super) dump_thread: Worker,
+    /// Ends periods (`rotate=`).
+    pub(super) period_thread: Worker,
+    /// Ends the session at `timeout=`.
+    pub(super) timeout_thread: Worker,
+    pub(super) timed_out: AtomicBool,
+}
+
+/// The state of the agent's start. The VM may ask for a dump before: its signal thread runs beside VMInit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Not begun: no dump can be made yet.
+    #[default]
+    Ahead,
+    /// Not begun, and a dump has been requested.
+    DumpAsked(Totals),
+    /// Begun: dumps are made at once.
+    Done,
+}
+
+impl Session {
+    /// Creates a session that has not begun.
+    pub fn new(
+        context: Context,
+        engines: Engines,
+        status: Status,
+        destination: Destination,
+        owner: Arc<dyn Owner>,
+    ) -> Self {
+        let engines = Arc::new(engines);
+        Self {
+            threads: ThreadRegistry::new(&context, engines.clone()),
+            context,
+            engines,
+            status,
+            destination: Mutex::new(OpenDestination::new(destination)),
+            owner,
+            period: AtomicU32::new(0),
+            closing: Mutex::new(()),
+            dumping: Mutex::new(()),
+            beginning: Mutex::default(),
+            begun: AtomicBool::new(false),
+            dumps_asked: AtomicU32::new(0),
+            dump_thread: Worker::default(),
+            period_thread: Worker::default(),
+            timeout_thread: Worker::default(),
+            timed_out: AtomicBool::new(false),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The commands of the book. Each ```` ```console ```` block of a page is run, and must print what the page shows;
+//! `HPROF_BLESS=1` writes into the pages what the commands print.
+//!
+//! A page has a folder and a shell of its own, in which its commands run one after the other. The folder has the files
+//! that the page shows with a title (```` ```java title="Slow.java" ````); the programs of `java-tests` are on the class
+//! path; `hprof` and the library lie in a folder of the path.
+//!
+//! In a block, `$ ` begins a command, `> ` continues it, and the rest is its output. Numbers, dates and bars may differ
+//! from run to run; `...` stands for any lines.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::harness::{Jvm, agent, classes, cli, jvms, skip};
+
+/// A page whose commands take longer hangs.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// Stands before the output of each command.
+const MARK: char = '\u{1}';
+/// Stands in a page for any lines.
+const ANY_LINES: &str = "...";
+
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        $(#[test] fn $name() { check($path); })*
+
+        const PAGES: &[&str] = &[$($path),*];
+    };
+}
+
+pages! {
+    start_here: "docs/index.md",
+    slow: "docs/questions/slow.md",
+    memory: "docs/questions/memory.md",
+    waiting: "docs/questions/waiting.md",
+    many_jvms: "docs/questions/many-jvms.md",
+    production: "docs/questions/production.md",
+    ci: "docs/questions/ci.md",
+    attach: "docs/guide/attach.md",
+    periods: "docs/guide/periods.md",
+    reading: "docs/guide/reading.md",
+    heap_analysis: "docs/guide/heap-analysis.md",
+    network: "docs/guide/network.md",
+    cpu_samples: "docs/reference/cpu-samples.md",
+    call_times: "docs/reference/call-times.md",
+    allocation_sites: "docs/reference/allocation-sites.md",
+    heap_dumps: "docs/reference/heap-dumps.md",
+    monitors: "docs/reference/monitors.md",
+    files: "docs/reference/files.md",
+    exit_codes: "docs/reference/exit-codes.md",
+    readme: "README.md",
+}
+
+#[test]
+fn every_page_with_commands_is_run() {
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a page").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let name = path.strip_prefix(root()).expect("below the root");
+            let name = name.to_str().expect("UTF-8");
+            let has_commands = !Page::read(name).commands.is_empty();
+            assert!(!has_commands || PAGES.contains(&name), "{name} is not run");
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// One command of a page.
+#[derive(Debug)]
+struct Shown {
+    command: String,
+    /// The lines of the page that are its output.
+    output: std::ops::Range<usize>,
+}
+
+/// A page, by its lines.
+struct Page {
+    lines: Vec<String>,
+    commands: Vec<Shown>,
+    /// Names and contents.
+    files: Vec<(String, String)>,
+}
+
+impl Page {
+    fn read(name: &str) -> Self {
+        let text = fs::read_to_string(root().join(name)).expect("the page");
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut page = Self {
+            lines,
+            commands: Vec::new(),
+            files: Vec::new(),
+        };
+        let mut number = 0;
+        while number < page.lines.len() {
+            let Some(kind) = page.lines[number].strip_prefix("```") else {
+                number += 1;
+                continue;
+            };
+            let kind = kind.to_owned();
+            let begin = number + 1;
+            let length = page.lines[begin..].iter().position(|line| line == "```");
+            let end = begin + length.unwrap_or_else(|| panic!("{name}:{begin}: no end"));
+            if kind == "console" {
+                page.add_commands(begin, end);
+            } else if let Some((_, title)) = kind.split_once("title=\"") {
+                let title = title.trim_end_matches('"').to_owned();
+                let text = page.lines[begin..end].join("\n") + "\n";
+                page.files.push((title, text));
+            }
+            number = end + 1;
+        }
+        page
+    }
+
+    fn add_commands(&mut self, begin: usize, end: usize) {
+        let mut number = begin;
+        while number < end {
+            let line = &self.lines[number];
+            let command = line.strip_prefix("$ ");
+            let mut command = command.expect("a command comes first").to_owned();
+            number += 1;
+            while number < end
+                && let Some(more) = self.lines[number].strip_prefix("> ")
+            {
+                command.push('\n');
+                command.push_str(more);
+                number += 1;
+            }
+            let output = number;
+            while number < end && !self.lines[number].starts_with("$ ") {
+                number += 1;
+            }
+            self.commands.push(Shown {
+                command,
+                output: output..number,
+            });
+        }
+    }
+
+    /// Prints a mark before the output of each command, which finds the exit status of the one before in `$?`.
+    fn script(&self) -> String {
+        let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
+        for shown in &self.commands {
+            script.push_str("status=$?; printf '\\001'; (exit $status)\n");
+            script.push_str(&shown.command);
+            script.push('\n');
+        }
+        script
+    }
+}
+
+/// The JDK whose output the pages show, or another where it is not there.
+fn jdk() -> Option<&'static Jvm> {
+    let mut jdks: Vec<&Jvm> = jvms().iter().filter(|jvm| jvm.has_compiler()).collect();
+    jdks.sort_by_key(|jvm| (jvm.feature != 17, jvm.feature));
+    jdks.first().copied()
+}
+
+/// Runs the commands; gives what each prints.
+fn run(page: &Page, jdk: &Jvm) -> Vec<String> {
+    let temporary = TempDir::new().expect("a folder");
+    let bin = temporary.path().join("bin");
+    let folder = temporary.path().join("me");
+    fs::create_dir(&bin).expect("a folder");
+    fs::create_dir(&folder).expect("a folder");
+    fs::copy(cli(), bin.join("hprof")).expect("hprof");
+    fs::copy(agent(), bin.join("libhprof.so")).expect("the agent");
+    for (name, text) in &page.files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file of the page");
+    }
+    let script = temporary.path().join("script");
+    fs::write(&script, page.script()).expect("the script");
+    let output = temporary.path().join("output");
+    let file = File::create(&output).expect("the output");
+
+    let mut path = vec![bin, jdk.home.join("bin")];
+    path.extend(std::env::split_paths(
+        &std::env::var_os("PATH").expect("a path"),
+    ));
+    let mut command = Command::new("bash");
+    command
+        .arg(&script)
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().expect("the output"))
+        .stderr(file)
+        .env("PATH", std::env::join_paths(path).expect("a path"))
+        .env("CLASSPATH", class_path())
+        .env("LC_ALL", "C.UTF-8");
+    for variable in [
+        "JAVA_TOOL_OPTIONS",
+        "_JAVA_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "_JAVA_HPROF_OPTIONS",
+    ] {
+        command.env_remove(variable);
+    }
+    let mut shell = command.spawn().expect("bash");
+    let end = Instant::now() + TIMEOUT;
+    while shell.try_wait().expect("bash").is_none() {
+        if Instant::now() > end {
+            // It is known to have hung; how it ends tells nothing more.
+            let _ = shell.kill();
+            let printed = fs::read(&output).expect("the output");
+            panic!("the page hangs: {}", String::from_utf8_lossy(&printed));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let printed = fs::read(output).expect("the output");
+    let printed = String::from_utf8_lossy(&printed);
+    let folder = folder.to_str().expect("UTF-8");
+    let printed = printed.replace(folder, "/home/me");
+    printed.split(MARK).skip(1).map(str::to_owned).collect()
+}
+
+/// The page's own folder, and the programs of the tests.
+fn class_path() -> std::ffi::OsString {
+    let features = [
+        "attach", "dump", "heap", "monitor", "periods", "times", "samples", "sites",
+    ];
+    let mut folders = vec![PathBuf::from(".")];
+    folders.extend(features.map(classes));
+    std::env::join_paths(folders).expect("a class path")
+}
+
+fn check(name: &str) {
+    let Some(jdk) = jdk() else {
+        skip("the commands of the book: there is no JDK with a compiler");
+        return;
+    };
+    let mut page = Page::read(name);
+    let printed = run(&page, jdk);
+    assert_eq!(printed.len(), page.commands.len(), "{name}: {printed:?}");
+    let bless = std::env::var_os("HPROF_BLESS").is_some();
+    let mut faults = Vec::new();
+    // From the end on, so that lines before stay where they are.
+    for (shown, printed) in page.commands.iter().zip(&printed).rev() {
+        let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        let expected: Vec<&str> = page.lines[shown.output.clone()]
+            .iter()
+            .map(String::as_str)
+            .collect();
+        let found = matched(&expected, &printed);
+        if bless {
+            let elided = expected.contains(&ANY_LINES);
+            if let Some(lines) = found.or_else(|| (!elided).then(|| printed.clone())) {
+                let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+                page.lines.splice(shown.output.clone(), lines);
+                continue;
+            }
+        } else if found.is_some() {
+            continue;
+        }
+        let command = &shown.command;
+        faults.push(format!(
+            "$ {command}\n{}\n--- the page has\n{}\n",
+            printed.join("\n"),
+            expected.join("\n")
+        ));
+    }
+    if bless {
+        fs::write(root().join(name), page.lines.join("\n") + "\n").expect("the page");
+    }
+    assert!(
+        faults.is_empty(),
+        "{name}; HPROF_BLESS=1 writes what is printed\n{}",
+        faults.join("\n")
+    );
+}
+
+/// The lines of the page with what was printed in them; `None` where something else was printed.
+fn matched<'a>(expected: &[&'a str], printed: &[&'a str]) -> Option<Vec<&'a str>> {
+    let Some((&first, rest)) = expected.split_first() else {
+        return printed.is_empty().then(Vec::new);
+    };
+    let mut found = if first == ANY_LINES {
+        (0..=printed.len()).find_map(|skipped| matched(rest, &printed[skipped..]))?
+    } else {
+        let (&line, others) = printed.split_first()?;
+        if kind(line) != kind(first) {
+            return None;
+        }
+        let mut found = matched(rest, others)?;
+        found.insert(0, line);
+        return Some(found);
+    };
+    found.insert(0, ANY_LINES);
+    Some(found)
+}
+
+/// A line without what differs from run to run: numbers, addresses, dates, bars and the width of columns.
+fn kind(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let word: String = word
+            .chars()
+            .filter(|c| !('\u{2581}'..='\u{258f}').contains(c))
+            .collect();
+        if is_part_of_date(&word) {
+            return "#".to_owned();
+        }
+        without_numbers(&word)
+    });
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+fn is_part_of_date(word: &str) -> bool {
+    const NAMES: &str =
+        "Mon Tue Wed Thu Fri Sat Sun Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+    NAMES.split(' ').any(|name| name == word)
+}
+
+/// A word with `#` in place of each number, its sign included.
+fn without_numbers(word: &str) -> String {
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some(first) = rest.chars().next() {
+        let length = number_length(rest);
+        if length > 0 && !text.ends_with(|c: char| c.is_alphabetic()) {
+            text.push('#');
+            rest = &rest[length..];
+        } else {
+            text.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    text
+}
+
+/// The bytes of the number at the beginning of a text, 0 where there is none.
+fn number_length(text: &str) -> usize {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = text.len() - digits.len();
+    if let Some(hexadecimal) = digits.strip_prefix("0x") {
+        let length = hexadecimal
+            .chars()
+            .take_while(char::is_ascii_hexdigit)
+            .count();
+        return sign + "0x".len() + length;
+    }
+    let hexadecimal = digits.chars().take_while(char::is_ascii_hexdigit).count();
+    if hexadecimal >= 8 && digits[..hexadecimal].contains(|c: char| c.is_ascii_digit()) {
+        return sign + hexadecimal;
+    }
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return 0;
+    }
+    let length = digits.find(|c: char| !c.is_ascii_digit() && !".,:".contains(c));
+    let length = length.unwrap_or(digits.len());
+    sign + digits[..length].trim_end_matches(['.', ',', ':']).len()
+}
+
+#[test]
+fn lines_are_compared_by_kind() {
+    let same = [
+        ("  1903  31.98  \u{258b}  Main.run", "828 9.10 Main.run"),
+        (
+            "0 (+1.02%) Sat Nov 21 22:18:59 2026",
+            "0 (-0.30%) Mon Jan 1 1:02:03 2027",
+        ),
+        ("Leak @ 0x687414be0", "Leak @ 0x7"),
+    ];
+    for (one, other) in same {
+        assert_eq!(kind(one), kind(other));
+    }
+    for (one, other) in [
+        ("12 Main.run", "12 Main.go"),
+        ("a b", "a"),
+        ("utf8", "utf16"),
+    ] {
+        assert_ne!(kind(one), kind(other));
+    }
+    let printed = ["a 1", "b", "c", "d 2"];
+    let expected = ["a 7", ANY_LINES, "d 9"];
+    let found = matched(&expected, &printed);
+    assert_eq!(found, Some(vec!["a 1", ANY_LINES, "d 2"]));
+    assert_eq!(matched(&["a 7", "d 9"], &printed), None);
+}
