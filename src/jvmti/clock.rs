@@ -26,6 +26,8 @@ pub struct TickStart {
 
 /// The shortest time over which the length of a tick is measured, for a precision of one in 100,000.
 const MEASURED: Duration = Duration::from_millis(5);
+/// How often both clocks are read for one moment: the thread may have to wait between the two.
+const READINGS: usize = 8;
 
 impl TickClock {
     /// Chooses the best clock of this machine.
@@ -49,11 +51,17 @@ impl TickClock {
 
     /// Begins to measure the length of a tick.
     pub fn begin(self) -> TickStart {
+        let (ticks, time) = self.moment();
         TickStart {
             clock: self,
-            ticks: self.ticks(),
-            time: Instant::now(),
+            ticks,
+            time,
         }
+    }
+
+    /// One moment on both clocks.
+    fn moment(self) -> (u64, Instant) {
+        closest(|| self.ticks(), Instant::now)
     }
 }
 
@@ -66,10 +74,29 @@ impl TickStart {
         if let Some(rest) = MEASURED.checked_sub(self.time.elapsed()) {
             std::thread::sleep(rest);
         }
-        let nanos = self.time.elapsed().as_nanos() as f64;
-        let ticks = self.clock.ticks().saturating_sub(self.ticks).max(1);
+        let (ticks, time) = self.clock.moment();
+        let nanos = time.duration_since(self.time).as_nanos() as f64;
+        let ticks = ticks.saturating_sub(self.ticks).max(1);
         TickLength(nanos / ticks as f64)
     }
+}
+
+/// Reads both clocks several times, and takes the reading between whose ticks the least has passed.
+fn closest<T>(ticks: impl Fn() -> u64, time: impl Fn() -> T) -> (u64, T) {
+    let read = || {
+        let before = ticks();
+        let time = time();
+        let passed = ticks().saturating_sub(before);
+        (passed, before + passed / 2, time)
+    };
+    let mut best = read();
+    for _ in 1..READINGS {
+        let other = read();
+        if other.0 < best.0 {
+            best = other;
+        }
+    }
+    (best.1, best.2)
 }
 
 impl TickLength {
@@ -160,6 +187,8 @@ pub fn own_stack() -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -181,6 +210,21 @@ mod tests {
         );
         let back = length.ticks(length.nanos(1_000_000));
         assert!(back.abs_diff(1_000_000) < 10, "{back}");
+    }
+
+    #[test]
+    fn a_thread_that_has_to_wait_between_the_clocks_reads_them_again() {
+        // Reading a clock takes 2; the thread waits for 1,000 in each reading but the third.
+        let now = Cell::new(0);
+        let readings = Cell::new(0);
+        let ticks = || now.replace(now.get() + 2);
+        let time = || {
+            readings.set(readings.get() + 1);
+            let waits = if readings.get() == 3 { 0 } else { 1_000 };
+            now.replace(now.get() + 2 + waits)
+        };
+        let (ticks, time) = closest(ticks, time);
+        assert_eq!((ticks, time), (2_014, 2_014));
     }
 
     #[test]

@@ -11,6 +11,11 @@ use crate::output;
 
 /// The number of bytes of text that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
+/// The bytes of text that are allowed for each byte of the file before the current record. Files of real programs need about
+/// two, and fewer than 30 if they contain nothing but deep stacks.
+const FOLD: u64 = 100;
+/// The bytes of text that are allowed for any file.
+const ALWAYS: u64 = 64 << 20;
 
 /// Print a file in the text format (format=a)
 ///
@@ -21,6 +26,10 @@ const CHUNK: usize = 64 * 1024;
 /// The first line of a heap dump has the number of its objects and their bytes;
 /// if the file does not have them, like those of the VM's own dumper, they are
 /// counted first.
+///
+/// A file can be crafted so that it repeats long texts. If the text exceeds
+/// 64 MB plus a hundred times the file, printing stops with an error unless
+/// --no-limit is given.
 ///
 /// The description of the records at the start is that of this agent. It is
 /// wrong about CPU samples of the JDK's own agent, whose files have ids of
@@ -34,6 +43,10 @@ pub struct Arguments {
     /// Write to this file, readable only by its owner, instead of the standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Print everything, however long the text becomes
+    #[arg(long)]
+    no_limit: bool,
 }
 
 /// Prints the file as text.
@@ -47,11 +60,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.output {
         Some(path) => {
             let file = output::create(path, [arguments.file.as_path()])?;
-            print(reader, &arguments.file, file, path)
+            print(reader, arguments, file, path)
         }
         None => print(
             reader,
-            &arguments.file,
+            arguments,
             io::stdout().lock(),
             Path::new("standard output"),
         ),
@@ -60,25 +73,87 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn print(
     reader: Reader<impl Read + Seek>,
-    input: &Path,
+    arguments: &Arguments,
     output: impl Write,
     output_name: &Path,
 ) -> Result<(), Failure> {
     let mut printer = Printer {
         reader,
         encoder: TextEncoder::new(),
-        text: BufWriter::with_capacity(CHUNK, output),
+        text: Bounded::new(output, arguments.no_limit),
     };
-    let (fault, written) = match printer.file() {
-        Ok(()) => (None, printer.text.flush()),
-        // Everything read before the fault is printed.
-        Err(Stop::Read(fault)) => (Some(fault), printer.text.flush()),
-        Err(Stop::Write(error)) => (None, Err(error)),
+    let stopped = printer.file();
+    let text = printer.text;
+    let fault = match stopped {
+        Ok(()) => None,
+        Err(Stop::Read(fault)) => Some(fault.to_string()),
+        Err(Stop::Write(error)) if !text.is_exceeded => {
+            return Err(Failure::writing(output_name, &error));
+        }
+        Err(Stop::Write(_)) => Some(text.refusal()),
     };
+    // Everything read before the fault is printed.
+    let written = text.flushed();
     written.map_err(|error| Failure::writing(output_name, &error))?;
-    match fault {
-        Some(fault) => Err(Failure::about(input, fault)),
-        None => Ok(()),
+    fault.map_or(Ok(()), |fault| Err(Failure::about(&arguments.file, fault)))
+}
+
+/// A writer of text that fails when the text becomes too long for its file.
+struct Bounded<W: Write> {
+    text: BufWriter<W>,
+    written: u64,
+    /// The limit of `written`; `None` if there is none.
+    most: Option<u64>,
+    /// The offset of the record that is being printed.
+    offset: u64,
+    is_exceeded: bool,
+}
+
+impl<W: Write> Bounded<W> {
+    fn new(output: W, no_limit: bool) -> Bounded<W> {
+        Bounded {
+            text: BufWriter::with_capacity(CHUNK, output),
+            written: 0,
+            most: (!no_limit).then_some(ALWAYS),
+            offset: 0,
+            is_exceeded: false,
+        }
+    }
+
+    /// Raises the limit: the record at `offset` is printed next.
+    fn reached(&mut self, offset: u64) {
+        self.offset = offset;
+        if let Some(most) = &mut self.most {
+            *most = ALWAYS.saturating_add(offset.saturating_mul(FOLD));
+        }
+    }
+
+    fn refusal(&self) -> String {
+        format!(
+            "byte {}: the text has {} bytes up to here, more than {FOLD} times the file; --no-limit prints it anyway",
+            self.offset, self.written
+        )
+    }
+
+    fn flushed(mut self) -> io::Result<()> {
+        self.text.flush()
+    }
+}
+
+impl<W: Write> Write for Bounded<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let written = self.written.saturating_add(piece.len() as u64);
+        if self.most.is_some_and(|most| written > most) {
+            self.is_exceeded = true;
+            return Err(io::Error::other("too much text"));
+        }
+        self.written = written;
+        self.text.write_all(piece)?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.text.flush()
     }
 }
 
@@ -103,7 +178,7 @@ impl From<io::Error> for Stop {
 struct Printer<R, W: Write> {
     reader: Reader<R>,
     encoder: TextEncoder,
-    text: BufWriter<W>,
+    text: Bounded<W>,
 }
 
 impl<R: Read + Seek, W: Write> Printer<R, W> {
@@ -113,6 +188,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
         self.text.write_all(&head)?;
         while let Some(entry) = self.reader.read()? {
             let (offset, time) = (entry.offset, entry.time);
+            self.text.reached(offset);
             match entry.item {
                 Item::Record(ref record) => self.encoder.write(time, record, &mut self.text)?,
                 Item::HeapDumpEnd => self.encoder.heap_end(&mut self.text)?,
@@ -136,6 +212,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
     fn heap(&mut self) -> Result<(), Stop> {
         let id_size = self.reader.header().id_size;
         while let Some(entry) = self.reader.read_heap()? {
+            self.text.reached(entry.offset);
             self.encoder
                 .heap_item(id_size, &entry.item, &mut self.text)?;
         }

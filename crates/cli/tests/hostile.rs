@@ -180,11 +180,22 @@ fn every_heap_command_answers(file: &Path) {
         &["heap", "threads"],
         &["heap", "paths", "--class", "java.lang.Object"],
         &["heap", "show", "0x700000008"],
-        &["text"],
         &["report", "-o", page],
     ] {
         answers(arguments, file);
     }
+    let text = limited(
+        LIMIT,
+        &["text", file.to_str().expect("a name")],
+        Stdio::null(),
+    );
+    let said = String::from_utf8_lossy(&text.stderr);
+    let is_refused = text.status.code() == Some(1) && said.contains("--no-limit");
+    assert!(
+        text.status.success() || is_refused,
+        "{} {said}",
+        text.status
+    );
     assert!(fs::metadata(page).expect("a page").len() <= OUTPUT);
     fs::remove_file(page).expect("it is ours");
 }
@@ -296,6 +307,74 @@ fn a_stack_of_thousands_of_frames_is_a_tree_without_a_triangle_of_blanks() {
     assert!(deep.ends_with("  [20000] Main.Main(Main:1)"), "{deep}");
     for arguments in [&["top"][..], &["export", "--to", "speedscope"]] {
         answers(arguments, Path::new(file));
+    }
+}
+
+#[test]
+fn text_ends_with_an_error_where_it_is_out_of_all_proportion_to_its_file() {
+    let mut hostile = Hostile::new();
+    hostile.string(9, &[b'n'; 100_000]);
+    hostile.load(CLASSES, 9);
+    hostile.frame(1, 9, CLASSES, 1);
+    // Names are cut behind 400 bytes, of which a frame has three.
+    hostile.record(&Record::Trace {
+        serial: TraceSerial(2),
+        thread: ThreadSerial(0),
+        frames: vec![FrameId(1); 100_000].into(),
+    });
+    let file = hostile.write("text");
+    let file = file.to_str().expect("a name");
+    let out = path("text.out");
+    let out = out.to_str().expect("a name");
+    let text = limited(LIMIT, &["text", "-o", out, file], Stdio::null());
+    let said = String::from_utf8_lossy(&text.stderr);
+    assert_eq!(text.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(": byte ") && said.contains("--no-limit") && said.lines().count() == 1,
+        "{said}"
+    );
+    let length = fs::metadata(out).expect("it was written").len();
+    // What is allowed for any file, and a hundred times this one.
+    assert!(
+        (64 << 20..80 << 20).contains(&(length + 400_000)),
+        "{length}"
+    );
+    let text = limited(LIMIT, &["text", "--no-limit", file], Stdio::null());
+    assert!(text.status.success());
+    fs::remove_file(out).expect("it is ours");
+}
+
+#[test]
+fn samples_that_name_one_long_stack_again_and_again_are_refused() {
+    let repeated = |rows| {
+        let mut hostile = Hostile::new();
+        hostile.string(9, b"Main");
+        hostile.load(CLASSES, 9);
+        for frame in 1..=10_000 {
+            hostile.frame(frame, 9, CLASSES, frame as u32);
+        }
+        hostile.trace(2, 10_000);
+        let (count, trace) = (1, TraceSerial(2));
+        hostile.record(&Record::CpuSamples {
+            total: rows,
+            rows: vec![CpuSample { count, trace }; rows as usize].into(),
+        });
+        hostile.write(&format!("repeated-{rows}"))
+    };
+    answers(&["top"], &repeated(100));
+    let file = repeated(20_000);
+    let file = file.to_str().expect("a name");
+    let out = path("repeated.out");
+    let out = out.to_str().expect("a name");
+    for arguments in [
+        &["top", file][..],
+        &["tree", file],
+        &["merge", "-o", out, file],
+    ] {
+        let answer = limited(LIMIT, arguments, Stdio::null());
+        let said = String::from_utf8_lossy(&answer.stderr);
+        assert_eq!(answer.status.code(), Some(1), "{said}");
+        assert!(said.contains("have 200000000 frames"), "{said}");
     }
 }
 

@@ -1,13 +1,19 @@
 //! From a file to a profile.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 
 use hprof_format::{Item, ReadError, Reader, TextError, TextItem, TextReader, is_text};
 
-use crate::{Profile, Records};
+use crate::{Profile, Records, Table};
 
 /// The number of bytes of a file that identify its format.
 const TELLING: usize = 32;
+/// Frames that the stacks of all samples have together, where a stack counts for each of its samples: for each byte of the
+/// file, and in any. What is made of a profile takes as much time and memory. Real files have less than one for each byte, as a
+/// frame of a stack takes eight and few samples share a stack.
+const FRAMES_PER_BYTE: u64 = 2;
+const FRAMES: u64 = 16 << 20;
 
 /// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
 /// one section of each kind of values.
@@ -41,6 +47,19 @@ pub enum LoadError {
     /// The source failed at its start.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The file names large stacks again and again.
+    #[error(
+        "the stacks of its samples have {frames} frames, those that are named again counted again; a file of {bytes} bytes may \
+         have {most}"
+    )]
+    Repetitive {
+        /// How many.
+        frames: u64,
+        /// The length of the file.
+        bytes: u64,
+        /// How many are allowed.
+        most: u64,
+    },
     /// The file has no such section.
     #[error("there is no section {wanted}; the file has {sections}")]
     NoSection {
@@ -63,7 +82,11 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         .take(TELLING as u64)
         .read_to_end(&mut start)?;
     let text = is_text(&start);
-    let source = start.as_slice().chain(source);
+    let bytes = Cell::new(0);
+    let source = Counted {
+        source: start.as_slice().chain(source),
+        bytes: &bytes,
+    };
     let mut records = Records::new(wanted);
     let fault = if text {
         let mut reader = TextReader::new(source)?;
@@ -77,7 +100,21 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         records.created(reader.header().time.0);
         binary(&mut reader, &mut records).err()
     };
-    finish(records, wanted, fault)
+    finish(records, wanted, fault, bytes.get())
+}
+
+/// A source of which so many bytes have been read.
+struct Counted<'a, R> {
+    source: R,
+    bytes: &'a Cell<u64>,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.bytes.set(self.bytes.get() + count as u64);
+        Ok(count)
+    }
 }
 
 fn binary(reader: &mut Reader<impl Read>, records: &mut Records) -> Result<(), LoadError> {
@@ -103,8 +140,24 @@ fn text(reader: &mut TextReader<impl Read>, records: &mut Records) -> Result<(),
     Ok(())
 }
 
-fn finish(records: Records, wanted: Wanted, fault: Option<LoadError>) -> Result<Loaded, LoadError> {
+fn finish(
+    records: Records,
+    wanted: Wanted,
+    fault: Option<LoadError>,
+    bytes: u64,
+) -> Result<Loaded, LoadError> {
     let profile = records.finish();
+    let rows = profile.tables().iter().flat_map(Table::rows);
+    let frames = rows.map(|(stack, ..)| profile.stacks.frames(stack).len() as u64);
+    let frames = frames.sum();
+    let most = FRAMES + FRAMES_PER_BYTE.saturating_mul(bytes);
+    if frames > most {
+        return Err(LoadError::Repetitive {
+            frames,
+            bytes,
+            most,
+        });
+    }
     match wanted {
         Wanted::Number(number) if number == 0 || number > profile.sections => {
             Err(fault.unwrap_or(LoadError::NoSection {

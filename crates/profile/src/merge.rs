@@ -1,12 +1,13 @@
 //! The sum of several profiles.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
-use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
+use crate::{FrameId, Labels, LabelsId, Metric, Name, Profile, StackId};
 
 /// Adds up profiles by stack and labels, made [comparable](Profile::comparable). The result does not depend on their
 /// order.
@@ -90,7 +91,7 @@ impl Merger {
             // Sorted by content, because ids depend on the order of the inputs.
             rows.sort_unstable_by(|(a, a_values), (b, b_values)| {
                 let by_value = b_values.cmp(a_values);
-                by_value.then_with(|| texts(profile, *a).cmp(texts(profile, *b)))
+                by_value.then_with(|| by_text(profile, *a, *b))
             });
             let table = self.profile.table(&sums.metrics);
             for ((stack, labels), values) in rows {
@@ -149,27 +150,30 @@ impl Merger {
     }
 }
 
-/// Returns the texts that identify a sample, independent of its ids.
-fn texts(
+/// Compares two samples by their texts, independent of their ids. Equal frames have the same id, so only the first frame that
+/// differs is compared by text.
+fn by_text(
     profile: &Profile,
-    (stack, labels): (StackId, LabelsId),
-) -> impl Iterator<Item = (&str, u32, FrameKind)> {
+    (a, a_labels): (StackId, LabelsId),
+    (b, b_labels): (StackId, LabelsId),
+) -> Ordering {
     let text = |name: Option<Name>| name.map_or("", |name| profile.names.text(name));
-    let labels = profile.labels(labels);
-    let labels = [labels.thread, labels.class, labels.host, labels.file].map(text);
-    let frames = profile.stacks.frames(stack).iter().flat_map(move |&frame| {
+    let labels = |labels| {
+        let labels = profile.labels(labels);
+        [labels.thread, labels.class, labels.host, labels.file].map(text)
+    };
+    let frame = |&frame: &FrameId| {
         let frame = profile.frame(frame);
-        let names = [
-            Some(frame.class),
-            Some(frame.method),
-            frame.signature,
-            frame.source,
-        ];
-        let line = frame.line.unwrap_or_default();
-        names.map(|name| (text(name), line, frame.kind))
-    });
-    let labels = labels
-        .into_iter()
-        .map(|label| (label, 0, FrameKind::Marker));
-    labels.chain(frames)
+        let (class, method) = (Some(frame.class), Some(frame.method));
+        let names = [class, method, frame.signature, frame.source].map(text);
+        (names, frame.line.unwrap_or_default(), frame.kind)
+    };
+    let by_stack = || {
+        let (a, b) = (profile.stacks.frames(a), profile.stacks.frames(b));
+        let mut pairs = a.iter().zip(b);
+        let differing = pairs.find(|(a, b)| a != b);
+        let by_frame = differing.map(|(a, b)| frame(a).cmp(&frame(b)));
+        by_frame.unwrap_or_else(|| a.len().cmp(&b.len()))
+    };
+    labels(a_labels).cmp(&labels(b_labels)).then_with(by_stack)
 }

@@ -5,10 +5,13 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use super::{ANY_THREAD, EMPTY, method_names};
-use crate::{FrameId, Metric, Profile};
+use crate::{FrameId, Metric, Name, Profile, StackId};
+
+/// The maximum length of a name in bytes; longer ones are cut. Every frame of every stack repeats its name.
+const NAME: usize = 400;
 
 /// Writes the stacks of one metric; equal ones are on one line. A `;` in a name is written as `:`, control characters
-/// as `?`.
+/// as `?`; names are cut after 400 bytes.
 ///
 /// # Errors
 /// Those of `out`.
@@ -33,13 +36,20 @@ pub struct Folding {
 pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(String, u64)> {
     let names: Vec<String> = method_names(profile).iter().map(|n| safe(n)).collect();
     let name_of = |frame: &FrameId| names[frame.0 as usize].as_str();
-    let mut sums: HashMap<String, u64> = HashMap::default();
+    let mut costs: HashMap<(StackId, Option<Name>), u64> = HashMap::default();
     for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
-        let frames = profile.stacks.frames(sample.stack);
+        let thread = folding.by_thread.then(|| profile.labels(sample.labels));
+        let thread = thread.and_then(|labels| labels.thread);
+        let cost = costs.entry((sample.stack, thread)).or_default();
+        *cost = cost.saturating_add(sample.value);
+    }
+    let mut sums: HashMap<String, u64> = HashMap::default();
+    for ((stack, thread), value) in costs {
         let thread = folding.by_thread.then(|| {
-            let thread = profile.thread(sample.labels).unwrap_or(ANY_THREAD);
+            let thread = thread.map_or(ANY_THREAD, |name| profile.names.text(name));
             safe(thread)
         });
+        let frames = profile.stacks.frames(stack);
         let mut path: Vec<&str> = frames.iter().map(name_of).collect();
         if path.is_empty() {
             path.push(EMPTY);
@@ -51,7 +61,7 @@ pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(Strin
             path.insert(0, thread);
         }
         let sum = sums.entry(path.join(";")).or_default();
-        *sum = sum.saturating_add(sample.value);
+        *sum = sum.saturating_add(value);
     }
     let mut lines: Vec<(String, u64)> = sums.into_iter().collect();
     lines.sort_unstable();
@@ -59,5 +69,10 @@ pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(Strin
 }
 
 fn safe(name: &str) -> String {
-    hprof_format::printable(name).replace(';', ":")
+    let kept = name.floor_char_boundary(NAME);
+    let mut safe = hprof_format::printable(&name[..kept]).replace(';', ":");
+    if kept < name.len() {
+        safe.push('…');
+    }
+    safe
 }

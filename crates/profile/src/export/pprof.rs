@@ -17,6 +17,8 @@ use message::{Function, Label, Line, Location, Profile as Part, Sample, ValueTyp
 
 /// The number of samples, locations or functions that are encoded at once.
 const CHUNK: usize = 4096;
+/// Frames of samples that are encoded at once.
+const FRAMES: usize = 1 << 20;
 
 /// Writes the whole profile.
 ///
@@ -78,6 +80,7 @@ impl<W: Write> Encoder<'_, W> {
             .map(|labels| self.labels(LabelsId(labels)))
             .collect();
         let mut part = Part::default();
+        let mut frames_in_part = 0;
         for table in self.profile.tables() {
             let place = |metric| metrics.iter().position(|m: &Metric| m == metric);
             let places: Vec<Option<usize>> = table.metrics().iter().map(place).collect();
@@ -88,15 +91,17 @@ impl<W: Write> Encoder<'_, W> {
                         value[place] = signed(number);
                     }
                 }
-                let frames = self.profile.stacks.frames(stack).iter();
+                let frames = self.profile.stacks.frames(stack);
+                frames_in_part += frames.len();
                 part.sample.push(Sample {
-                    location_id: frames.map(|frame| u64::from(frame.0) + 1).collect(),
+                    location_id: frames.iter().map(|frame| u64::from(frame.0) + 1).collect(),
                     value,
                     label: labels[of.0 as usize].clone(),
                 });
-                if part.sample.len() == CHUNK {
+                if part.sample.len() == CHUNK || frames_in_part >= FRAMES {
                     self.write(&part)?;
                     part.sample.clear();
+                    frames_in_part = 0;
                 }
             }
         }

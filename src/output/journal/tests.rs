@@ -1,0 +1,105 @@
+//! Tests of the journal, and what tests of others need to write to one.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use hprof_format::{Millis, TextEncoder};
+
+use super::*;
+use crate::names::trace::TraceKey;
+use crate::output::{KeptThreads, Sink};
+
+struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Sink for Memory {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
+        let mut bytes = self.0.lock().expect("no panic");
+        bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the lines of a text profile that `write` wrote.
+pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
+    let bytes = Arc::new(std::sync::Mutex::default());
+    let sink = Box::new(Memory(bytes.clone()));
+    let writer = Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+    let settings = ControlSettings {
+        allocations: false,
+        cpu_samples: false,
+        heap_dump: false,
+        depth: 4,
+        kept_threads: KeptThreads::Alive,
+    };
+    let journal = Journal::start(Arc::default(), writer, settings);
+    write(&journal);
+    assert!(journal.close());
+    let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Returns the index of the only line that begins with `start`.
+pub(crate) fn place(lines: &[String], start: &str) -> usize {
+    let mut places = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with(start));
+    let (place, _) = places
+        .next()
+        .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
+    assert_eq!(places.next(), None, "{start} in {lines:#?}");
+    place
+}
+
+#[test]
+fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
+    let lines = lines(|journal| {
+        let thread = journal.tables.threads.add();
+        let dump = journal.hold_events();
+        std::thread::scope(|scope| {
+            scope.spawn(|| journal.thread_started(thread, ThreadNames::default()));
+        });
+        let trace = journal.tables.traces.intern(TraceKey {
+            thread: Some(thread),
+            frames: &[],
+        });
+        journal.entry(|entry| entry.trace(trace));
+        drop(dump);
+    });
+    let start = place(&lines, "THREAD START");
+    let trace = place(&lines, "TRACE 300001: (thread=200001)");
+    assert!(start < trace, "{lines:#?}");
+}
+
+/// A thread may be in `ThreadRegistry::registering` while it waits for the end of a heap dump.
+#[test]
+#[cfg(debug_assertions)]
+fn whoever_dumps_neither_registers_a_thread_nor_waits_for_its_own_dump() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let refused = |journal: &Journal, broken: &dyn Fn()| {
+        let _dump = journal.hold_events();
+        catch_unwind(AssertUnwindSafe(broken)).is_err()
+    };
+    lines(|journal| {
+        let registering = Mutex::<(), rank::Registering>::new(());
+        assert!(refused(journal, &|| drop(registering.lock())));
+        assert!(refused(journal, &|| journal.happened(|_| {})));
+        assert!(!refused(journal, &|| journal.entry(|_| {})));
+        // Others may come with that lock, and without those that a dump takes.
+        let _registering = registering.lock();
+        journal.happened(|_| {});
+        let names = Mutex::<(), rank::StackNames>::new(());
+        let _names = names.lock();
+        let broken = AssertUnwindSafe(|| journal.happened(|_| {}));
+        assert!(catch_unwind(broken).is_err());
+    });
+}
