@@ -2,9 +2,9 @@
 //! `alloc.hprof.gz` is `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are
 //! `times/Calls.java`, `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
 
+mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;
-mod skip;
 
 use std::fs;
 use std::io::Write;
