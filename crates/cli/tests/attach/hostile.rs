@@ -2,7 +2,7 @@
 //! program is another user's; only root can play both.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
