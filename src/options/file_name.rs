@@ -4,6 +4,8 @@ use std::env;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use rustix::system::uname;
+
 use super::OptionError;
 
 /// The values that placeholders in a file name are replaced with.
@@ -24,7 +26,7 @@ impl Surroundings {
         Self {
             pid: std::process::id(),
             start_time: chrono::Local::now().format("%Y%m%d-%H%M%S").to_string(),
-            host: gethostname::gethostname().to_string_lossy().into_owned(),
+            host: uname().nodename().to_string_lossy().into_owned(),
             variable: |name| env::var(name).ok(),
         }
     }

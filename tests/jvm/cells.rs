@@ -241,3 +241,97 @@ macro_rules! on_paired_cells {
         }
     };
 }
+
+/// What the macros above run by default, read from their own text.
+mod coverage {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+    use std::path::Path;
+
+    const COLLECTORS: [&str; 5] = ["Serial", "Parallel", "G1", "Z", "Shenandoah"];
+
+    type Chosen = BTreeSet<(u32, String)>;
+
+    /// The cells of each row, after a check that the row has all others as ignored tests.
+    fn rows() -> BTreeMap<u32, Chosen> {
+        let mut rows: BTreeMap<u32, Chosen> = BTreeMap::new();
+        let mut row = 0;
+        for line in include_str!("cells.rs").lines() {
+            let line = line.trim();
+            if let Some((_, number)) = line.split_once("($check:ident, row ") {
+                row = number[..1].parse().expect("a row");
+            }
+            let Some(rest) = line.strip_prefix("on_paired_cells!($check jdk_") else {
+                continue;
+            };
+            let feature: u32 = rest[..2].parse().expect("a version");
+            let (chosen, others) = rest.split_once("others").expect("two lists");
+            let named = |list: &str| -> Vec<String> {
+                let names = list.split('"').skip(1).step_by(2);
+                names.map(str::to_owned).collect()
+            };
+            let all: BTreeSet<String> = [named(chosen), named(others)]
+                .concat()
+                .into_iter()
+                .collect();
+            assert_eq!(
+                all,
+                COLLECTORS.map(str::to_owned).into(),
+                "row {row}, {feature}"
+            );
+            let cells = named(chosen).into_iter().map(|name| (feature, name));
+            rows.entry(row).or_default().extend(cells);
+        }
+        rows
+    }
+
+    /// Collects the rows that the tests below a folder take, by their feature.
+    fn taken(folder: &Path, feature: Option<&str>, found: &mut BTreeMap<String, BTreeSet<u32>>) {
+        for entry in fs::read_dir(folder).expect("the tests") {
+            let path = entry.expect("a file").path();
+            let name = path
+                .file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            let feature = feature.unwrap_or(&name);
+            if path.is_dir() {
+                taken(&path, Some(feature), found);
+            } else if name != "cells" {
+                let text = fs::read_to_string(&path).expect("a source");
+                let calls = text.split("on_paired_cells!(").skip(1);
+                let rows = calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse().ok());
+                found.entry(feature.to_owned()).or_default().extend(rows);
+            }
+        }
+    }
+
+    #[test]
+    fn each_row_has_every_jvm_and_every_collector() {
+        let rows = rows();
+        assert_eq!(rows.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3]);
+        for (row, chosen) in &rows {
+            let jvms: BTreeSet<u32> = chosen.iter().map(|cell| cell.0).collect();
+            let collectors: BTreeSet<&str> = chosen.iter().map(|cell| &*cell.1).collect();
+            assert_eq!(jvms, super::MATRIX.into(), "row {row}");
+            assert_eq!(collectors, COLLECTORS.into(), "row {row}");
+        }
+        let all: Chosen = rows.into_values().flatten().collect();
+        assert_eq!(all.len(), super::MATRIX.len() * COLLECTORS.len());
+    }
+
+    /// A row is enough for each measurement to meet each JVM and each collector; all rows, for JVMs and collectors to meet.
+    #[test]
+    fn every_measurement_meets_every_jvm_and_every_collector() {
+        let mut found = BTreeMap::new();
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
+        taken(&tests, None, &mut found);
+        // CPU samples: collectors.rs takes them in every cell.
+        for feature in ["dump", "monitor", "sites", "times"] {
+            let rows = found.get(feature).map_or(0, BTreeSet::len);
+            assert!(rows > 0, "no test of {feature} takes a row of cells");
+        }
+        let all: BTreeSet<u32> = found.into_values().flatten().collect();
+        assert_eq!(all, [0, 1, 2, 3].into());
+    }
+}

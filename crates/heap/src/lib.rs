@@ -3,6 +3,36 @@
 //!
 //! [`Dump::open`] maps a file, [`Heap::of`] reads the graph of one dump. Objects are numbered in the order of their
 //! ids; all tables are indexed by these numbers.
+//!
+//! # Example
+//!
+//! ```
+//! use std::io::Write;
+//! use hprof_format::{
+//!     BasicType, BinaryEncoder, Encoder, HeapRecord, Micros, Millis, ObjectId, Record, TraceSerial,
+//! };
+//! use hprof_heap::{By, Dump, Silent, histogram};
+//!
+//! let mut content = Vec::new();
+//! for object in [ObjectId(0x100), ObjectId(0x200)] {
+//!     let elements = &[0; 40];
+//!     let (trace, element) = (TraceSerial(0), BasicType::Byte);
+//!     HeapRecord::PrimitiveArray { object, trace, element, elements }.write(&mut content);
+//! }
+//! let mut bytes = Vec::new();
+//! let mut encoder = BinaryEncoder::new();
+//! encoder.start(Millis(0), &mut bytes);
+//! let content = content.as_slice().into();
+//! encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut bytes);
+//! encoder.record(Micros(0), &Record::HeapDumpEnd, &mut bytes);
+//! let mut file = tempfile::tempfile()?;
+//! file.write_all(&bytes)?;
+//!
+//! let dump = Dump::open(&file, None)?;
+//! let histogram = histogram(&dump, By::Class, None, &Silent)?;
+//! assert_eq!((&*histogram.rows[0].name, histogram.rows[0].objects), ("byte[]", 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod areas;
 mod classes;

@@ -28,6 +28,23 @@
 //! - A `synchronized` method calls `entry` when it has the lock, and `exit` or `exception_exit` before it gives it
 //!   back.
 //! - The calls take no lock and allocate nothing of their own in Java.
+//!
+//! # Example
+//!
+//! ```
+//! use hprof_instrument::{Hooks, class_name, tracker_class};
+//!
+//! let hooks = Hooks {
+//!     tracker: b"com/example/Tracker",
+//!     entry: b"entry",
+//!     exit: b"exit",
+//!     exception_exit: b"exceptionExit",
+//! };
+//! // The class whose native methods are called; `instrument` inserts the calls into any other class.
+//! let tracker = tracker_class(&hooks);
+//! assert_eq!(class_name(&tracker)?, b"com/example/Tracker");
+//! # Ok::<(), hprof_instrument::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

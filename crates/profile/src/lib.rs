@@ -2,6 +2,28 @@
 //!
 //! [`load`] reads a file in either format. Everything that shows, compares, merges or converts profiles works on
 //! [`Profile`], so that no two views disagree about a sum.
+//!
+//! # Example
+//!
+//! ```
+//! use hprof_profile::{By, Metric, Wanted, costs, load};
+//!
+//! let file = "\
+//! JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+//! TRACE 300001:
+//! \tShop.price(Shop.java:7)
+//! \tShop.main(Shop.java:3)
+//! CPU SAMPLES BEGIN (total = 10) Fri Nov 20 10:39:12 2026
+//! rank   self  accum   count trace method
+//!    1 100.00% 100.00%      10 300001 Shop.price
+//! CPU SAMPLES END
+//! ";
+//! let loaded = load(file.as_bytes(), Wanted::Last)?;
+//! let costs = costs(&loaded.profile, Metric::Cpu, By::Method);
+//! assert_eq!((costs[0].name.as_str(), costs[0].own), ("Shop.price", 10));
+//! assert_eq!((costs[1].name.as_str(), costs[1].own, costs[1].total), ("Shop.main", 0, 10));
+//! # Ok::<(), hprof_profile::LoadError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

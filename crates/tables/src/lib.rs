@@ -2,6 +2,30 @@
 //!
 //! [`convert`] reads one file, a run, in either format. docs/reference/tables.md describes the tables; [`TABLES`] has them as
 //! data.
+//!
+//! # Example
+//!
+//! ```
+//! use std::io::Write;
+//! use hprof_heap::Silent;
+//! use hprof_tables::{Options, convert};
+//!
+//! let mut file = tempfile::tempfile()?;
+//! file.write_all(b"\
+//! JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+//! TRACE 300001:
+//! \tShop.price(Shop.java:7)
+//! CPU SAMPLES BEGIN (total = 10) Fri Nov 20 10:39:12 2026
+//! rank   self  accum   count trace method
+//!    1 100.00% 100.00%      10 300001 Shop.price
+//! CPU SAMPLES END
+//! ")?;
+//! let folder = tempfile::tempdir()?;
+//! let converted = convert(file, "shop.txt", folder.path(), &Options::default(), &Silent)?;
+//! let parquet = folder.path().join(format!("samples/{}.parquet", converted.run));
+//! assert!(converted.rows.contains(&("samples", 1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

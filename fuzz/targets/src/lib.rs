@@ -2,6 +2,15 @@
 //!
 //! `fuzz/fuzz_targets` runs them under libFuzzer (`scripts/fuzz`); `tests/seeds.rs` replays the seeds and earlier
 //! findings, with the tests of the workspace.
+//!
+//! # Example
+//!
+//! ```
+//! // A target takes whatever it is given; it would panic where the product is wrong.
+//! for (_, target) in hprof_fuzz_targets::TARGETS {
+//!     target(b"JAVA PROFILE 1.0.2\0");
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 

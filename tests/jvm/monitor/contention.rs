@@ -1,6 +1,7 @@
 //! MONITOR TIME, and waits as they happen.
 
 use super::{goes_through, program, read};
+use crate::cells::Cell;
 use crate::harness::{Finished, Jvm, any_jvm};
 use crate::profile::Profile;
 
@@ -48,6 +49,14 @@ fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
         waited >= 200.0 && waited <= measured + 1.0,
         "{what}: waited {waited} ms, measured {measured} ms"
     );
+}
+
+on_paired_cells!(contention_is_what_the_program_measured_with_every_collector, row 2);
+
+fn contention_is_what_the_program_measured_with_every_collector(cell: &Cell) {
+    let options = "monitor=y,file=x.txt";
+    let run = program(cell.jvm, options, &cell.vm_options(), "Contend").run_well();
+    assert_contended(&run, &read(&run), &cell.to_string());
 }
 
 on_every_jvm!(contention_and_waits_are_what_the_program_measured);

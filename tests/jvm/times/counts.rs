@@ -1,7 +1,8 @@
 //! Every call counts.
 
-use super::{ALL, calls, one, profile, profile_of_same_output, program};
-use crate::harness::{Jvm, any_jvm};
+use super::{ALL, STACK, calls, one, profile, profile_of_same_output, program};
+use crate::cells::Cell;
+use crate::harness::{Jvm, Program, any_jvm};
 use crate::profile::Profile;
 
 const CALLS: [(&str, u64); 7] = [
@@ -27,6 +28,17 @@ fn each_call_is_counted(jvm: &Jvm) {
                 jvm.feature
             );
         }
+    }
+}
+
+on_paired_cells!(each_call_is_counted_with_every_collector, row 1);
+
+fn each_call_is_counted_with_every_collector(cell: &Cell) {
+    let [unlock, choose] = cell.vm_options();
+    let run = Program::java(cell.jvm, ALL, &[STACK, unlock, choose]).program("times", "Calls");
+    let profile = Profile::parse(&run.run_well().read("x.txt"));
+    for (method, count) in CALLS {
+        assert_eq!(calls(one(&profile), method), count, "{cell} {method}");
     }
 }
 
