@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::table::ROWS;
 
-const BEGIN: &str = "<!-- The table of src/options/table.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
+const BEGIN: &str =
+    "<!-- The table of src/options/table.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
 
 /// The options as a Markdown table; each links to the section that explains it.
@@ -53,6 +54,9 @@ fn the_options_page_explains_each_option() {
         assert!(explained.contains(&row.name), "no section `{}`", row.name);
     }
     for name in explained {
-        assert!(ROWS.iter().any(|row| row.name == name), "{name} is no option");
+        assert!(
+            ROWS.iter().any(|row| row.name == name),
+            "{name} is no option"
+        );
     }
 }

@@ -45,7 +45,11 @@ fn describe(command: &[String], page: &mut String) {
         .map(|line| format!("{}\n", line.trim_end()))
         .collect();
     // Writing to a String cannot fail.
-    let _ = write!(page, "\n{level} `{name}`\n\n```text\n{}\n```\n", text.trim_end());
+    let _ = write!(
+        page,
+        "\n{level} `{name}`\n\n```text\n{}\n```\n",
+        text.trim_end()
+    );
     for below in listed(&help) {
         describe(&[command, &[below]].concat(), page);
     }
@@ -62,7 +66,12 @@ fn the_commands_page_is_what_hprof_prints() {
     }
     let found = fs::read_to_string(path).expect("the page");
     for (number, (found, printed)) in found.lines().zip(page.lines()).enumerate() {
-        assert_eq!(found, printed, "line {}; HPROF_BLESS=1 writes the page", number + 1);
+        assert_eq!(
+            found,
+            printed,
+            "line {}; HPROF_BLESS=1 writes the page",
+            number + 1
+        );
     }
     assert_eq!(found, page, "HPROF_BLESS=1 writes the page anew");
 }
