@@ -297,7 +297,8 @@ mod coverage {
             } else if name != "cells" {
                 let text = fs::read_to_string(&path).expect("a source");
                 let calls = text.split("on_paired_cells!(").skip(1);
-                let rows = calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse().ok());
+                let rows =
+                    calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse::<u32>().ok());
                 found.entry(feature.to_owned()).or_default().extend(rows);
             }
         }
