@@ -255,7 +255,7 @@ mod coverage {
         let mut row = 0;
         for line in include_str!("cells.rs").lines() {
             let line = line.trim();
-            if let Some((_, number)) = line.split_once("($check:ident, row ") {
+            if let Some(number) = line.strip_prefix("($check:ident, row ") {
                 row = number[..1].parse().expect("a row");
             }
             let Some(rest) = line.strip_prefix("on_paired_cells!($check jdk_") else {
@@ -297,7 +297,8 @@ mod coverage {
             } else if name != "cells" {
                 let text = fs::read_to_string(&path).expect("a source");
                 let calls = text.split("on_paired_cells!(").skip(1);
-                let rows = calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse().ok());
+                let rows =
+                    calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse::<u32>().ok());
                 found.entry(feature.to_owned()).or_default().extend(rows);
             }
         }

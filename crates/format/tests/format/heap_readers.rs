@@ -1,5 +1,6 @@
 //! Other people's readers read the heap dumps that are written here.
 
+use std::io::Write;
 use std::process::Command;
 
 use hprof_format::*;
