@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{agent, skip};
+use crate::harness::{agent, is_release_build, skip};
 
 /// Its section in the library.
 const SECTION: &str = "hprof_handler";
@@ -15,7 +15,7 @@ const ALLOWED: [&str; 3] = ["__errno_location", "pthread_getspecific", "syscall"
 /// Returns the output of `objdump` for the section; `None` if it is missing, or the library is not the one that users
 /// get.
 fn disassembled() -> Option<String> {
-    if !agent().to_string_lossy().contains("release") {
+    if !is_release_build() {
         skip("what the signal handler refers to: the agent is no release build");
         return None;
     }

@@ -1,6 +1,6 @@
 //! Independent readers read the heap dumps that are written here.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::process::Command;
 
 use hprof_format::*;
