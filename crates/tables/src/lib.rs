@@ -21,7 +21,7 @@
 //! ")?;
 //! let folder = tempfile::tempdir()?;
 //! let converted = convert(file, "shop.txt", folder.path(), &Options::default(), &Silent)?;
-//! let parquet = folder.path().join(format!("cpu_sample/{}.parquet", converted.run));
+//! let parquet = folder.path().join(format!("cpu_sample/{:016x}.parquet", converted.run));
 //! assert!(parquet.is_file());
 //! assert!(converted.rows.contains(&("cpu_sample", 1)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
