@@ -22,8 +22,9 @@
 //! ")?;
 //! let folder = tempfile::tempdir()?;
 //! let converted = convert(file, "shop.txt", folder.path(), &Options::default(), &Silent)?;
-//! let parquet = folder.path().join(format!("samples/{}.parquet", converted.run));
-//! assert!(converted.rows.contains(&("samples", 1)));
+//! let parquet = folder.path().join(format!("cpu_sample/{:016x}.parquet", converted.run));
+//! assert!(parquet.is_file());
+//! assert!(converted.rows.contains(&("cpu_sample", 1)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
