@@ -2,14 +2,15 @@
 //!
 //! Deep stacks have most of their frames in common, and those that are cut at some depth have them at another distance from
 //! their outer ends each. So a trace is kept as a sequence of chunks that end where the frames themselves say so: two traces that
-//! share a run of frames share its chunks, but for the outermost and the innermost one, wherever the run stands. The sequence is kept
-//! in pieces, each behind the trace of those outside it.
+//! share a run of frames share nearly all of its chunks, wherever the run stands. The sequence is kept in pieces, each behind the
+//! trace of those outside it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashbrown::Equivalent;
 
+use super::chunk::{Chunk, ChunkId};
 use super::frame::FrameId;
 use super::intern::{Interner, table_ids};
 use super::thread::ThreadSerial;
@@ -43,58 +44,10 @@ pub struct TraceKey<'a> {
     pub frames: &'a [FrameId],
 }
 
-/// Frames of a chunk, at the most.
-const CHUNK: usize = 16;
 /// Chunks of a piece, at the most.
 const PIECE: usize = 8;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ChunkId(u32);
-
-/// Some frames that follow each other, outermost first. A complete chunk ends with the first frame that ends chunks, or is as long
-/// as one may be; only the innermost of a trace may be incomplete.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Chunk {
-    /// Those beyond `count` are all the same.
-    frames: [FrameId; CHUNK],
-    count: u8,
-}
-
-impl Chunk {
-    fn new(frames: &[FrameId]) -> Self {
-        let mut chunk = Self {
-            frames: [FrameId(0); CHUNK],
-            count: frames.len() as u8,
-        };
-        chunk.frames[..frames.len()].copy_from_slice(frames);
-        chunk
-    }
-
-    /// The length of the complete chunk that begins with the first of these frames; `None` where they end before it does.
-    fn complete(frames: &[FrameId]) -> Option<usize> {
-        let mut first = frames.iter().take(CHUNK);
-        let last = first.position(|&frame| Self::ends_with(frame));
-        last.map(|last| last + 1)
-            .or((frames.len() >= CHUNK).then_some(CHUNK))
-    }
-
-    /// Whether a frame ends the chunk it is in, which one in eight does.
-    fn ends_with(frame: FrameId) -> bool {
-        frame.0.wrapping_mul(0x9e37_79b1) >> 29 == 0
-    }
-
-    fn frames(&self) -> &[FrameId] {
-        &self.frames[..usize::from(self.count)]
-    }
-}
-
-impl Hash for Chunk {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.frames().hash(state);
-    }
-}
-
-/// The innermost chunks of a trace, behind the trace of the others, whose number is a multiple of [`PIECE`]: traces that differ at their
+/// The innermost chunks of a trace, behind the trace of the others, which are a multiple of [`PIECE`]: traces that differ at their
 /// inner ends alone share the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Piece {
