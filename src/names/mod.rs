@@ -6,6 +6,7 @@
 //!
 //! Nothing outside this folder is called with a table's lock held, but closures that the callers pass.
 
+mod chunk;
 pub mod class;
 pub mod frame;
 pub mod intern;

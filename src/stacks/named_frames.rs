@@ -5,11 +5,13 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::Stacks;
 use crate::jvmti::{FrameInfo, SequenceHash};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::frame::FrameId;
-use crate::names::trace::OuterPart;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::{StackChunks, TraceId};
 
 /// Enough that two threads rarely meet in one.
 const SHARDS: usize = 16;
@@ -69,47 +71,70 @@ impl Methods {
     }
 }
 
-/// A stack in the tables' frames, which goes on from the one before it.
+/// A stack in the tables' frames, which goes on from the one before it. It may have more frames than are wanted, so that it need
+/// not begin anew where the stack grows and shrinks.
 #[derive(Default)]
 pub(super) struct NamedStack {
+    /// How many methods stand on the stack before the first frame.
+    before: usize,
     /// Outermost first.
     frames: Vec<FrameId>,
     /// Of what the VM says of the frames up to each.
     hashes: Vec<SequenceHash>,
-    outer: OuterPart,
+    chunks: StackChunks,
+    /// The first frame that is wanted.
+    from: usize,
 }
 
 impl NamedStack {
-    /// Forgets all but so many of the outermost frames.
-    pub(super) fn keep(&mut self, frames: usize) {
+    /// Forgets all but so many of the stack's outermost methods.
+    pub(super) fn keep(&mut self, methods: usize) {
+        let frames = methods.saturating_sub(self.before);
+        self.before = self.before.min(methods);
         self.frames.truncate(frames);
         self.hashes.truncate(frames);
-        self.outer.keep(frames);
+        self.chunks.keep(frames);
     }
 
-    pub(super) fn frames(&self) -> &[FrameId] {
-        &self.frames
+    /// Begins anew, behind so many methods.
+    pub(super) fn begin(&mut self, before: usize) {
+        self.keep(0);
+        self.before = before;
     }
 
-    /// The frames, and their trace as far as it is known.
-    pub(super) fn parts(&mut self) -> (&mut OuterPart, &[FrameId]) {
-        (&mut self.outer, &self.frames)
+    /// Whether the frames that are wanted, the first of them behind so many methods, may be added to these: not many methods that are
+    /// not wanted are missing before them.
+    pub(super) fn reaches(&self, from: usize, most: usize) -> bool {
+        self.before <= from && from <= self.methods() + most
     }
 
-    /// Of the whole stack; see [`hash_of`].
+    /// How many methods stand on the stack before the next one to be added.
+    pub(super) fn methods(&self) -> usize {
+        self.before + self.frames.len()
+    }
+
+    /// From now on only the methods behind so many are wanted.
+    pub(super) fn cut(&mut self, methods: usize) {
+        self.from = methods.saturating_sub(self.before);
+    }
+
+    /// The trace of the frames that are wanted.
+    pub(super) fn trace(&mut self, stacks: &Stacks, thread: ThreadSerial) -> TraceId {
+        stacks.trace_from(&mut self.chunks, thread, (&self.frames, self.from))
+    }
+
+    /// Of the frames that are wanted; see [`hash_of`].
     pub(super) fn hash(&self) -> SequenceHash {
-        self.hashes.last().copied().unwrap_or_default()
+        let hash_up_to = |frames: usize| match frames.checked_sub(1) {
+            Some(last) => self.hashes[last],
+            None => SequenceHash::default(),
+        };
+        let length = self.frames.len();
+        hash_up_to(length).without(hash_up_to(self.from), length - self.from)
     }
 
-    /// Adds the methods of a frame but for some of the outermost; `false` where they are not those that the key was seen to
-    /// stand for, or not known.
-    pub(super) fn add(
-        &mut self,
-        named: &NamedFrames,
-        key: u64,
-        methods: usize,
-        skip: usize,
-    ) -> bool {
+    /// Adds the methods of a frame; `false` where they are not those that the key was seen to stand for, or not known.
+    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize) -> bool {
         let shard = named.shard(key).lock();
         let Some(found) = shard.get(&key).map(Methods::as_slice) else {
             return false;
@@ -117,11 +142,13 @@ impl NamedStack {
         if found.len() != methods {
             return false;
         }
-        for method in found.iter().rev().skip(skip) {
+        let mut hash = self.hashes.last().copied().unwrap_or_default();
+        for method in found.iter().rev() {
             let length = self.frames.len();
             memory::need_to_grow(length, self.frames.capacity(), size_of::<FrameId>());
             memory::need_to_grow(length, self.hashes.capacity(), size_of::<SequenceHash>());
-            self.hashes.push(self.hash().with(method.hash));
+            hash = hash.with(method.hash);
+            self.hashes.push(hash);
             self.frames.push(method.frame);
         }
         true

@@ -84,8 +84,6 @@ pub struct StackTop {
     /// So many of the innermost frames the VM was asked for; `buffer` holds them.
     asked: Option<usize>,
     named: NamedStack,
-    /// How many methods stand on the stack before the first in `named`.
-    named_from: usize,
     /// Stacks known again that the tally does not have yet.
     known: u32,
 }
@@ -308,24 +306,26 @@ impl StackTop {
     fn compose(&mut self, top: &TopFrames) -> Result<(), usize> {
         let all = self.cache.methods();
         let from = all.saturating_sub(self.depth);
-        let unchanged = match from == self.named_from {
-            true => self.cache.unchanged().saturating_sub(from),
-            false => 0,
-        };
-        self.named_from = from;
-        self.named.keep(unchanged);
-        let done = from + self.named.frames().len();
-        let (first, frames) = self.cache.frames_from(done);
-        let mut before = self.cache.methods_before(first);
+        self.named.keep(self.cache.unchanged());
+        if !self.named.reaches(from, self.depth) {
+            // A stack that has shrunk often goes on to shrink, so it is named from further out than is wanted.
+            let (first, _) = self.cache.frames_from(from.saturating_sub(self.depth));
+            self.named.begin(self.cache.methods_before(first));
+        }
+        let (_, frames) = self.cache.frames_from(self.named.methods());
+        let mut before = self.named.methods();
         for frame in frames.filter(|frame| frame.methods > 0) {
             let methods = usize::from(frame.methods);
-            // Only of the first one some methods may not be wanted.
-            let skip = done.saturating_sub(before);
-            if !self.named.add(&top.named, frame.key, methods, skip) {
-                return Err(all - before);
+            let is_named = self.named.add(&top.named, frame.key, methods);
+            let end = before + methods;
+            match (is_named, end <= from) {
+                (true, _) => {}
+                (false, true) => self.named.begin(end),
+                (false, false) => return Err(all - before),
             }
-            before += methods;
+            before = end;
         }
+        self.named.cut(from);
         self.cache.settle();
         Ok(())
     }
@@ -366,10 +366,7 @@ impl StackTop {
     /// The trace of the stack that was resolved last, which the thread of this number has.
     pub fn trace(&mut self, stacks: &Stacks, jni: Jni<'_>, thread: ThreadSerial) -> TraceId {
         match self.walked {
-            Some(_) => {
-                let (outer, frames) = self.named.parts();
-                stacks.trace_onto(outer, thread, frames)
-            }
+            Some(_) => self.named.trace(stacks, thread),
             None => stacks.trace(jni, thread, self.given()),
         }
     }

@@ -1,7 +1,6 @@
 //! Where a frame stands, and what a walk reads on its way.
 
 use super::super::code_heap::{BlockStart, CodeBlob};
-use super::compiled::PlaceKind;
 
 /// Where a frame is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,8 @@ pub(super) struct Code {
     pub(super) blob: CodeBlob,
     pub(super) start: BlockStart,
     pub(super) identity: u32,
-    pub(super) kind: PlaceKind,
+    /// Where the identity of the code is read.
+    pub(super) identity_at: usize,
 }
 
 /// Is told what a walk depends on, from a frame to the next one.

@@ -39,6 +39,15 @@ const fn times(one: u64, other: u64) -> u64 {
     reduced((product & MODULUS as u128) as u64 + (product >> 61) as u64)
 }
 
+/// The point to the power of an exponent.
+#[inline]
+fn power(exponent: usize) -> u64 {
+    match POWERS.get(exponent) {
+        Some(&power) => power,
+        None => times(power(exponent - MOST_FRAMES), POWERS[MOST_FRAMES]),
+    }
+}
+
 /// What a frame is to those who name it.
 #[derive(Clone, Copy, Default)]
 pub struct FrameKey {
@@ -63,13 +72,14 @@ impl SequenceHash {
     /// That of the sequence, which has so many numbers, with one more before them.
     #[inline]
     fn behind(self, first: u64, length: usize) -> Self {
-        Self(reduced(self.0 + times(reduced(first), POWERS[length])))
+        Self(reduced(self.0 + times(reduced(first), power(length))))
     }
 
     /// That of the last numbers, so many, where `before` is that of the others.
     #[inline]
-    fn without(self, before: Self, length: usize) -> Self {
-        Self(reduced(self.0 + MODULUS - times(before.0, POWERS[length])))
+    #[must_use]
+    pub fn without(self, before: Self, length: usize) -> Self {
+        Self(reduced(self.0 + MODULUS - times(before.0, power(length))))
     }
 
     /// As a number.
