@@ -5,11 +5,13 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::Stacks;
 use crate::jvmti::{FrameInfo, SequenceHash};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::frame::FrameId;
-use crate::names::trace::OuterPart;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::{StackChunks, TraceId};
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;
@@ -70,47 +72,70 @@ impl Methods {
     }
 }
 
-/// A stack as frames of the tables, which shares its outer part with the previous stack.
+/// A stack as frames of the tables, which continues from the previous one. It may have more frames than are requested, so
+/// that it need not begin anew when the stack grows and shrinks.
 #[derive(Default)]
 pub(super) struct NamedStack {
+    /// The number of methods on the stack outside of the first frame.
+    before: usize,
     /// Outermost first.
     frames: Vec<FrameId>,
-    /// For each frame, the hash of the VM's description of the frames up to it.
+    /// For each frame, the hash of the VM's description of the frames up to and including it.
     hashes: Vec<SequenceHash>,
-    outer: OuterPart,
+    chunks: StackChunks,
+    /// The index of the first requested frame.
+    from: usize,
 }
 
 impl NamedStack {
-    /// Keeps the outermost `frames` frames and forgets the rest.
-    pub(super) fn keep(&mut self, frames: usize) {
+    /// Keeps the stack's outermost `methods` methods and forgets the rest.
+    pub(super) fn keep(&mut self, methods: usize) {
+        let frames = methods.saturating_sub(self.before);
+        self.before = self.before.min(methods);
         self.frames.truncate(frames);
         self.hashes.truncate(frames);
-        self.outer.keep(frames);
+        self.chunks.keep(frames);
     }
 
-    pub(super) fn frames(&self) -> &[FrameId] {
-        &self.frames
+    /// Begins anew, inside of `before` methods.
+    pub(super) fn begin(&mut self, before: usize) {
+        self.keep(0);
+        self.before = before;
     }
 
-    /// Returns the frames, and the part of their trace that is known.
-    pub(super) fn parts(&mut self) -> (&mut OuterPart, &[FrameId]) {
-        (&mut self.outer, &self.frames)
+    /// Returns `true` if the requested frames, the first of them inside of `from` methods, can be added to these: at most
+    /// `most` methods that are not requested are missing between the two.
+    pub(super) fn reaches(&self, from: usize, most: usize) -> bool {
+        self.before <= from && from <= self.methods() + most
     }
 
-    /// Returns the hash of the whole stack; see [`hash_of`].
+    /// The number of methods on the stack outside of the next one to be added.
+    pub(super) fn methods(&self) -> usize {
+        self.before + self.frames.len()
+    }
+
+    /// Requests only the methods inside of the outermost `methods`.
+    pub(super) fn cut(&mut self, methods: usize) {
+        self.from = methods.saturating_sub(self.before);
+    }
+
+    /// Returns the trace of the requested frames.
+    pub(super) fn trace(&mut self, stacks: &Stacks, thread: ThreadSerial) -> TraceId {
+        stacks.trace_from(&mut self.chunks, thread, (&self.frames, self.from))
+    }
+
+    /// Returns the hash of the requested frames; see [`hash_of`].
     pub(super) fn hash(&self) -> SequenceHash {
-        self.hashes.last().copied().unwrap_or_default()
+        let hash_up_to = |frames: usize| match frames.checked_sub(1) {
+            Some(last) => self.hashes[last],
+            None => SequenceHash::default(),
+        };
+        let length = self.frames.len();
+        hash_up_to(length).without(hash_up_to(self.from), length - self.from)
     }
 
-    /// Adds the methods of a frame except for some of the outermost; returns `false` if they are unknown, or not those
-    /// that the key stood for before.
-    pub(super) fn add(
-        &mut self,
-        named: &NamedFrames,
-        key: u64,
-        methods: usize,
-        skip: usize,
-    ) -> bool {
+    /// Adds the methods of a frame; returns `false` if they are unknown, or not as many as were named under the key.
+    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize) -> bool {
         let shard = named.shard(key).lock();
         let Some(found) = shard.get(&key).map(Methods::as_slice) else {
             return false;
@@ -118,11 +143,13 @@ impl NamedStack {
         if found.len() != methods {
             return false;
         }
-        for method in found.iter().rev().skip(skip) {
+        let mut hash = self.hashes.last().copied().unwrap_or_default();
+        for method in found.iter().rev() {
             let length = self.frames.len();
             memory::need_to_grow(length, self.frames.capacity(), size_of::<FrameId>());
             memory::need_to_grow(length, self.hashes.capacity(), size_of::<SequenceHash>());
-            self.hashes.push(self.hash().with(method.hash));
+            hash = hash.with(method.hash);
+            self.hashes.push(hash);
             self.frames.push(method.frame);
         }
         true

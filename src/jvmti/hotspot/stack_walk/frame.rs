@@ -1,7 +1,6 @@
 //! The position of a frame, and the values that a walk reads on its way.
 
 use super::super::code_heap::{BlockStart, CodeBlob};
-use super::compiled::PlaceKind;
 
 /// The position of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,8 @@ pub(super) struct Code {
     pub(super) blob: CodeBlob,
     pub(super) start: BlockStart,
     pub(super) identity: u32,
-    pub(super) kind: PlaceKind,
+    /// The address at which the identity of the code is read.
+    pub(super) identity_at: usize,
 }
 
 /// Receives everything that a walk depends on, from a frame to the next one.
