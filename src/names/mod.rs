@@ -6,7 +6,6 @@
 //!
 //! While a table's lock is held, nothing outside this folder is called except closures that callers pass.
 
-mod chunk;
 pub mod class;
 pub mod frame;
 pub mod intern;

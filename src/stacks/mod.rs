@@ -20,7 +20,7 @@ use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};
 use crate::names::loader::LoaderId;
 use crate::names::thread::ThreadSerial;
-use crate::names::trace::{StackChunks, TraceId, TraceKey};
+use crate::names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
@@ -164,15 +164,15 @@ impl Stacks {
             .collect()
     }
 
-    /// Returns the trace of a stack's named frames from index `from` on, outermost first.
-    fn trace_from(
+    /// Returns the trace of a stack whose frames are named, outermost first.
+    fn trace_onto(
         &self,
-        stack: &mut StackChunks,
+        outer: &mut OuterPart,
         thread: ThreadSerial,
-        (frames, from): (&[FrameId], usize),
+        frames: &[FrameId],
     ) -> TraceId {
         let thread = self.shape.threads.then_some(thread);
-        self.tables.traces.intern_from(stack, thread, frames, from)
+        self.tables.traces.intern_onto(outer, thread, frames)
     }
 
     /// Returns the methods of frames of the current thread.

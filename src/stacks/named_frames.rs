@@ -5,13 +5,11 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::Stacks;
 use crate::jvmti::{FrameInfo, SequenceHash};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{StackChunks, TraceId};
+use crate::names::trace::OuterPart;
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;
@@ -72,70 +70,47 @@ impl Methods {
     }
 }
 
-/// A stack as frames of the tables, which continues from the previous one. It may have more frames than are requested, so
-/// that it need not begin anew when the stack grows and shrinks.
+/// A stack as frames of the tables, which shares its outer part with the previous stack.
 #[derive(Default)]
 pub(super) struct NamedStack {
-    /// The number of methods on the stack outside of the first frame.
-    before: usize,
     /// Outermost first.
     frames: Vec<FrameId>,
-    /// For each frame, the hash of the VM's description of the frames up to and including it.
+    /// For each frame, the hash of the VM's description of the frames up to it.
     hashes: Vec<SequenceHash>,
-    chunks: StackChunks,
-    /// The index of the first requested frame.
-    from: usize,
+    outer: OuterPart,
 }
 
 impl NamedStack {
-    /// Keeps the stack's outermost `methods` methods and forgets the rest.
-    pub(super) fn keep(&mut self, methods: usize) {
-        let frames = methods.saturating_sub(self.before);
-        self.before = self.before.min(methods);
+    /// Keeps the outermost `frames` frames and forgets the rest.
+    pub(super) fn keep(&mut self, frames: usize) {
         self.frames.truncate(frames);
         self.hashes.truncate(frames);
-        self.chunks.keep(frames);
+        self.outer.keep(frames);
     }
 
-    /// Begins anew, inside of `before` methods.
-    pub(super) fn begin(&mut self, before: usize) {
-        self.keep(0);
-        self.before = before;
+    pub(super) fn frames(&self) -> &[FrameId] {
+        &self.frames
     }
 
-    /// Returns `true` if the requested frames, the first of them inside of `from` methods, can be added to these: at most
-    /// `most` methods that are not requested are missing between the two.
-    pub(super) fn reaches(&self, from: usize, most: usize) -> bool {
-        self.before <= from && from <= self.methods() + most
+    /// Returns the frames, and the part of their trace that is known.
+    pub(super) fn parts(&mut self) -> (&mut OuterPart, &[FrameId]) {
+        (&mut self.outer, &self.frames)
     }
 
-    /// The number of methods on the stack outside of the next one to be added.
-    pub(super) fn methods(&self) -> usize {
-        self.before + self.frames.len()
-    }
-
-    /// Requests only the methods inside of the outermost `methods`.
-    pub(super) fn cut(&mut self, methods: usize) {
-        self.from = methods.saturating_sub(self.before);
-    }
-
-    /// Returns the trace of the requested frames.
-    pub(super) fn trace(&mut self, stacks: &Stacks, thread: ThreadSerial) -> TraceId {
-        stacks.trace_from(&mut self.chunks, thread, (&self.frames, self.from))
-    }
-
-    /// Returns the hash of the requested frames; see [`hash_of`].
+    /// Returns the hash of the whole stack; see [`hash_of`].
     pub(super) fn hash(&self) -> SequenceHash {
-        let hash_up_to = |frames: usize| match frames.checked_sub(1) {
-            Some(last) => self.hashes[last],
-            None => SequenceHash::default(),
-        };
-        let length = self.frames.len();
-        hash_up_to(length).without(hash_up_to(self.from), length - self.from)
+        self.hashes.last().copied().unwrap_or_default()
     }
 
-    /// Adds the methods of a frame; returns `false` if they are unknown, or not as many as were named under the key.
-    pub(super) fn add(&mut self, named: &NamedFrames, key: u64, methods: usize) -> bool {
+    /// Adds the methods of a frame except for some of the outermost; returns `false` if they are unknown, or not those
+    /// that the key stood for before.
+    pub(super) fn add(
+        &mut self,
+        named: &NamedFrames,
+        key: u64,
+        methods: usize,
+        skip: usize,
+    ) -> bool {
         let shard = named.shard(key).lock();
         let Some(found) = shard.get(&key).map(Methods::as_slice) else {
             return false;
@@ -143,13 +118,11 @@ impl NamedStack {
         if found.len() != methods {
             return false;
         }
-        let mut hash = self.hashes.last().copied().unwrap_or_default();
-        for method in found.iter().rev() {
+        for method in found.iter().rev().skip(skip) {
             let length = self.frames.len();
             memory::need_to_grow(length, self.frames.capacity(), size_of::<FrameId>());
             memory::need_to_grow(length, self.hashes.capacity(), size_of::<SequenceHash>());
-            hash = hash.with(method.hash);
-            self.hashes.push(hash);
+            self.hashes.push(self.hash().with(method.hash));
             self.frames.push(method.frame);
         }
         true

@@ -85,6 +85,8 @@ pub struct StackTop {
     /// The number of innermost frames that the VM was asked for and that `buffer` holds.
     asked: Option<usize>,
     named: NamedStack,
+    /// The number of methods on the stack inside the first in `named`.
+    named_from: usize,
     /// Recognized stacks that the tally does not include yet.
     known: u32,
 }
@@ -307,26 +309,24 @@ impl StackTop {
     fn compose(&mut self, top: &TopFrames) -> Result<(), usize> {
         let all = self.cache.methods();
         let from = all.saturating_sub(self.depth);
-        self.named.keep(self.cache.unchanged());
-        if !self.named.reaches(from, self.depth) {
-            // A stack that has shrunk often shrinks again, so more of its outer frames are named than are requested.
-            let (first, _) = self.cache.frames_from(from.saturating_sub(self.depth));
-            self.named.begin(self.cache.methods_before(first));
-        }
-        let (_, frames) = self.cache.frames_from(self.named.methods());
-        let mut before = self.named.methods();
+        let unchanged = match from == self.named_from {
+            true => self.cache.unchanged().saturating_sub(from),
+            false => 0,
+        };
+        self.named_from = from;
+        self.named.keep(unchanged);
+        let done = from + self.named.frames().len();
+        let (first, frames) = self.cache.frames_from(done);
+        let mut before = self.cache.methods_before(first);
         for frame in frames.filter(|frame| frame.methods > 0) {
             let methods = usize::from(frame.methods);
-            let is_named = self.named.add(&top.named, frame.key, methods);
-            let end = before + methods;
-            match (is_named, end <= from) {
-                (true, _) => {}
-                (false, true) => self.named.begin(end),
-                (false, false) => return Err(all - before),
+            // Only in the first one can some methods be unwanted.
+            let skip = done.saturating_sub(before);
+            if !self.named.add(&top.named, frame.key, methods, skip) {
+                return Err(all - before);
             }
-            before = end;
+            before += methods;
         }
-        self.named.cut(from);
         self.cache.settle();
         Ok(())
     }
@@ -367,7 +367,10 @@ impl StackTop {
     /// Returns the trace of the last resolved stack, for the thread of this number.
     pub fn trace(&mut self, stacks: &Stacks, jni: Jni<'_>, thread: ThreadSerial) -> TraceId {
         match self.walked {
-            Some(_) => self.named.trace(stacks, thread),
+            Some(_) => {
+                let (outer, frames) = self.named.parts();
+                stacks.trace_onto(outer, thread, frames)
+            }
             None => stacks.trace(jni, thread, self.given()),
         }
     }

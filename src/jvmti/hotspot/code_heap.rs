@@ -114,7 +114,7 @@ impl CodeHeaps {
     #[inline]
     pub(super) fn is_in_use(&self, blob: CodeBlob, start: BlockStart) -> bool {
         // SAFETY: code was found there once, and what could be read of a code heap and its map stays readable.
-        unsafe { (read::<u8>(start.0) == 0) & (read::<u8>(blob.0 - self.head + self.is_used) != 0) }
+        unsafe { read::<u8>(start.0) == 0 && read::<u8>(blob.0 - self.head + self.is_used) != 0 }
     }
 }
 

@@ -153,12 +153,10 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
 
 fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey, SiteRow)> {
     let incremental = request.incremental;
-    // The memory for the list, the rows above and below the cutoff, and the record with its encoding.
-    const ROW: usize = 6 * size_of::<(SiteKey, SiteRow)>();
+    // The memory for the table, the list, the omitted rows, and the record with its encoding.
+    const ROW: usize = 8 * size_of::<(SiteKey, SiteRow)>();
     memory::need((sites.count() + unseen.len()) * ROW);
-    let mut rows = Vec::new();
-    // The indices of the rows of the trace without frames, by class.
-    let mut without_frames = HashMap::<ClassId, usize, foldhash::fast::FixedState>::default();
+    let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();
         if has_changed || !incremental {
@@ -171,34 +169,28 @@ fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey
             };
             // A site that has forgotten everything has nothing to report.
             if row != SiteRow::default() {
-                if key.trace == TraceId::EMPTY {
-                    without_frames.insert(key.class, rows.len());
-                }
-                rows.push((key, row));
+                rows.insert(key, row);
             }
         }
     }
     // Objects allocated where the stack had no frames share the trace with those whose allocation was not seen.
     for unseen in unseen.iter().filter(|_| !incremental) {
-        let index = *without_frames.entry(unseen.class).or_insert_with(|| {
-            let key = SiteKey {
+        let row = rows
+            .entry(SiteKey {
                 class: unseen.class,
                 trace: TraceId::EMPTY,
-            };
-            rows.push((key, SiteRow::default()));
-            rows.len() - 1
-        });
-        let row = &mut rows[index].1;
+            })
+            .or_default();
         row.live = row.live + unseen.live;
         row.allocated = row.allocated + unseen.new;
     }
-    rows
+    rows.into_iter().collect()
 }
 
 /// Returns the sum of all rows, and those above the cutoff, largest first, except for those that come last. Ties are
 /// ordered by the other amount, then by number, so that equal runs give equal files.
 fn select(
-    rows: Vec<(SiteKey, SiteRow)>,
+    mut rows: Vec<(SiteKey, SiteRow)>,
     request: SitesRequest,
     is_last: impl Fn(SiteKey) -> bool,
 ) -> Selection {
@@ -207,14 +199,13 @@ fn select(
         false => (row.live.bytes, row.allocated.bytes),
     };
     let total = sum(&rows);
-    // Most rows of whole stacks are cut off, and need no order.
-    let (cut, mut rows): (Vec<_>, Vec<_>) = rows
-        .into_iter()
-        .partition(|(_, row)| row.is_below(request.cutoff, &total));
+    let is_cut = |row: &SiteRow| row.is_below(request.cutoff, &total);
     rows.sort_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
-        (is_last(*key), largest_first, key.trace, key.class)
+        let place = (is_cut(row), is_last(*key));
+        (place, largest_first, key.trace, key.class)
     });
+    let cut = rows.split_off(rows.partition_point(|(_, row)| !is_cut(row)));
     Selection {
         total,
         rows,

@@ -113,16 +113,11 @@ impl Layout {
     #[inline]
     pub(super) unsafe fn identity(&self, blob: CodeBlob, kind: PlaceKind) -> u32 {
         // SAFETY: the caller's promise.
-        unsafe { read(self.identity_at(blob, kind)) }
-    }
-
-    /// Returns the address at which that is read.
-    #[inline]
-    pub(super) fn identity_at(&self, blob: CodeBlob, kind: PlaceKind) -> usize {
-        match kind {
-            // The lower half of the address of its name.
-            PlaceKind::Stub => blob.0 + self.blob.name,
-            _ => blob.0 + self.nmethod.compile_id,
+        unsafe {
+            match kind {
+                PlaceKind::Stub => read::<usize>(blob.0 + self.blob.name) as u32,
+                _ => read(blob.0 + self.nmethod.compile_id),
+            }
         }
     }
 }

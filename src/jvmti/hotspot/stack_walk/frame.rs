@@ -1,6 +1,7 @@
 //! The position of a frame, and the values that a walk reads on its way.
 
 use super::super::code_heap::{BlockStart, CodeBlob};
+use super::compiled::PlaceKind;
 
 /// The position of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,7 @@ pub(super) struct Code {
     pub(super) blob: CodeBlob,
     pub(super) start: BlockStart,
     pub(super) identity: u32,
-    /// The address at which the identity of the code is read.
-    pub(super) identity_at: usize,
+    pub(super) kind: PlaceKind,
 }
 
 /// Receives everything that a walk depends on, from a frame to the next one.

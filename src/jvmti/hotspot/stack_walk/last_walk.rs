@@ -85,14 +85,12 @@ impl FrameList {
         for index in (keep..other.frames.len()).rev() {
             let (words, codes) = other.ends(index);
             let frame = other.frames[index];
-            add_all(
-                &mut self.words,
-                &other.words[words..frame.words_end as usize],
-            );
-            add_all(
-                &mut self.codes,
-                &other.codes[codes..frame.codes_end as usize],
-            );
+            for word in &other.words[words..frame.words_end as usize] {
+                self.read(word.address, word.value);
+            }
+            for &code in &other.codes[codes..frame.codes_end as usize] {
+                self.runs(code);
+            }
             self.add(frame.place, frame.key);
         }
         other.truncate(keep);
@@ -107,7 +105,13 @@ impl FrameList {
         is_code: impl Fn(&Code) -> bool,
     ) -> Option<usize> {
         let (words, codes) = self.ends(first);
-        if all(&self.words[words..], &is_word) && all(&self.codes[codes..], &is_code) {
+        // Nearly all are unchanged, so comparing several at a time saves branches.
+        let (blocks, rest) = self.words[words..].as_chunks::<8>();
+        let are_words = blocks
+            .iter()
+            .all(|block| block.iter().fold(true, |same, word| same & is_word(word)))
+            && rest.iter().all(&is_word);
+        if are_words && self.codes[codes..].iter().all(&is_code) {
             return None;
         }
         (first..self.frames.len()).rev().find(|&index| {
@@ -117,21 +121,6 @@ impl FrameList {
             !(words.iter().all(&is_word) && codes.iter().all(&is_code))
         })
     }
-}
-
-/// Returns `true` if all are unchanged. Nearly all are, so comparing several at a time saves branches.
-#[inline]
-fn all<T>(recorded: &[T], is_same: impl Fn(&T) -> bool) -> bool {
-    let (blocks, rest) = recorded.as_chunks::<8>();
-    let mut blocks = blocks.iter();
-    blocks.all(|block| block.iter().fold(true, |same, one| same & is_same(one)))
-        && rest.iter().all(is_same)
-}
-
-#[inline]
-fn add_all<T: Copy>(list: &mut Vec<T>, more: &[T]) {
-    memory::need_to_grow(list.len() + more.len(), list.capacity(), size_of::<T>());
-    list.extend_from_slice(more);
 }
 
 impl Record for FrameList {

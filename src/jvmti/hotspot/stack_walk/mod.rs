@@ -311,8 +311,8 @@ impl StackWalker {
             |word| unsafe { read::<usize>(word.address) } == word.value,
             |code| {
                 self.code.is_in_use(code.blob, code.start)
-                    // SAFETY: it is read in the head of a blob that was found in the code heaps.
-                    & (unsafe { read::<u32>(code.identity_at) } == code.identity)
+                    // SAFETY: the blob was found in the code heaps.
+                    && unsafe { self.layout.identity(code.blob, code.kind) } == code.identity
             },
         )
     }

@@ -51,7 +51,7 @@ impl StackWalker {
                 blob: code.blob,
                 start: code.start,
                 identity: code.identity,
-                identity_at: self.layout.identity_at(code.blob, code.kind),
+                kind: code.kind,
             });
             let key = FrameKey {
                 key: code.key,

@@ -39,15 +39,6 @@ const fn times(one: u64, other: u64) -> u64 {
     reduced((product & MODULUS as u128) as u64 + (product >> 61) as u64)
 }
 
-/// Returns the point to the power of an exponent.
-#[inline]
-fn power(exponent: usize) -> u64 {
-    match POWERS.get(exponent) {
-        Some(&power) => power,
-        None => times(power(exponent - MOST_FRAMES), POWERS[MOST_FRAMES]),
-    }
-}
-
 /// The description of a frame for naming it.
 #[derive(Clone, Copy, Default)]
 pub struct FrameKey {
@@ -73,14 +64,13 @@ impl SequenceHash {
     /// Returns the hash of the sequence, which has `length` numbers, with one more before them.
     #[inline]
     fn behind(self, first: u64, length: usize) -> Self {
-        Self(reduced(self.0 + times(reduced(first), power(length))))
+        Self(reduced(self.0 + times(reduced(first), POWERS[length])))
     }
 
     /// Returns the hash of the last `length` numbers, if `before` is the hash of the others.
     #[inline]
-    #[must_use]
-    pub fn without(self, before: Self, length: usize) -> Self {
-        Self(reduced(self.0 + MODULUS - times(before.0, power(length))))
+    fn without(self, before: Self, length: usize) -> Self {
+        Self(reduced(self.0 + MODULUS - times(before.0, POWERS[length])))
     }
 
     /// Returns the hash as a number.
