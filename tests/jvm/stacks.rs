@@ -152,3 +152,36 @@ fn own_paths(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
     own.map(|row| (profile.traces[&row.trace].frames.clone(), row.allocated))
         .collect()
 }
+
+on_every_jvm!(cut_stacks_of_any_height_are_those_of_the_program: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+
+/// The program counts itself how many objects each stack has made; each method's name ends with a letter of its own.
+fn cut_stacks_of_any_height_are_those_of_the_program(jvm: &Jvm) {
+    for way in [&[][..], &["-Xint"], &["-XX:-Inline"]] {
+        let options = "heap=sites,cutoff=0,depth=24,lineno=n,verbose=y,file=x.txt";
+        let run = Program::java(jvm, options, way).program("stacks", "Heights");
+        let run = run.arg("20000").run_well();
+        let profile = Profile::parse(&run.read("x.txt"));
+        let mut seen = BTreeMap::new();
+        for row in &profile.sites[0].rows {
+            if row.class == "Heights$Mark" {
+                let frames = &profile.traces[&row.trace].frames;
+                *seen.entry(letters(frames)).or_default() += row.allocated;
+            }
+        }
+        let made = run.stdout.lines().filter_map(|line| {
+            let (stack, count) = line.strip_prefix("made ")?.split_once(' ')?;
+            Some((stack.to_owned(), count.parse().expect("a count")))
+        });
+        let made: BTreeMap<String, u64> = made.collect();
+        assert!(made.len() > 4_000, "{}", made.len());
+        assert!(made == seen, "{way:?}: {} and {}", made.len(), seen.len());
+        assert!(told(&run).is_some_and(|told| told.known > 10_000));
+    }
+}
+
+/// The last letter of each method's name.
+fn letters(frames: &[String]) -> String {
+    let name = |frame: &String| frame.split('(').next().and_then(|name| name.chars().last());
+    frames.iter().filter_map(name).collect()
+}
