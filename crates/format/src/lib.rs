@@ -84,7 +84,9 @@ pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};
-pub use reader::{Entry, Header, HeapEntry, HeapItem, IdSize, Item, ReadError, Reader, Version};
+pub use reader::{
+    Entry, Header, HeapEntry, HeapItem, IdSize, Item, RECORD_HEADER, ReadError, Reader, Version,
+};
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};
 pub use text::{TextEncoder, source_name};

@@ -24,8 +24,8 @@ const VERSION_LENGTH: usize = MAGIC.len() + 6;
 /// The size of the file header: the version string, the size of ids, and the time stamp, in bytes.
 const HEADER_LENGTH: usize = VERSION_LENGTH + 4 + 8;
 
-/// The size of a record header: tag, time, length, in bytes.
-const RECORD_HEADER_LENGTH: usize = 1 + 4 + 4;
+/// The size of a record header of the binary format: tag, time, length, in bytes.
+pub const RECORD_HEADER: usize = 1 + 4 + 4;
 
 /// The size in bytes of the largest record that is read, except for heap dumps: 2.6 million rows of ALLOC SITES, the
 /// longest ones. A compressed file of a thousandth of the size can hold a larger one.
@@ -188,12 +188,12 @@ impl<R: Read> Reader<R> {
         };
         let time = self.clock.read(time);
         let Some(kind) = RecordKind::from_tag(tag) else {
-            self.window.take(RECORD_HEADER_LENGTH);
+            self.window.take(RECORD_HEADER);
             (self.unread, self.unread_offset) = (length.into(), offset);
             return Err(ReadError::UnknownTag { offset, tag });
         };
         if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
-            self.window.take(RECORD_HEADER_LENGTH);
+            self.window.take(RECORD_HEADER);
             (self.unread, self.unread_offset) = (length.into(), offset);
             self.heap = heap::State::Between(kind);
             let item = Item::HeapDump {
@@ -203,14 +203,14 @@ impl<R: Read> Reader<R> {
             return Ok(Some(Entry { offset, time, item }));
         }
 
-        let wanted = RECORD_HEADER_LENGTH.saturating_add(length as usize);
-        let largest = RECORD_HEADER_LENGTH + LARGEST_RECORD;
+        let wanted = RECORD_HEADER.saturating_add(length as usize);
+        let largest = RECORD_HEADER + LARGEST_RECORD;
         let available = fill(&mut self.window, wanted.min(largest))?;
         if available < wanted.min(largest) {
             return Err(self.truncated(offset, wanted, available));
         }
         if wanted > largest {
-            self.window.take(RECORD_HEADER_LENGTH);
+            self.window.take(RECORD_HEADER);
             (self.unread, self.unread_offset) = (length.into(), offset);
             return Err(ReadError::TooLarge {
                 offset,
@@ -218,7 +218,7 @@ impl<R: Read> Reader<R> {
                 length,
             });
         }
-        self.window.take(RECORD_HEADER_LENGTH);
+        self.window.take(RECORD_HEADER);
         let body = self.window.take(length as usize);
         let item = match decode::record(kind, self.header.id_size, body, &mut self.rows) {
             Ok(Some(record)) => Item::Record(record),
@@ -230,12 +230,12 @@ impl<R: Read> Reader<R> {
 
     /// Returns tag, time and length of the next record, which stay in the window; `None` at the end of the file.
     fn record_header(&mut self, offset: u64) -> Result<Option<(u8, u32, u32)>, ReadError> {
-        let available = fill(&mut self.window, RECORD_HEADER_LENGTH)?;
-        let Some(header) = self.window.bytes().get(..RECORD_HEADER_LENGTH) else {
+        let available = fill(&mut self.window, RECORD_HEADER)?;
+        let Some(header) = self.window.bytes().get(..RECORD_HEADER) else {
             if available == 0 {
                 return Ok(None);
             }
-            return Err(self.truncated(offset, RECORD_HEADER_LENGTH, available));
+            return Err(self.truncated(offset, RECORD_HEADER, available));
         };
         let (time, length) = (read_u32_be(header, 1), read_u32_be(header, 5));
         Ok(Some((header[0], time, length)))

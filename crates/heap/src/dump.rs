@@ -9,17 +9,14 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    HeapError, HeapRecords, IdSize, Item, Line, RawHeapRecord, ReadError, Reader, Record, Version,
-    shortened,
+    HeapError, HeapRecords, IdSize, Item, Line, RECORD_HEADER, RawHeapRecord, ReadError, Reader,
+    Record, Version, shortened,
 };
 
 use crate::mapping::Mapped;
 use crate::names::Stack;
 use crate::progress::{Progress, Silent};
 use crate::{Error, names};
-
-/// The size of a record header, in bytes.
-const RECORD_HEADER: u64 = 9;
 
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
@@ -371,7 +368,7 @@ impl Texts {
 }
 
 fn within(bytes: &[u8], offset: u64, length: u32) -> Result<Range<usize>, ReadError> {
-    let start = offset + RECORD_HEADER;
+    let start = offset + RECORD_HEADER as u64;
     let end = start + u64::from(length);
     let missing = end.saturating_sub(bytes.len() as u64);
     if missing > 0 {
@@ -418,7 +415,7 @@ impl Tables {
     fn add(&mut self, record: &Record<'_>, offset: u64, id_size: IdSize) {
         match *record {
             Record::String { id, ref text } => {
-                let start = (offset + RECORD_HEADER + id_size.bytes()) as usize;
+                let start = (offset + RECORD_HEADER as u64 + id_size.bytes()) as usize;
                 self.strings.insert(id.0, start..start + text.len());
             }
             Record::LoadClass {

@@ -44,7 +44,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
-use hprof_format::{Item, Reader, TextItem, TextReader, is_text};
+use hprof_format::{Item, RECORD_HEADER, Reader, TextItem, TextReader, is_text};
 use hprof_heap::{Memory, Progress};
 
 use costs::Costs;
@@ -58,8 +58,6 @@ pub use schema::{ALL as TABLES, Column, Kind, Table};
 /// removed.
 pub const VERSION: i32 = 1;
 
-/// The size of a record header of the binary format, in bytes.
-const RECORD_HEADER: u64 = 9;
 /// The number of bytes of a file that identify its format.
 const TELLING: u64 = 32;
 
@@ -171,7 +169,7 @@ impl Run {
                 // It is read later, by a separate reader, which also detects if it is incomplete.
                 Item::HeapDump { length, .. } => {
                     self.has_dump = true;
-                    let end = entry.offset + RECORD_HEADER + u64::from(length);
+                    let end = entry.offset + RECORD_HEADER as u64 + u64::from(length);
                     reader.seek(end)?;
                 }
                 Item::HeapDumpEnd => {}

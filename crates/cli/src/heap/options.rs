@@ -9,6 +9,7 @@ use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::size;
 
 /// The options that all commands have in common.
 #[derive(Args)]
@@ -93,21 +94,9 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a number of bytes.
+/// Parses a number of bytes, which may be 0.
 pub fn memory(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.to_ascii_lowercase().strip_suffix(['k', 'm', 'g']) {
-        Some(digits) => (digits.to_owned(), text.as_bytes()[text.len() - 1]),
-        None => (text.to_owned(), b'b'),
-    };
-    let factor: u64 = match shift.to_ascii_lowercase() {
-        b'k' => 1 << 10,
-        b'm' => 1 << 20,
-        b'g' => 1 << 30,
-        _ => 1,
-    };
-    let number: Option<u64> = digits.parse().ok();
-    number
-        .and_then(|number| number.checked_mul(factor))
+    size::parse(text)
         .ok_or_else(|| "a number of bytes is needed, or one with k, m or g: 512m, 4g".to_owned())
 }
 

@@ -8,6 +8,8 @@ use hprof_heap::{
     Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
+use crate::table::percent;
+
 type Out<'a> = &'a mut dyn Write;
 
 /// The most frames of an allocating stack that are printed.
@@ -32,14 +34,6 @@ fn change((old, new): (u64, u64)) -> String {
     } else {
         format!("-{}", number(old - new))
     }
-}
-
-/// Returns a share in percent.
-pub fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        return 0.0;
-    }
-    part as f64 * 100.0 / whole as f64
 }
 
 /// Prints the summary of a dump.

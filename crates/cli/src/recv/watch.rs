@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
+use hprof_format::RECORD_HEADER;
 use hprof_format::bytes::read_u32_be;
 
 /// Examines a stream piece by piece without keeping it.
@@ -48,8 +49,6 @@ struct Binary {
 pub const GZIP: u8 = 0x1f;
 /// The number of bytes of the file's header after the version: the size of ids, and the time.
 const HEAD: u64 = 12;
-/// The number of bytes of a record's header: tag, time and length.
-const RECORD_HEAD: usize = 9;
 /// The offset of the length in the header.
 const LENGTH: usize = 5;
 
@@ -145,7 +144,7 @@ impl Content {
         }
         *self = Content::Binary(Binary {
             skip: HEAD,
-            head: Vec::with_capacity(RECORD_HEAD),
+            head: Vec::with_capacity(RECORD_HEADER),
             records: 0,
         });
         &piece[end + 1..]
@@ -168,9 +167,9 @@ impl Binary {
             self.skip -= count;
             return &piece[count as usize..];
         }
-        let (head, rest) = piece.split_at(piece.len().min(RECORD_HEAD - self.head.len()));
+        let (head, rest) = piece.split_at(piece.len().min(RECORD_HEADER - self.head.len()));
         self.head.extend_from_slice(head);
-        if self.head.len() == RECORD_HEAD {
+        if self.head.len() == RECORD_HEADER {
             self.skip = read_u32_be(&self.head, LENGTH).into();
             self.head.clear();
             self.records += 1;

@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use hprof_format::RECORD_HEADER;
+
 use crate::engines::heap_dump::DumpError;
 use crate::memory;
 
@@ -13,8 +15,6 @@ const READ: usize = 256 * 1024;
 /// The beginning of the file: a version, the size of an id (4 bytes), a time (8 bytes).
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.";
 const HEAD_BEHIND_VERSION: usize = 12;
-/// A record's tag, time and length.
-const RECORD_HEAD: usize = 9;
 /// The tags of HEAP DUMP and HEAP DUMP SEGMENT.
 const HEAP_TAGS: [u8; 2] = [0x0C, 0x1C];
 
@@ -70,8 +70,8 @@ impl Source {
     /// Passes everything from here to the end to the visitor.
     pub(super) fn visit(&mut self, visitor: &mut impl Visitor) -> Result<(), DumpError> {
         while self.try_fill(1)? {
-            self.fill(RECORD_HEAD)?;
-            let head = self.take(RECORD_HEAD);
+            self.fill(RECORD_HEADER)?;
+            let head = self.take(RECORD_HEADER);
             let tag = head[0];
             let length = u64::from(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
             if HEAP_TAGS.contains(&tag) {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use hprof_heap::{Allocated, Path};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::print::{number, percent};
+use super::print::number;
+use crate::table::percent;
 pub use html::{Html, page, policy};
 pub use objects::{class, object};
 pub use overview::{overview, threads};
