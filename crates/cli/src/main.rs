@@ -28,13 +28,13 @@ mod tree;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use hprof_format::printable;
 
 use crate::failure::Failure;
 
 /// The exit status of a comparison that fails.
-const GATE_FAILED: u8 = 3;
+const CONDITION_MET: u8 = 3;
 
 #[derive(Parser)]
 #[command(
@@ -141,15 +141,15 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         Command::Recv(arguments) => recv::run(&arguments),
-        Command::Completions(arguments) => arguments.run(),
-        Command::Manual(arguments) => arguments.run(),
+        Command::Completions(arguments) => arguments.run(Arguments::command()),
+        Command::Manual(arguments) => arguments.run(&Arguments::command()),
         Command::Heap(command) => command.run(),
         Command::Browse(arguments) => browse::run(&arguments),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
         Err(Failure::Message(message)) => (message, 1),
-        Err(Failure::Condition(message)) => (message, GATE_FAILED),
+        Err(Failure::Condition(message)) => (message, CONDITION_MET),
     };
     // If even this fails, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));

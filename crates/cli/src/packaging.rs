@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -24,19 +24,17 @@ pub struct Manual {
 }
 
 impl Completions {
-    /// Prints the completions.
-    pub fn run(&self) -> Result<(), Failure> {
+    /// Prints the completions for the command line.
+    pub fn run(&self, mut command: Command) -> Result<(), Failure> {
         let mut script = Vec::new();
-        let mut command = crate::Arguments::command();
         clap_complete::generate(self.shell, &mut command, "hprof", &mut script);
         Output::open(None, Path::new("-"))?.write(|out| out.write_all(&script))
     }
 }
 
 impl Manual {
-    /// Writes the manual pages.
-    pub fn run(&self) -> Result<(), Failure> {
-        let command = crate::Arguments::command();
+    /// Writes the manual pages of the command line.
+    pub fn run(&self, command: &Command) -> Result<(), Failure> {
         self.write(&command.clone().name("hprof"))?;
         for subcommand in command.get_subcommands().filter(|c| !c.is_hide_set()) {
             let name = format!("hprof-{}", subcommand.get_name());

@@ -1,7 +1,9 @@
 //! The binary format: `format=b`.
 
 use crate::bytes::write_u32_be;
-use crate::{AllocSite, CpuSample, Encoder, FrameId, Line, Micros, Millis, Record};
+use crate::encode::{Encoder, Micros, Millis};
+use crate::record::FrameId;
+use crate::record::{AllocSite, CpuSample, Line, Record};
 
 /// The beginning of the file; 1.0.2 is the first version with heap dump segments.
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.2\0";

@@ -12,7 +12,7 @@
 //! assert_eq!(read_u16_be(&record, 3), 0x0203);
 //! ```
 
-use crate::IdSize;
+use crate::id_size::IdSize;
 
 /// Returns the two bytes at `at`.
 ///

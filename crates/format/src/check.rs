@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Seek};
 
-use crate::{
-    CONTROL_HEAP_DUMP_FOLLOWS, Fault, Header, HeapKind, IdSize, Item, Reader, Record, RecordKind,
-    StringId,
-};
+use crate::fault::Fault;
+use crate::id_size::IdSize;
+use crate::kind::{HeapKind, RecordKind};
+use crate::reader::{Header, Item, Reader};
+use crate::record::StringId;
+use crate::record::{CONTROL_HEAP_DUMP_FOLLOWS, Record};
 use defined::Defined;
 use heap::HeapDumps;
 use warnings::Tolerance;

@@ -1,6 +1,6 @@
 //! Undoes the wrap of the time field.
 
-use crate::Micros;
+use crate::encode::Micros;
 
 /// The value at which the time field wraps, in microseconds: 71.6 minutes.
 const WRAP: u64 = 1 << 32;

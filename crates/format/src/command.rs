@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
-use crate::ObjectId;
+use crate::record::ObjectId;
 
 /// The most bytes of a payload that any command uses; the rest is skipped.
 const LONGEST: usize = 10;

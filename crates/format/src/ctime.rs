@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike, Local, NaiveDateTime, TimeZone};
 
-use crate::{Micros, Millis};
+use crate::encode::{Micros, Millis};
 
 /// Printed if the calendar has no four-digit year for a time, as in a damaged file.
 const OUT_OF_RANGE: &str = "??? ??? ?? ??:??:?? ????";

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    AllocSite, BasicType, ClassSerial, CpuSample, FrameId, IdSize, Line, ObjectId, Record,
-    RecordKind, StringId, ThreadSerial, TraceSerial,
-};
+use crate::id_size::IdSize;
+use crate::kind::RecordKind;
+use crate::record::{AllocSite, BasicType, CpuSample, Line, Record};
+use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// The reason a body does not fit its kind.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The interface of both encoders, which turn a file's header and records into bytes.
 
-use crate::{MonitorRecord, Record, Timing};
+use crate::monitor::MonitorRecord;
+use crate::record::Record;
+use crate::timing::Timing;
 
 /// A time in milliseconds since 1970-01-01 00:00 UTC, the unit of a file's time stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

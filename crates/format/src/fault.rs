@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::{
-    ClassSerial, FrameId, HeapKind, ObjectId, ReadError, Record, RecordKind, StringId,
-    ThreadSerial, TraceSerial,
-};
+use crate::kind::{HeapKind, RecordKind};
+use crate::reader::ReadError;
+use crate::record::Record;
+use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// The first fault of a file. Offsets are in bytes from the start of the file, and refer to the start of a record.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,9 @@ pub use records::{HeapError, HeapRecords, RawHeapRecord};
 pub use totals::{HeapCounter, HeapTotals};
 pub(crate) use totals::{array_size, class_of, instance_size};
 
-use crate::{BasicType, HeapKind, ObjectId, StringId, ThreadSerial, TraceSerial};
+use crate::kind::HeapKind;
+use crate::record::BasicType;
+use crate::record::{ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// A record of a heap dump.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Record;
+use crate::record::Record;
 
 macro_rules! kinds {
     ($(#[$about:meta])* $kinds:ident: $($(#[$doc:meta])* $kind:ident = $tag:literal, $name:literal;)*) => {

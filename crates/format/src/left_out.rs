@@ -1,6 +1,6 @@
 //! The sum of the rows that a section omits, as stated in the line before it.
 
-use crate::AllocSite;
+use crate::record::AllocSite;
 
 /// The sums over the rows that a section omits, because each of their values is a smaller share than the cutoff.
 ///

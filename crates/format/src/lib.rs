@@ -56,6 +56,7 @@ mod decode;
 mod encode;
 mod fault;
 mod heap;
+mod id_size;
 mod kind;
 mod left_out;
 mod monitor;
@@ -79,13 +80,14 @@ pub use heap::{
     ClassDump, HeapCounter, HeapError, HeapRecord, HeapRecords, HeapTotals, RawHeapRecord, Root,
     Value,
 };
+pub use id_size::IdSize;
 pub use kind::{HeapKind, RecordKind};
 pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};
 pub use reader::{
-    Entry, Header, HeapEntry, HeapItem, IdSize, Item, RECORD_HEADER, ReadError, Reader, Version,
+    Entry, Header, HeapEntry, HeapItem, Item, RECORD_HEADER, ReadError, Reader, Version,
 };
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use crate::ctime::ctime;
+use crate::encode::Micros;
 use crate::monitor::UNKNOWN_THREAD;
+use crate::monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 use crate::printable::printable;
+use crate::record::ThreadSerial;
 use crate::text::{TextEncoder, percent};
-use crate::{
-    ContendedTime, Micros, MonitorRecord, MonitorState, ThreadSerial, ThreadState, ThreadStatus,
-};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;

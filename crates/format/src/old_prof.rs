@@ -4,10 +4,13 @@ use std::io::Write;
 
 use foldhash::HashMap;
 
+use crate::encode::{Encoder, Micros, Millis};
 use crate::printable::printable;
+use crate::record::Record;
+use crate::record::{ClassSerial, FrameId, StringId};
 use crate::text::source_name;
+use crate::timing::Timing;
 use crate::timing::millis;
-use crate::{ClassSerial, Encoder, FrameId, Micros, Millis, Record, StringId, Timing};
 
 /// Printed for an id whose text has not been written.
 const UNKNOWN: &str = "<unknown>";
@@ -91,7 +94,9 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::{CallTime, Line, ObjectId, TraceSerial};
+    use crate::record::Line;
+    use crate::record::{ObjectId, TraceSerial};
+    use crate::timing::CallTime;
 
     fn encoded(records: &[Record<'_>], timing: &Timing<'_>) -> String {
         let mut encoder = OldProfEncoder::new();
@@ -138,7 +143,7 @@ mod tests {
             frame(10, 2),
             frame(11, 3),
             Record::EndThread {
-                serial: crate::ThreadSerial(200_001),
+                serial: crate::record::ThreadSerial(200_001),
             },
         ];
         let calls = [

@@ -9,8 +9,11 @@ use std::io::{self, Read, Seek};
 use crate::bytes::read_u32_be;
 use crate::clock::Clock;
 use crate::decode::{self, Misfit, Rows};
+use crate::encode::{Micros, Millis};
+use crate::id_size::IdSize;
+use crate::kind::RecordKind;
+use crate::record::Record;
 use crate::window::Window;
-use crate::{Micros, Millis, Record, RecordKind};
 
 pub use error::ReadError;
 pub use heap::{HeapEntry, HeapItem};
@@ -49,26 +52,6 @@ impl fmt::Display for Version {
             Version::V1_0_2 => "1.0.2",
             Version::V1_0_3 => "1.0.3",
         })
-    }
-}
-
-/// The size of an id in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdSize {
-    /// Four, as the JDK's own agent wrote on every machine.
-    Four,
-    /// Eight.
-    Eight,
-}
-
-impl IdSize {
-    /// Returns the size in bytes.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            IdSize::Four => 4,
-            IdSize::Eight => 8,
-        }
     }
 }
 

@@ -316,7 +316,7 @@ pub enum Record<'a> {
     },
     /// 0x1C: a part of a heap dump.
     HeapDumpSegment {
-        /// Whole [`HeapRecord`](crate::HeapRecord)s, as [`HeapRecord::write`](crate::HeapRecord::write) appends them.
+        /// Whole [`HeapRecord`](crate::heap::HeapRecord)s, as [`HeapRecord::write`](crate::heap::HeapRecord::write) appends them.
         content: Cow<'a, [u8]>,
     },
     /// 0x2C: the segments so far are a complete heap dump.

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use crate::ctime::ctime;
+use crate::encode::{Encoder, Micros, Millis};
+use crate::monitor::MonitorRecord;
 use crate::printable::printable;
+use crate::record::{ClassSerial, FrameId, StringId, TraceSerial};
+use crate::record::{CpuSample, Line, Record};
 use crate::timing::millis;
-use crate::{
-    ClassSerial, CpuSample, Encoder, FrameId, Line, Micros, Millis, MonitorRecord, Record,
-    StringId, Timing, TraceSerial, TraceTime,
-};
+use crate::timing::{Timing, TraceTime};
 use heap::HeapText;
 use names::TextNames;
 pub use names::source_name;

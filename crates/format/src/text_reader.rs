@@ -17,8 +17,12 @@ mod trace;
 use std::collections::VecDeque;
 use std::io::Read;
 
+use crate::encode::{Micros, Millis};
 use crate::left_out::tells_what_is_left_out;
-use crate::{Micros, Millis, MonitorRecord, Record, StringId, Timing};
+use crate::monitor::MonitorRecord;
+use crate::record::Record;
+use crate::record::StringId;
+use crate::timing::Timing;
 pub use error::TextError;
 use head::Head;
 use lines::Lines;

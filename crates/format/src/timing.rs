@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::{FrameId, TraceSerial};
+use crate::record::{FrameId, TraceSerial};
 
 /// The result of timing methods, as one of the text formats prints it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! The constant pool: the offsets of its entries, and the entries appended to it. No entry is ever changed or moved, so
 //! every reference to it stays valid.
 
-use crate::Error;
+use crate::error::Error;
 use crate::reader::{Reader, u16_at};
 
 const UTF8: u8 = 1;

@@ -1,6 +1,6 @@
 //! Reads big-endian numbers from a byte slice, with every read checked.
 
-use crate::Error;
+use crate::error::Error;
 
 /// A position in a class file. Offsets in errors count from the start of the slice passed to `Reader::new`.
 #[derive(Clone)]

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::{FrameId, LabelsId, Name, Names, Profile};
+use crate::model::{FrameId, LabelsId, Profile};
+use crate::names::{Name, Names};
 
 /// Returns a name of a class that is the same in every run: without the number of a lambda and the address of a hidden
 /// class, as in `Main$$Lambda$14.0x00007f12a4000a08`.

@@ -2,7 +2,10 @@
 
 use foldhash::HashMap;
 
-use crate::{By, Cost, Metric, Profile, costs};
+use crate::group::By;
+use crate::metric::Metric;
+use crate::model::Profile;
+use crate::top::{Cost, costs};
 
 /// The cost of a group in two profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ pub use otlp::{LimitTooSmall, Origin, Request, Requests, explanation, otlp, reje
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 
-use crate::{Frame, FrameId, FrameKind, Profile};
+use crate::model::{Frame, FrameId, FrameKind, Profile};
 
 /// Returns the frames' names for tools without fields for class and signature: `Class.method`.
 fn method_names(profile: &Profile) -> Vec<String> {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::{FrameKind, LabelsId, Name, Profile};
+use crate::model::{FrameKind, LabelsId, Profile};
+use crate::names::Name;
 
 /// The property that the costs of a row have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

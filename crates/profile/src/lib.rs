@@ -45,7 +45,7 @@ mod write;
 pub use comparable::stable_class;
 pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};
-pub use load::{LoadError, Loaded, Wanted, load};
+pub use load::{LoadError, Loaded, load};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
@@ -53,6 +53,7 @@ pub use model::{
 };
 pub use names::{Name, Names};
 pub use records::Records;
+pub use records::Wanted;
 pub use top::{Cost, costs};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 
 use hprof_format::{Item, ReadError, Reader, TextError, TextItem, TextReader, is_text};
 
-use crate::{Profile, Records, Table};
+use crate::model::{Profile, Table};
+use crate::records::{Records, Wanted};
 
 /// The number of bytes of a file that identify its format.
 const TELLING: usize = 32;
@@ -14,17 +15,6 @@ const TELLING: usize = 32;
 /// frame of a stack takes eight and few samples share a stack.
 const FRAMES_PER_BYTE: u64 = 2;
 const FRAMES: u64 = 16 << 20;
-
-/// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
-/// one section of each kind of values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
-    /// The last one.
-    #[default]
-    Last,
-    /// This one, from 1.
-    Number(u32),
-}
 
 /// A profile, and the reason its file could not be read to the end.
 #[derive(Debug)]

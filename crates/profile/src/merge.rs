@@ -7,7 +7,9 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
-use crate::{FrameId, Labels, LabelsId, Metric, Name, Profile, StackId};
+use crate::metric::Metric;
+use crate::model::{FrameId, Labels, LabelsId, Profile, StackId};
+use crate::names::Name;
 
 /// Adds up profiles by stack and labels, made [comparable](Profile::comparable). The result does not depend on their
 /// order.

@@ -3,7 +3,8 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::{Metric, Name, Names};
+use crate::metric::Metric;
+use crate::names::{Name, Names};
 
 /// A frame of one [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,10 +9,22 @@ use hprof_format::{
     source_name,
 };
 
-use crate::load::Wanted;
-use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId};
+use crate::metric::Metric;
+use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+use crate::names::Name;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
+
+/// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
+/// one section of each kind of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// The last one.
+    #[default]
+    Last,
+    /// This one, from 1.
+    Number(u32),
+}
 
 /// The serial numbers that the agent uses for an unknown thread.
 const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];

@@ -2,7 +2,9 @@
 
 use foldhash::HashMap;
 
-use crate::{By, FrameId, Groups, Metric, Profile};
+use crate::group::{By, Groups};
+use crate::metric::Metric;
+use crate::model::{FrameId, Profile};
 
 /// The cost of a group of frames or samples.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,10 @@ use hprof_format::{
     TraceSerial, TraceTime, tells_what_is_left_out,
 };
 
+use crate::metric::Metric;
+use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
+use crate::names::Name;
 use crate::records::{LABEL_SEPARATOR, LABELS_NOTE};
-use crate::{FrameId, FrameKind, Labels, LabelsId, Metric, Name, Profile, StackId, Table};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 

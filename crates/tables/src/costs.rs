@@ -5,7 +5,7 @@ use hprof_format::{
     Timing, TraceSerial, TraceTime,
 };
 
-use crate::Error;
+use crate::error::Error;
 use crate::names::{self, Names};
 use crate::output::Output;
 

@@ -7,7 +7,7 @@ use hprof_heap::{
     Dump, Heap, Keeping, Memory, ObjectRecord, Options, Place, Progress, Visitor, Walk, root_name,
 };
 
-use crate::Error;
+use crate::error::Error;
 use crate::names::{Class, MADE_UP, Names, id};
 use crate::output::Output;
 

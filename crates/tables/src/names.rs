@@ -9,8 +9,9 @@ use hprof_format::{
 };
 use hprof_profile::stable_class;
 
+use crate::error::Error;
+use crate::hash;
 use crate::output::Output;
-use crate::{Error, hash};
 
 /// The first number that no file uses: serial numbers have 32 bits.
 pub(crate) const MADE_UP: i64 = 1 << 32;

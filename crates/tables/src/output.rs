@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::Error;
+use crate::error::Error;
 use crate::file::TableFile;
 use crate::schema::{self, Table};
 

@@ -6,10 +6,10 @@ use foldhash::HashMap;
 
 use super::Writer;
 use super::warnings::{Tolerance, Warning};
-use crate::{
-    ClassSerial, Fault, FrameId, HeapKind, Named, ObjectId, Record, RecordKind, StringId, Subject,
-    ThreadSerial, TraceSerial,
-};
+use crate::fault::{Fault, Named, Subject};
+use crate::kind::{HeapKind, RecordKind};
+use crate::record::Record;
+use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// "Any thread", and the unknown thread: never started, yet traces may name them.
 const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];

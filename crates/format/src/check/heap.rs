@@ -10,12 +10,14 @@ use super::defined::Defined;
 use super::ids::Ids;
 use super::warnings::{Tolerance, Warning};
 use crate::bytes::read_id_be;
+use crate::fault::{Fault, HeapFault, Named};
+use crate::heap::{ClassDump, HeapRecord, Root, Value};
 use crate::heap::{ClassIndex, Classes, each_name};
+use crate::id_size::IdSize;
+use crate::kind::{HeapKind, RecordKind};
 use crate::printable::printable;
-use crate::{
-    ClassDump, Fault, HeapFault, HeapItem, HeapKind, HeapRecord, IdSize, Item, Named, ObjectId,
-    Reader, RecordKind, Root, ThreadSerial, TraceSerial, Value, Version,
-};
+use crate::reader::{HeapItem, Item, Reader, Version};
+use crate::record::{ObjectId, ThreadSerial, TraceSerial};
 
 /// The state of the heap dumps while they are read.
 #[derive(Debug, Default)]

@@ -2,7 +2,11 @@
 
 use foldhash::HashMap;
 
-use crate::{BasicType, ClassDump, HeapFault, IdSize, ObjectId, StringId};
+use crate::fault::HeapFault;
+use crate::heap::ClassDump;
+use crate::id_size::IdSize;
+use crate::record::BasicType;
+use crate::record::{ObjectId, StringId};
 
 /// The classes of one dump.
 #[derive(Debug, Default)]

@@ -2,10 +2,11 @@
 
 use crate::bytes::read_u32_be;
 use crate::decode::{Fields, Misfit};
-use crate::{
-    BasicType, ClassDump, HeapKind, HeapRecord, IdSize, ObjectId, Root, StringId, ThreadSerial,
-    TraceSerial, Value,
-};
+use crate::heap::{ClassDump, HeapRecord, Root, Value};
+use crate::id_size::IdSize;
+use crate::kind::HeapKind;
+use crate::record::BasicType;
+use crate::record::{ObjectId, StringId, ThreadSerial, TraceSerial};
 
 /// The reason bytes are not a record of a heap dump. Offsets count from the start of the given bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

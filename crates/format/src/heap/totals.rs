@@ -3,10 +3,12 @@
 use std::io::{Read, Seek};
 
 use super::{ClassIndex, Classes};
-use crate::{
-    BasicType, HeapItem, HeapRecord, IdSize, Item, ObjectId, ReadError, Reader, Record, RecordKind,
-    StringId,
-};
+use crate::heap::HeapRecord;
+use crate::id_size::IdSize;
+use crate::kind::RecordKind;
+use crate::reader::{HeapItem, Item, ReadError, Reader};
+use crate::record::{BasicType, Record};
+use crate::record::{ObjectId, StringId};
 
 /// The totals of a heap dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

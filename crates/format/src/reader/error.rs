@@ -3,7 +3,7 @@
 use std::io;
 
 use super::LARGEST_RECORD;
-use crate::{HeapKind, RecordKind};
+use crate::kind::{HeapKind, RecordKind};
 
 /// The reason a file, or one of its records, cannot be read. Offsets are in bytes from the start of the file.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ReadError {
         /// The offset at which it starts to differ from the binary format.
         offset: u64,
     },
-    /// The file has a version of the format that is not a [`Version`](crate::Version).
+    /// The file has a version of the format that is not a [`Version`](crate::reader::Version).
     #[error("byte {offset}: unknown version of the HPROF format; 1.0.1, 1.0.2 and 1.0.3 are known")]
     UnknownVersion {
         /// The offset of the version.

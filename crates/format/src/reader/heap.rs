@@ -5,7 +5,8 @@ use std::io::Read;
 use super::{ReadError, Reader, fill};
 use crate::decode::Misfit;
 use crate::heap::{Extent, decode};
-use crate::{HeapError, HeapKind, HeapRecord, RecordKind};
+use crate::heap::{HeapError, HeapRecord};
+use crate::kind::{HeapKind, RecordKind};
 
 /// The size of content, in bytes, above which instances and arrays come in pieces.
 const PIECE: u64 = 32 * 1024;

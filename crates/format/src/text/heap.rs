@@ -9,12 +9,14 @@ use super::digits::{put_decimal, put_hex};
 use super::{TextEncoder, UNKNOWN};
 use crate::bytes::read_id_be;
 use crate::ctime::ctime;
+use crate::encode::Micros;
+use crate::heap::{ClassDump, HeapRecord, HeapRecords, HeapTotals, Root, Value};
 use crate::heap::{ClassIndex, Classes, array_size, class_of, instance_size};
+use crate::id_size::IdSize;
 use crate::printable::printable;
-use crate::{
-    BasicType, ClassDump, ClassSerial, HeapItem, HeapRecord, HeapRecords, HeapTotals, IdSize,
-    Micros, ObjectId, Record, Root, TraceSerial, Value,
-};
+use crate::reader::HeapItem;
+use crate::record::{BasicType, Record};
+use crate::record::{ClassSerial, ObjectId, TraceSerial};
 
 /// The trace without frames, used for global references of native code, which have no trace in the binary format.
 const NO_TRACE: u64 = 300_000;

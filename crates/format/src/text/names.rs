@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use foldhash::HashMap;
 
 use crate::printable::{printable, shortened};
-use crate::{BasicType, ClassSerial, StringId};
+use crate::record::BasicType;
+use crate::record::{ClassSerial, StringId};
 
 /// Strings and classes by their ids. Everything with a name shares it with this table: a few bytes of a file may name a
 /// long string, and do so any number of times.

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::{TextEncoder, percent};
 use crate::ctime::ctime;
-use crate::{AllocSite, Micros, SITES_BY_ALLOCATION};
+use crate::encode::Micros;
+use crate::record::{AllocSite, SITES_BY_ALLOCATION};
 
 /// The order of the rows.
 pub(super) struct SitesOrder {

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::*;
-use crate::{ObjectId, ThreadSerial};
+use crate::record::{ObjectId, ThreadSerial};
 
 fn start_thread(encoder: &mut TextEncoder, name: StringId) -> String {
     let mut out = Vec::new();

@@ -5,7 +5,11 @@ use std::io::Read;
 use super::head::Head;
 use super::lines::Lines;
 use super::{TextError, TextItem, row, shares};
-use crate::{CpuSample, LeftOut, Micros, Record, Timing, TraceSerial, TraceTime};
+use crate::encode::Micros;
+use crate::left_out::LeftOut;
+use crate::record::TraceSerial;
+use crate::record::{CpuSample, Record};
+use crate::timing::{Timing, TraceTime};
 
 const FORM: &str =
     "`CPU SAMPLES BEGIN (total = N)` or `CPU TIME (ms) BEGIN (total = N)` and a date";

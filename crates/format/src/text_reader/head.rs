@@ -4,7 +4,8 @@ use std::io::Read;
 
 use super::lines::Lines;
 use super::{TextError, old_prof};
-use crate::{Micros, Millis, ctime};
+use crate::ctime;
+use crate::encode::{Micros, Millis};
 
 /// The beginning of every text profile.
 pub(super) const MAGIC: &str = "JAVA PROFILE 1.0";

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::head::Head;
 use super::lines::Lines;
 use super::{TextError, TextItem};
-use crate::Micros;
+use crate::encode::Micros;
 
 const FORM: &str = "`HEAP DUMP BEGIN (N objects, N bytes)` and a date";
 const LINE_FORM: &str = "`ROOT`, `CLS`, `OBJ`, `ARR`, or a value of one of them";

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::TextError;
-use crate::printable;
+use crate::printable::printable;
 
 /// The most bytes of a line: names have at most 64 KB, and a line holds at most three.
 const LIMIT: u64 = 1 << 20;

@@ -7,11 +7,11 @@ use super::head::Head;
 use super::lines::Lines;
 use super::names::AssignedIds;
 use super::{TextError, row, shares};
+use crate::encode::Micros;
+use crate::left_out::LeftOut;
 use crate::monitor::UNKNOWN_THREAD;
-use crate::{
-    ContendedTime, LeftOut, Micros, MonitorRecord, MonitorState, ThreadSerial, ThreadState,
-    ThreadStatus, TraceSerial,
-};
+use crate::monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
+use crate::record::{ThreadSerial, TraceSerial};
 
 /// The first line of a dump.
 pub(super) const DUMP: &str = "MONITOR DUMP BEGIN";

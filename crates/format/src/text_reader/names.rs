@@ -2,7 +2,8 @@
 
 use foldhash::HashMap;
 
-use crate::{ClassSerial, FrameId, Line, ObjectId, Record, StringId, TraceSerial};
+use crate::record::{ClassSerial, FrameId, ObjectId, StringId, TraceSerial};
+use crate::record::{Line, Record};
 
 /// The trace of a class whose loading stack is unknown.
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);

@@ -5,7 +5,9 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::{AssignedIds, CodeLocation};
-use crate::{CallTime, FrameId, Line, Timing};
+use crate::record::FrameId;
+use crate::record::Line;
+use crate::timing::{CallTime, Timing};
 
 /// The first line of the file, and of every table in it.
 pub(super) const HEAD: &str = "count callee caller time";

@@ -6,7 +6,10 @@ use super::head::Head;
 use super::lines::Lines;
 use super::names::AssignedIds;
 use super::{TextError, row, shares};
-use crate::{AllocSite, BasicType, LeftOut, Micros, Record, SITES_BY_ALLOCATION, TraceSerial};
+use crate::encode::Micros;
+use crate::left_out::LeftOut;
+use crate::record::TraceSerial;
+use crate::record::{AllocSite, BasicType, Record, SITES_BY_ALLOCATION};
 
 const FORM: &str = "`SITES BEGIN (ordered by live bytes)` or `(ordered by allocated bytes)`";
 const ROW_FORM: &str =

@@ -5,7 +5,8 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::AssignedIds;
-use crate::{ObjectId, Record, StringId, ThreadSerial, TraceSerial};
+use crate::record::Record;
+use crate::record::{ObjectId, StringId, ThreadSerial, TraceSerial};
 
 const FORM: &str =
     "`THREAD START (obj=HEX, id = N, name=\"...\", group=\"...\")` or `THREAD END (id = N)`";

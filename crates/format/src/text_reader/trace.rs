@@ -5,7 +5,8 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::{AssignedIds, CodeLocation, UNKNOWN_FRAME};
-use crate::{FrameId, Line, Record, ThreadSerial, TraceSerial};
+use crate::record::{FrameId, ThreadSerial, TraceSerial};
+use crate::record::{Line, Record};
 
 const FORM: &str = "`TRACE N:` or `TRACE N: (thread=N)`";
 const FRAME_FORM: &str = "a frame, `Class.method(File:line)`";

@@ -2,7 +2,10 @@
 
 use super::build::{ClassBuilder, Parsed};
 use super::{HOOKS, instrument_all, instrument_one, reason};
-use crate::{Error, Hooks, Reason, class_name, instrument, tracker_class};
+use crate::class::{class_name, instrument};
+use crate::error::Error;
+use crate::tracker::tracker_class;
+use crate::{Hooks, Reason};
 
 const RETURN: u8 = 177;
 const ARRAYLENGTH: u8 = 190;

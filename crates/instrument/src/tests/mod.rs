@@ -6,7 +6,8 @@ mod methods;
 mod mutations;
 mod places;
 
-use crate::{Hooks, Instrumented, Reason, instrument, round_trip};
+use crate::class::{instrument, round_trip};
+use crate::{Hooks, Instrumented, Reason};
 use build::ClassBuilder;
 
 /// Hooks of another class.

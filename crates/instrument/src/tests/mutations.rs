@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::HOOKS;
 use super::build::ClassBuilder;
-use crate::{instrument, round_trip};
+use crate::class::{instrument, round_trip};
 
 /// Returns a constructor with everything that the rewriter examines.
 fn rich() -> Vec<u8> {

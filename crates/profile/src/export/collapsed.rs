@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use super::{ANY_THREAD, EMPTY, method_names};
-use crate::{FrameId, Metric, Name, Profile, StackId};
+use crate::metric::Metric;
+use crate::model::{FrameId, Profile, StackId};
+use crate::names::Name;
 
 /// The maximum length of a name in bytes; longer ones are cut. Every frame of every stack repeats its name.
 const NAME: usize = 400;

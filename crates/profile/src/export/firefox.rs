@@ -10,7 +10,9 @@ use fxprof_processed_profile::{
 };
 
 use super::{ANY_THREAD, EMPTY, is_native, method_names};
-use crate::{LabelsId, Metric, Name, Profile, Unit};
+use crate::metric::{Metric, Unit};
+use crate::model::{LabelsId, Profile};
+use crate::names::Name;
 
 /// The largest weight that the format's writer accepts: larger ones become several samples.
 const HEAVIEST: u64 = i32::MAX as u64;

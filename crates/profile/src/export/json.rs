@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use crate::{Frame, FrameKind, Labels, LabelsId, Name, Profile, StackId, Table};
+use crate::model::{Frame, FrameKind, Labels, LabelsId, Profile, StackId, Table};
+use crate::names::Name;
 
 /// Writes the whole profile: names, frames, stacks and labels once each, samples as indexes into them.
 ///

@@ -12,7 +12,8 @@ use std::io::{self, Write};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
-use crate::{Metric, Profile, Sample};
+use crate::metric::Metric;
+use crate::model::{Profile, Sample};
 pub use answer::{explanation, rejected};
 use dictionary::Dictionary;
 use draft::Draft;
@@ -147,14 +148,14 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::{Frame, FrameKind, Labels};
+    use crate::model::{Frame, FrameKind, Labels};
 
     /// Returns 200 stacks of two frames, whose values are 1 to 200; each twice.
     fn profile() -> Profile {
         let mut profile = Profile::default();
         let class = profile.names.intern("Main");
         let labels = profile.intern_labels(Labels::default());
-        let mut table = crate::Table::new(&[Metric::Cpu]);
+        let mut table = crate::model::Table::new(&[Metric::Cpu]);
         for _ in 0..2 {
             for value in 1..=200 {
                 let method = profile.names.intern(&format!("method{value}"));

@@ -12,7 +12,9 @@ use indexmap::IndexSet;
 use prost::Message;
 
 use super::source;
-use crate::{Frame, LabelsId, Metric, Name, Profile};
+use crate::metric::Metric;
+use crate::model::{Frame, LabelsId, Profile};
+use crate::names::Name;
 use message::{Function, Label, Line, Location, Profile as Part, Sample, ValueType};
 
 /// The number of samples, locations or functions that are encoded at once.
@@ -154,7 +156,9 @@ impl<W: Write> Encoder<'_, W> {
     }
 
     fn function(&mut self, id: u64, location: u64, frame: &Frame) -> Function {
-        let name = self.profile.method(crate::FrameId(location as u32 - 1));
+        let name = self
+            .profile
+            .method(crate::model::FrameId(location as u32 - 1));
         let signature = frame.signature.map_or("", |s| self.profile.names.text(s));
         Function {
             id,

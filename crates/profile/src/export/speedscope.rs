@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
 use super::{EMPTY, method_names, source};
-use crate::{Metric, Profile, Sample, Unit};
+use crate::metric::{Metric, Unit};
+use crate::model::{Profile, Sample};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use crate::export::source;
-use crate::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 
 type Set<T> = IndexSet<T, RandomState>;
 

@@ -10,7 +10,8 @@ use prost::{Message, length_delimiter_len};
 use sha2::{Digest, Sha256};
 
 use super::{Dictionary, Request};
-use crate::{Metric, Profile, Sample};
+use crate::metric::Metric;
+use crate::model::{Profile, Sample};
 
 /// An upper bound for the headers of the messages around profiles and dictionary, in bytes.
 const HEADS: usize = 64;

@@ -1,0 +1,21 @@
+//! The size of the ids in a file.
+
+/// The size of an id in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdSize {
+    /// Four, as the JDK's own agent wrote on every machine.
+    Four,
+    /// Eight.
+    Eight,
+}
+
+impl IdSize {
+    /// Returns the size in bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            IdSize::Four => 4,
+            IdSize::Eight => 8,
+        }
+    }
+}
