@@ -2,10 +2,12 @@
 
 use crate::code::{self, ClassContext, Insertion, Scratch};
 use crate::error::{Error, Fault};
+use crate::hooks::Hooks;
+use crate::instrumented::{Instrumented, LeftOut, Reason};
+use crate::method::{Annotations, ClassInfo, Method};
 use crate::opcodes::{BIPUSH, ICONST_0, INVOKESTATIC, LDC, LDC_W, SIPUSH};
 use crate::pool::{Additions, Pool};
 use crate::reader::Reader;
-use crate::{ClassInfo, Hooks, Instrumented, LeftOut, Method, Reason, tables};
 
 const MAGIC: u32 = 0xCAFE_BABE;
 /// The first version for which the verifier reads stack maps.
@@ -269,34 +271,6 @@ impl From<Fault> for Reason {
             Fault::TooLarge => Self::TooLarge,
             Fault::JumpTooFar => Self::JumpTooFar,
         }
-    }
-}
-
-/// The run-time visible annotations of a method, not parsed yet.
-#[derive(Clone, Copy)]
-pub(crate) struct Annotations<'a> {
-    pool: &'a Pool<'a>,
-    contents: &'a [u8],
-}
-
-impl<'a> Annotations<'a> {
-    pub(crate) fn pool(&self) -> &'a Pool<'a> {
-        self.pool
-    }
-
-    /// Annotations after one that cannot be read are not found.
-    pub(crate) fn contains(&self, descriptor: &[u8]) -> bool {
-        let mut reader = Reader::new(self.contents);
-        let count = reader.u16().unwrap_or(0);
-        (0..count)
-            .map_while(|_| tables::skip_annotation(&mut reader, 0).ok())
-            .any(|kind| self.pool.utf8(kind) == Ok(descriptor))
-    }
-}
-
-impl std::fmt::Debug for Annotations<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Annotations({} bytes)", self.contents.len())
     }
 }
 

@@ -54,7 +54,10 @@ mod constructor;
 mod descriptor;
 mod error;
 mod frames;
+mod hooks;
+mod instrumented;
 mod layout;
+mod method;
 mod opcodes;
 mod pool;
 mod reader;
@@ -64,128 +67,11 @@ mod tracker;
 
 pub use class::{class_name, instrument, round_trip};
 pub use error::Error;
+pub use hooks::Hooks;
+pub use instrumented::{Instrumented, LeftOut, Reason};
+pub use method::{ClassInfo, Method};
 pub use source::source_file;
 pub use tracker::tracker_class;
-
-/// The calls to insert: their class and methods. All names are in the form of class files.
-#[derive(Debug, Clone, Copy)]
-pub struct Hooks<'a> {
-    /// The class, with slashes: `java/lang/HprofTracker`. It is never instrumented itself.
-    pub tracker: &'a [u8],
-    /// `static void methodEntry(int method)`: called first in the method.
-    pub entry: &'a [u8],
-    /// `static void methodExit(int method)`: called before the method returns.
-    pub exit: &'a [u8],
-    /// `static void exceptionExit(int method)`: called when an exception leaves the method. May be the same as `exit`.
-    pub exception_exit: &'a [u8],
-}
-
-/// The facts about a class in its file.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct ClassInfo<'a> {
-    /// With slashes: `java/lang/String`; modified UTF-8.
-    pub name: &'a [u8],
-    /// The superclass; `None` for `java/lang/Object` and modules.
-    pub super_name: Option<&'a [u8]>,
-    /// The flags of the class file.
-    pub access: u16,
-    /// The class file's version: 52 is Java 8.
-    pub major: u16,
-}
-
-/// The facts about a method in the class file.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Method<'a> {
-    /// Its index in the class file's table of methods, from 0.
-    pub index: u16,
-    /// In modified UTF-8; `<init>` and `<clinit>` are methods too.
-    pub name: &'a [u8],
-    /// As in `(I)V`.
-    pub descriptor: &'a [u8],
-    /// The flags of the class file.
-    pub access: u16,
-    /// The original length in bytes; 0 if it has no code.
-    pub code_length: u32,
-    /// `true` if it carries the annotation of methods that the VM replaces by its own code.
-    pub is_intrinsic: bool,
-    annotations: class::Annotations<'a>,
-    code: &'a [u8],
-}
-
-impl Method<'_> {
-    /// Returns the line of its first instruction; `None` if the class file does not have it.
-    pub fn first_line(&self) -> Option<u16> {
-        source::first_line(self.annotations.pool(), self.code)
-    }
-
-    /// Returns `true` if it has a run-time visible annotation of this type: `Ljdk/internal/vm/annotation/Hidden;`.
-    pub fn has_annotation(&self, descriptor: &[u8]) -> bool {
-        self.annotations.contains(descriptor)
-    }
-}
-
-/// The result of instrumenting a class.
-#[derive(Debug, Clone, Default)]
-pub struct Instrumented {
-    /// The new bytes; `None` if nothing was inserted.
-    pub class: Option<Vec<u8>>,
-    /// The methods that cannot be instrumented, except for those without a body (`abstract`) and those that the caller
-    /// did not want.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// A method that cannot be instrumented.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its index in the class file's table of methods, from 0.
-    pub index: u16,
-    /// In modified UTF-8.
-    pub name: Vec<u8>,
-    /// As in `(I)V`.
-    pub descriptor: Vec<u8>,
-    /// The reason.
-    pub reason: Reason,
-}
-
-/// The reason a method cannot be instrumented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// Its code is not bytecode.
-    Native,
-    /// The VM has its own code for it, which would no longer be used.
-    Intrinsic,
-    /// An empty `finalize()`: with code in it, every object would have to be finalized.
-    EmptyFinalizer,
-    /// With the calls it would exceed the size of a method (64 KB, and other limits of the format).
-    TooLarge,
-    /// A conditional jump in it would have to reach too far (32 KB).
-    JumpTooFar,
-    /// The class file has no room for more constants.
-    FullConstantPool,
-    /// The class file is older than Java 1.0.2: its code has another form.
-    TooOld,
-    /// Its code is invalid, or has an unknown form.
-    Malformed,
-}
-
-impl Reason {
-    /// Returns a short description, which completes the sentence "not instrumented: ...".
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Intrinsic => "intrinsic of the VM",
-            Self::EmptyFinalizer => "empty finalizer",
-            Self::TooLarge => "too large",
-            Self::JumpTooFar => "a jump too far",
-            Self::FullConstantPool => "constant pool full",
-            Self::TooOld => "class file too old",
-            Self::Malformed => "malformed code",
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

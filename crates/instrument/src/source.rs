@@ -1,8 +1,7 @@
-//! The facts about its source in a class file: the file's name, and the line where a method begins.
+//! The name of the source file in a class file.
 
 use crate::class::Class;
 use crate::error::Error;
-use crate::pool::Pool;
 use crate::reader::Reader;
 
 /// Returns the file that a class was compiled from, in modified UTF-8; `None` if the class does not have it, or cannot
@@ -32,30 +31,4 @@ impl<'a> Class<'a> {
         }
         Ok(None)
     }
-}
-
-/// Returns the line of the first instruction of a Code attribute.
-pub(crate) fn first_line(pool: &Pool, code: &[u8]) -> Option<u16> {
-    find_first_line(pool, code).ok()?
-}
-
-fn find_first_line(pool: &Pool, code: &[u8]) -> Result<Option<u16>, Error> {
-    let mut reader = Reader::new(code);
-    reader.take(4)?;
-    reader.sized()?;
-    let handlers = reader.u16()?;
-    reader.take(usize::from(handlers) * 8)?;
-    for _ in 0..reader.u16()? {
-        let name = pool.utf8(reader.u16()?)?;
-        let mut lines = Reader::new(reader.sized()?);
-        if name != b"LineNumberTable" {
-            continue;
-        }
-        for _ in 0..lines.u16()? {
-            if let (0, line) = (lines.u16()?, lines.u16()?) {
-                return Ok(Some(line));
-            }
-        }
-    }
-    Ok(None)
 }

@@ -1,6 +1,6 @@
 //! The class whose methods the inserted code calls.
 
-use crate::Hooks;
+use crate::hooks::Hooks;
 use crate::pool::Additions;
 
 const MAGIC: u32 = 0xCAFE_BABE;

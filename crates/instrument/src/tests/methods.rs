@@ -4,8 +4,9 @@ use super::build::{ClassBuilder, Parsed};
 use super::{HOOKS, instrument_all, instrument_one, reason};
 use crate::class::{class_name, instrument};
 use crate::error::Error;
+use crate::hooks::Hooks;
+use crate::instrumented::Reason;
 use crate::tracker::tracker_class;
-use crate::{Hooks, Reason};
 
 const RETURN: u8 = 177;
 const ARRAYLENGTH: u8 = 190;

@@ -7,7 +7,8 @@ mod mutations;
 mod places;
 
 use crate::class::{instrument, round_trip};
-use crate::{Hooks, Instrumented, Reason};
+use crate::hooks::Hooks;
+use crate::instrumented::{Instrumented, Reason};
 use build::ClassBuilder;
 
 /// Hooks of another class.

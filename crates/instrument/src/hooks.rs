@@ -1,0 +1,14 @@
+//! The calls that are inserted.
+
+/// The calls to insert: their class and methods. All names are in the form of class files.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks<'a> {
+    /// The class, with slashes: `java/lang/HprofTracker`. It is never instrumented itself.
+    pub tracker: &'a [u8],
+    /// `static void methodEntry(int method)`: called first in the method.
+    pub entry: &'a [u8],
+    /// `static void methodExit(int method)`: called before the method returns.
+    pub exit: &'a [u8],
+    /// `static void exceptionExit(int method)`: called when an exception leaves the method. May be the same as `exit`.
+    pub exception_exit: &'a [u8],
+}
