@@ -9,11 +9,8 @@ use crate::metric::Metric;
 use crate::model::{FrameId, Profile, StackId};
 use crate::names::Name;
 
-/// The maximum length of a name in bytes; longer ones are cut. Every frame of every stack repeats its name.
-const NAME: usize = 400;
-
 /// Writes the stacks of one metric; equal ones are on one line. A `;` in a name is written as `:`, control characters
-/// as `?`; names are cut after 400 bytes.
+/// as `?`; names of more than 400 bytes are cut and end with `…`.
 ///
 /// # Errors
 /// Those of `out`.
@@ -71,10 +68,7 @@ pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(Strin
 }
 
 fn safe(name: &str) -> String {
-    let kept = name.floor_char_boundary(NAME);
-    let mut safe = hprof_format::printable(&name[..kept]).replace(';', ":");
-    if kept < name.len() {
-        safe.push('…');
-    }
-    safe
+    // Every frame of every stack repeats its name.
+    let name = hprof_format::shortened(name);
+    hprof_format::printable(&name).replace(';', ":")
 }
