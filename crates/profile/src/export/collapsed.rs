@@ -70,5 +70,5 @@ pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(Strin
 fn safe(name: &str) -> String {
     // Every frame of every stack repeats its name.
     let name = hprof_format::shortened(name);
-    hprof_format::printable(&name).replace(';', ":")
+    hprof_format::printable(name.as_ref()).replace(';', ":")
 }
