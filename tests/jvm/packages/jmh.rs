@@ -89,12 +89,9 @@ fn assert_allocates_as_its_source_says(jvm: &Jvm, options: &str) {
         ))
     };
     let node = "org.example.Allocating$Node";
-    assert_eq!(
-        (at(node, 38), at(node, 40), at("byte[]", 41)),
-        (2.0, 1.0, 1.0),
-        "{}",
-        scores.0
-    );
+    assert_eq!((at(node, 38), at(node, 40)), (2.0, 1.0), "{}", scores.0);
+    // The VM, too, may allocate arrays of bytes there, while it links and compiles the method.
+    assert!((1.0..1.01).contains(&at("byte[]", 41)), "{}", scores.0);
     scores.assert_numbers();
     // JMH allocates a few objects itself, fewer per operation the more operations there are.
     let (objects, bytes) = (scores.get("hprof.objects"), scores.get("hprof.bytes"));
@@ -131,9 +128,13 @@ fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     ]
     .concat();
     let scores = Scores::of(any_jvm(), &jars, folder.path(), "heap=sites", &arguments);
-    assert_eq!(scores.get("hprof.objects"), 128.0, "{}", scores.0);
     // They are allocated in Integer.valueOf, at a line that belongs to no benchmark.
-    let site = "hprof.objects @ java.lang.Integer org.openjdk.jmh.samples.JMHSample_35_Profilers$Maps.test(";
-    assert!(scores.0.contains(site), "{}", scores.0);
-    assert_eq!(scores.get("hprof.bytes"), 128.0 * 16.0, "{}", scores.0);
+    let site = "hprof.objects @ java.lang.Integer org.openjdk.jmh.samples.JMHSample_35_Profilers$Maps.test(\
+                JMHSample_35_Profilers.java:114)";
+    assert_eq!(scores.get(site), 128.0, "{}", scores.0);
+    // The VM may allocate a few objects while it links and compiles the method.
+    let (objects, bytes) = (scores.get("hprof.objects"), scores.get("hprof.bytes"));
+    assert!((128.0..128.1).contains(&objects), "{}", scores.0);
+    let own = 128.0 * 16.0;
+    assert!((own..own + 16.0).contains(&bytes), "{}", scores.0);
 }
