@@ -293,3 +293,19 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn of_groups_that_waste_as_much_the_first_objects_come_first() {
+    // Ten pairs of arrays of one byte.
+    let kinds: Vec<(Kind, bool)> = (0..20_u8)
+        .map(|place| (Kind::Bytes(vec![place / 2]), true))
+        .collect();
+    let bytes = write(&kinds, false);
+    for _ in 0..5 {
+        with_heap(&bytes, Excluded::default(), Memory::unlimited(), |heap| {
+            let waste = heap.waste(3).expect("readable records");
+            let ids: Vec<u64> = waste.arrays.rows.iter().map(|row| row.id).collect();
+            assert_eq!(ids, [0, 2, 4].map(|place| object_id(place, false)));
+        });
+    }
+}

@@ -20,6 +20,8 @@ struct Group {
     start: usize,
     end: usize,
     wasted: u64,
+    /// The first of its objects; decides between groups of the same size, since hashes differ from run to run.
+    objects: u64,
 }
 
 impl Gathered {
@@ -85,7 +87,12 @@ fn describe(
             let wasted = wasted(heap, equal);
             bytes += wasted;
             count += 1;
-            groups.push(Group { start, end, wasted });
+            groups.push(Group {
+                start,
+                end,
+                wasted,
+                objects: equal[0][1],
+            });
             // Sorting now and then limits their number.
             if groups.len() / 2 > most.max(500) {
                 keep_largest(&mut groups, most);
@@ -137,6 +144,6 @@ fn wasted(heap: &Heap<'_>, equal: &[Content]) -> u64 {
 }
 
 fn keep_largest(groups: &mut Vec<Group>, most: usize) {
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.wasted), group.start));
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.wasted), group.objects));
     groups.truncate(most);
 }
