@@ -137,7 +137,7 @@ impl Server {
             for request in requests.try_iter() {
                 match request {
                     Request::Stop => return Ok(()),
-                    Request::EventLine(line) => self.obey(&line),
+                    Request::Line(line) => self.obey(&line),
                     Request::Sent(sent) => self.arrived(sent),
                 }
             }
@@ -413,7 +413,7 @@ impl Server {
             let left = end.saturating_duration_since(Instant::now());
             match requests.recv_timeout(left) {
                 Ok(Request::Sent(sent)) => self.arrived(sent),
-                Ok(Request::EventLine(_)) => {}
+                Ok(Request::Line(_)) => {}
                 // Another interrupt ends the waiting.
                 Ok(Request::Stop) | Err(_) => break,
             }

@@ -10,7 +10,7 @@ use super::forward::Sent;
 /// A request.
 pub enum Request {
     /// A line was typed.
-    EventLine(String),
+    Line(String),
     /// Forwarding a file has ended.
     Sent(Sent),
     /// The receiver should end.
@@ -52,7 +52,7 @@ pub fn requests() -> io::Result<(Receiver<Request>, UnixStream, Asker)> {
     let typed = asker.another()?;
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if !typed.ask(Request::EventLine(line)) {
+            if !typed.ask(Request::Line(line)) {
                 return;
             }
         }
