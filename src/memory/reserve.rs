@@ -6,6 +6,10 @@ use std::ptr;
 
 use spin::mutex::SpinMutex;
 
+/// The alignment of every block, which is that of blocks from `malloc`. The standard library asks for the exception of
+/// a panic with an alignment of 8, but LLVM's unwinder writes to it with instructions that need 16.
+const ALIGNMENT: usize = 16;
+
 /// Consecutive blocks in one area of memory. The area is free again once all of them have been given back.
 #[repr(C, align(64))]
 pub(super) struct Reserve<const SIZE: usize> {
@@ -35,9 +39,10 @@ impl<const SIZE: usize> Reserve<SIZE> {
 
     /// Takes a block with unspecified contents; null if fewer than its size and `spare` bytes are left.
     pub(super) fn take(&self, layout: Layout, spare: usize) -> *mut u8 {
+        let align = layout.align().max(ALIGNMENT);
         let first = self.bytes.get().cast::<u8>();
         let mut blocks = self.blocks.lock();
-        let begin = (first.addr() + blocks.next).next_multiple_of(layout.align()) - first.addr();
+        let begin = (first.addr() + blocks.next).next_multiple_of(align) - first.addr();
         let end = begin.checked_add(layout.size());
         match end.filter(|&end| end <= SIZE - spare) {
             Some(end) => {
@@ -82,6 +87,12 @@ mod tests {
         let second = RESERVE.take(layout(100, 64), 0);
         assert!(RESERVE.contains(first) && RESERVE.contains(second));
         assert!(second.addr().is_multiple_of(64) && second.addr() >= first.addr() + 3);
+        let third = RESERVE.take(layout(3, 1), 0);
+        let fourth = RESERVE.take(layout(3, 1), 0);
+        assert!(
+            third.addr().is_multiple_of(ALIGNMENT) && fourth.addr().is_multiple_of(ALIGNMENT),
+            "as from malloc"
+        );
         assert!(RESERVE.take(layout(1024, 1), 0).is_null());
         assert!(
             RESERVE.take(layout(500, 1), 600).is_null(),
@@ -89,7 +100,9 @@ mod tests {
         );
         assert!(!RESERVE.contains(first.wrapping_sub(1)));
         assert!(!RESERVE.contains(first.wrapping_add(1024)));
-        RESERVE.give_back();
+        for _ in 0..3 {
+            RESERVE.give_back();
+        }
         assert!(RESERVE.take(layout(1024, 1), 0).is_null());
         RESERVE.give_back();
         assert_eq!(RESERVE.room(), 1024);
