@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::OutOfMemory;
+use super::large_blocks;
 use super::reserve::Reserve;
 
 /// The size of the reserve that serves small needs once the system refuses memory: those of threads that are in an
@@ -99,11 +100,11 @@ pub fn system_has(bytes: usize) -> bool {
     };
     // SAFETY: the layout has a size, and the block is freed by it. The optimizer must not see that nobody uses it.
     unsafe {
-        let block = std::hint::black_box(System.alloc(layout));
+        let block = std::hint::black_box(system_alloc(layout));
         if block.is_null() {
             return false;
         }
-        System.dealloc(block, layout);
+        system_dealloc(block, layout);
     }
     true
 }
@@ -148,7 +149,7 @@ fn without_the_system(layout: Layout) -> *mut u8 {
             return block;
         }
         // SAFETY: the caller of the allocator has promised that the layout has a size.
-        let block = unsafe { System.alloc(layout) };
+        let block = unsafe { system_alloc(layout) };
         if !block.is_null() {
             return block;
         }
@@ -157,14 +158,42 @@ fn without_the_system(layout: Layout) -> *mut u8 {
     }
 }
 
-// SAFETY: blocks are those of the system's allocator or of the reserve, which gives each to one caller, as large and as
-// aligned as the layout says; they go back to where they came from. Nothing here panics, and counting does not
-// allocate.
+/// Allocates from the system: small blocks by its allocator, large ones by a mapping each. Null if it refuses.
+///
+/// # Safety
+/// As [`GlobalAlloc::alloc`].
+#[inline]
+unsafe fn system_alloc(layout: Layout) -> *mut u8 {
+    match large_blocks::is_large(layout) {
+        true => large_blocks::map(layout.size()),
+        // SAFETY: the caller's promise.
+        false => unsafe { System.alloc(layout) },
+    }
+}
+
+/// Frees a block of [`system_alloc`].
+///
+/// # Safety
+/// As [`GlobalAlloc::dealloc`].
+#[inline]
+unsafe fn system_dealloc(start: *mut u8, layout: Layout) {
+    // SAFETY: the caller's promise; a block is mapped if its layout is large, wherever it was made.
+    unsafe {
+        match large_blocks::is_large(layout) {
+            true => large_blocks::unmap(start, layout.size()),
+            false => System.dealloc(start, layout),
+        }
+    }
+}
+
+// SAFETY: blocks are those of the system's allocator, mappings, or of the reserve, which gives each to one caller, as large
+// and as aligned as the layout says. They go back to where they came from, which their address and layout tell. Nothing here
+// panics, and counting does not allocate.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promises are those of the system's allocator.
-        let block = unsafe { System.alloc(layout) };
+        let block = unsafe { system_alloc(layout) };
         if block.is_null() {
             return without_the_system(layout);
         }
@@ -173,8 +202,12 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        let block = unsafe { System.alloc_zeroed(layout) };
+        let block = match large_blocks::is_large(layout) {
+            // A new mapping is zero.
+            true => large_blocks::map(layout.size()),
+            // SAFETY: as above.
+            false => unsafe { System.alloc_zeroed(layout) },
+        };
         if block.is_null() {
             let block = without_the_system(layout);
             // SAFETY: the block is so large and nobody else's.
@@ -189,22 +222,27 @@ unsafe impl GlobalAlloc for Counted {
         if IN_RESERVE.contains(start) {
             return IN_RESERVE.give_back();
         }
-        // SAFETY: as above, and the block is the system's.
-        unsafe { System.dealloc(start, layout) }
+        // SAFETY: as above, and what is not in the reserve is from `system_alloc` or was resized to this layout.
+        unsafe { system_dealloc(start, layout) }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller promises that the new size does not overflow with this alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         if !IN_RESERVE.contains(start) {
-            // SAFETY: as above.
-            let moved = unsafe { System.realloc(start, layout, size) };
+            let moved = match (large_blocks::is_large(layout), large_blocks::is_large(new)) {
+                // SAFETY: as above.
+                (false, false) => unsafe { System.realloc(start, layout, size) },
+                // SAFETY: a large block outside the reserve is a mapping of its size.
+                (true, true) => unsafe { large_blocks::resize(start, layout.size(), size) },
+                _ => ptr::null_mut(),
+            };
             if !moved.is_null() {
                 HELD.fetch_add(size, Ordering::Relaxed);
                 HELD.fetch_sub(layout.size(), Ordering::Relaxed);
                 return moved;
             }
         }
-        // SAFETY: the caller promises that the new size does not overflow with this alignment.
-        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         // SAFETY: the new size is not 0 by the caller's promise; both blocks are as large as what is copied, and the
         // new one is nobody else's.
         unsafe {
@@ -231,5 +269,25 @@ mod tests {
         assert!(own_memory().abs_diff(before + 2 * SIZE) < SIZE / 4);
         drop(block);
         assert!(own_memory().abs_diff(before) < SIZE / 4);
+    }
+
+    #[test]
+    fn blocks_keep_their_contents_when_they_become_large_and_small_again() {
+        let numbers = |length: u32| (0..length).collect::<Vec<u32>>();
+        let mut block = numbers(1_000);
+        let mut length = 1_000;
+        // From 4 KB to 4 MB: within the system's allocator, into a mapping, and from mapping to mapping.
+        while length < 1 << 20 {
+            block.reserve_exact(length as usize);
+            block.extend(length..2 * length);
+            length *= 2;
+        }
+        assert_eq!(block, numbers(length));
+        for length in [1 << 19, 1 << 16, 1 << 10] {
+            block.truncate(length as usize);
+            block.shrink_to_fit();
+            assert_eq!(block, numbers(length));
+        }
+        assert!(vec![0_u64; 1 << 20].iter().all(|&zero| zero == 0));
     }
 }

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod allocator;
+mod large_blocks;
 mod per_thread;
 mod reserve;
 mod system_thread;

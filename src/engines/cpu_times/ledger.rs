@@ -68,7 +68,9 @@ impl Costs {
     fn add(&mut self, trace: TraceId, sums: CallSums) {
         let index = trace.index() as usize;
         if index >= self.0.len() {
-            memory::need((2 * index + 1) * size_of::<CallSums>());
+            if index >= self.0.capacity() {
+                memory::need((2 * index + 1) * size_of::<CallSums>());
+            }
             self.0.resize(index + 1, CallSums::default());
         }
         self.0[index] += sums;

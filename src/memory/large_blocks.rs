@@ -1,0 +1,62 @@
+//! Large blocks as mappings of their own, which go back to the system as soon as they are freed.
+//!
+//! glibc's `malloc` maps large blocks too, but only until the first of them is freed. From then on it takes blocks of that
+//! size from the arena of the calling thread and keeps up to twice as much free at its end, which `malloc_trim` does not
+//! return: the process would stay larger after a profile, and the program's own large blocks would be treated otherwise
+//! than without the agent.
+
+use std::alloc::Layout;
+use std::ptr;
+
+/// The size from which a block is a mapping of its own; glibc's `M_MMAP_THRESHOLD` has the same value at the start.
+const THRESHOLD: usize = 128 << 10;
+/// An alignment that every mapping has: that of the smallest page of any supported processor.
+const PAGE: usize = 4096;
+
+/// Returns `true` if blocks of this layout are mapped.
+#[inline]
+pub(super) fn is_large(layout: Layout) -> bool {
+    layout.size() >= THRESHOLD && layout.align() <= PAGE
+}
+
+/// Maps a block of zeros; null if the system refuses.
+pub(super) fn map(size: usize) -> *mut u8 {
+    // SAFETY: a new private mapping at an address of the system's choice.
+    let block = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    or_null(block)
+}
+
+/// Gives a block another size, in another place if need be; null, and the block stays as it was, if the system refuses.
+///
+/// # Safety
+/// The block is from [`map`] or this function, has the old size, and nobody else uses it.
+pub(super) unsafe fn resize(block: *mut u8, old: usize, new: usize) -> *mut u8 {
+    // SAFETY: the caller's promise; the system moves the mapping with its contents.
+    or_null(unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) })
+}
+
+/// Returns a block to the system.
+///
+/// # Safety
+/// The block is from [`map`] or [`resize`], has this size, and nobody uses it.
+pub(super) unsafe fn unmap(block: *mut u8, size: usize) {
+    // SAFETY: the caller's promise. If it fails, which it can where the process has as many mappings as it may and the system
+    // has made one of this block and its neighbours, the memory is lost until the process ends.
+    unsafe { libc::munmap(block.cast(), size) };
+}
+
+fn or_null(mapped: *mut libc::c_void) -> *mut u8 {
+    match mapped == libc::MAP_FAILED {
+        true => ptr::null_mut(),
+        false => mapped.cast(),
+    }
+}
