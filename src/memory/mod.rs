@@ -11,6 +11,7 @@ mod allocator;
 mod per_thread;
 mod reserve;
 mod system_thread;
+mod thread_local;
 
 pub use allocator::{
     ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory, system_has,
