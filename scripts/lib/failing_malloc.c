@@ -6,16 +6,19 @@
  *   HPROF_MALLOC_FROM=N     fails from the Nth call on, HPROF_MALLOC_TIMES calls in a row (for ever by default)
  *   HPROF_MALLOC_LEAST=N    fails only calls for N bytes or more
  *   HPROF_MALLOC_THREADS=1  fails only calls of the C library for thread-local data and its destructors
+ *   HPROF_MALLOC_SIGN=FILE  creates this file at the first failure
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
@@ -30,6 +33,7 @@ struct code {
 
 static struct code agent, c_library, loader;
 static _Atomic uint64_t calls, state;
+static const char *_Atomic sign;
 static uint64_t one_in, from, times, least, threads;
 
 static uint64_t number(const char *name, uint64_t otherwise) {
@@ -73,6 +77,7 @@ void *dlopen(const char *name, int flags) {
         times = number("HPROF_MALLOC_TIMES", UINT64_MAX);
         least = number("HPROF_MALLOC_LEAST", 0);
         threads = number("HPROF_MALLOC_THREADS", 0);
+        atomic_store(&sign, getenv("HPROF_MALLOC_SIGN"));
         atomic_store(&state, number("HPROF_MALLOC_SEED", 1) * 0x9e3779b97f4a7c15u);
         dl_iterate_phdr(look, NULL);
     }
@@ -99,12 +104,7 @@ static int is_for_agent(void) {
            (dladdr(calls[i - 1], &called) && called.dli_sname && !strcmp(called.dli_sname, "__cxa_thread_atexit_impl"));
 }
 
-static int fails(void *caller, size_t size) {
-    if (!atomic_load_explicit(&agent.begin, memory_order_relaxed) || size < least)
-        return 0;
-    if (is_in(&agent, caller) ? threads : !is_system(caller) || !is_for_agent())
-        return 0;
-    uint64_t call = atomic_fetch_add(&calls, 1);
+static int is_chosen(uint64_t call) {
     if (call >= from)
         return call - from < times;
     if (!one_in)
@@ -113,6 +113,19 @@ static int fails(void *caller, size_t size) {
     random = (random ^ random >> 30) * 0xbf58476d1ce4e5b9u;
     random = (random ^ random >> 27) * 0x94d049bb133111ebu;
     return (random ^ random >> 31) % one_in == 0;
+}
+
+static int fails(void *caller, size_t size) {
+    if (!atomic_load_explicit(&agent.begin, memory_order_relaxed) || size < least)
+        return 0;
+    if (is_in(&agent, caller) ? threads : !is_system(caller) || !is_for_agent())
+        return 0;
+    if (!is_chosen(atomic_fetch_add(&calls, 1)))
+        return 0;
+    const char *file = atomic_exchange(&sign, NULL);
+    if (file)
+        close(open(file, O_CREAT | O_WRONLY, 0600));
+    return 1;
 }
 
 #define CALLER __builtin_return_address(0)
