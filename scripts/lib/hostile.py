@@ -261,7 +261,7 @@ def segments(file, size):
 
 def dumps(file, size):
     """A heap dump for each object."""
-    for number in range(size // 60):
+    for number in range(size // 34):
         file.record(0x0C, struct.pack(">BQIQI", 0x21, OBJECTS + 16 * number, 1, OBJECT, 0))
 
 
