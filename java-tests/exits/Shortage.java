@@ -1,10 +1,13 @@
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Does some of everything that an agent is told of, for as many milliseconds as the argument says: objects that die and that stay, threads that
- * come and go and contend for a monitor, deep stacks, new classes.
+ * Does some of everything that an agent is told of: objects that die and that stay, threads that come and go and contend for a monitor, deep
+ * stacks, new classes. Arguments: the number of rounds, and optionally a file that must exist before the first of these, until which there are
+ * more.
  *
  * Known answer: it prints `done` and ends well, whatever memory the agent gets.
  */
@@ -34,19 +37,25 @@ public class Shortage {
         newClass();
     }
 
+    static void round(int round) throws InterruptedException {
+        Thread[] threads = new Thread[4];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(() -> work(round));
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+
     public static void main(String[] args) throws Exception {
-        long end = System.nanoTime() + 1_000_000L * Integer.parseInt(args[0]);
         System.out.println("begun");
-        for (int round = 0; System.nanoTime() < end; round++) {
-            Thread[] threads = new Thread[4];
-            for (int i = 0; i < threads.length; i++) {
-                int own = round;
-                threads[i] = new Thread(() -> work(own));
-                threads[i].start();
-            }
-            for (Thread thread : threads) {
-                thread.join();
-            }
+        int round = 0;
+        while (args.length > 1 && !Files.exists(Path.of(args[1]))) {
+            round(round++);
+        }
+        for (int end = round + Integer.parseInt(args[0]); round < end; round++) {
+            round(round);
         }
         System.out.println("done");
     }

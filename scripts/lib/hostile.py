@@ -12,11 +12,17 @@ OBJECT, THREAD, ARRAY = 0x700000008, 0x700000010, 0x700000018
 CLASSES, OBJECTS = 0x700010000, 0x710000000
 
 COMMANDS = [
-    "check", "text", "top", "top --by trace", "tree", "flame", "report", "merge", "diff",
-    "export --to collapsed", "export --to speedscope", "export --to pprof", "export --to firefox", "export --to parquet",
-    "heap summary", "heap histogram", "heap histogram --by site", "heap histogram --by loader", "heap leaks",
-    "heap retained --by object", "heap retained --by class", "heap retained --by site", "heap retained --by loader",
-    "heap threads", "heap paths --class java.lang.Object", "heap show 0x700000008", "heap who --class java.lang.Object", "heap diff",
+    "check", "check --strict", "text", "top", "top --by line", "top --by thread", "top --by trace", "top --json", "tree", "tree --json",
+    "flame --to svg", "flame --to html", "report", "merge", "diff",
+    "export --to collapsed", "export --to speedscope", "export --to pprof", "export --to otlp", "export --to json",
+    "export --to firefox", "export --to parquet", "export --to parquet --retained",
+    "heap summary", "heap histogram", "heap histogram --by site", "heap histogram --by loader", "heap histogram --by package",
+    "heap histogram --retained", "heap leaks", "heap leaks --json",
+    "heap retained --by object", "heap retained --by class", "heap retained --by class --exact", "heap retained --by site",
+    "heap retained --by site --exact", "heap retained --by loader", "heap retained --by package",
+    "heap threads", "heap threads --json", "heap paths --class java.lang.Object", "heap paths --object 0x710000000",
+    "heap show 0x700000008", "heap show 0x710000000", "heap who --class java.lang.Object", "heap who --class java.lang.Object --exact",
+    "heap diff", "heap diff --by site",
 ]
 
 
@@ -255,7 +261,7 @@ def segments(file, size):
 
 def dumps(file, size):
     """A heap dump for each object."""
-    for number in range(size // 60):
+    for number in range(size // 34):
         file.record(0x0C, struct.pack(">BQIQI", 0x21, OBJECTS + 16 * number, 1, OBJECT, 0))
 
 
@@ -321,13 +327,19 @@ def run(hprof, command, path, folder, patience):
     head = words[:2] if words[0] == "heap" else words[:1]
     rest = words[len(head):]
     out = os.path.join(folder, "out")
+    path_out = out + ".file"
     arguments = [hprof, *head]
-    if words[-1] == "diff":
+    if "diff" in head:
         arguments += [path, path]
-    elif command == "export --to parquet":
+    elif "parquet" in words:
         arguments += [path, "-o", os.path.join(folder, "tables")]
-    elif command in ("report", "flame", "merge"):
-        arguments += [path, "-o", out + ".file"]
+    elif words[0] == "flame":
+        # The name says which of the two it is.
+        path_out = f"{out}.{rest[-1]}"
+        arguments += [path, "-o", path_out]
+        rest = []
+    elif command in ("report", "merge"):
+        arguments += [path, "-o", path_out]
     else:
         arguments += [path]
     arguments += rest
@@ -338,9 +350,9 @@ def run(hprof, command, path, folder, patience):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     written = os.path.getsize(out)
-    if os.path.exists(out + ".file"):
-        written += os.path.getsize(out + ".file")
-        os.remove(out + ".file")
+    if os.path.exists(path_out):
+        written += os.path.getsize(path_out)
+        os.remove(path_out)
     subprocess.run(["rm", "-rf", os.path.join(folder, "tables")], check=True)
     with open(out + ".err", errors="replace") as stderr:
         said = stderr.readline().strip()[:100]

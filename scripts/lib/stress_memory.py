@@ -63,7 +63,7 @@ class Runner:
         self.hprof = arguments.hprof
         self.classes = arguments.classes
         self.malloc = arguments.malloc
-        self.life = arguments.life
+        self.rounds = arguments.rounds
         self.folder = pathlib.Path(arguments.folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -74,7 +74,9 @@ class Runner:
         command = [f"{home}/bin/java", *HEAP, f"-XX:ErrorFile={folder}/hs_err.log", "-XX:-CreateCoredumpOnCrash"]
         if options and not attach:
             command.append(f"-agentpath:{self.agent}={options},file={output}")
-        command += ["-cp", self.classes, "Shortage", str(self.life)]
+        command += ["-cp", self.classes, "Shortage", str(self.rounds)]
+        if options and attach:
+            command.append("attached")
         if limit:
             command = ["bash", "-c", f'ulimit -v {limit * 1024}; exec "$@"', "bash", *command]
         surroundings = dict(os.environ, **dict(environment))
@@ -110,6 +112,8 @@ class Runner:
                 subprocess.run(command, stdout=answer, stderr=answer, timeout=PATIENCE, check=False)
             except subprocess.TimeoutExpired:
                 pass
+        # The program waits for it.
+        (folder / "attached").touch()
 
     def judge(self, folder, output, status, options):
         said = (folder / "stderr").read_text(errors="replace")
@@ -158,7 +162,7 @@ def main():
     for name in ("agent", "hprof", "classes", "malloc", "folder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--jvm", action="append", required=True, help="feature=home")
-    parser.add_argument("--life", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=200, help="how long the program goes on")
     parser.add_argument("--steps", type=int, default=24, help="limits, from the least that the program needs on")
     parser.add_argument("--seeds", type=int, default=1, help="rounds of the preloaded malloc, each with seeds of its own")
     parser.add_argument("--mode", action="append", choices=MODES)

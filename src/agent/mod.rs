@@ -141,11 +141,14 @@ pub fn start(vm: Vm, command_line: &str) -> Result<Started, StartError> {
 /// Begins a session: from here on the VM's events are received.
 fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
     memory::prepare()?;
-    let begun = begin_prepared(vm, options, given);
-    if begun.is_err() {
+    begin_prepared(vm, options, given).map_err(|error| {
         memory::put_reserve_away();
-    }
-    begun
+        // What has failed for want of memory may say something else.
+        match memory::is_out() {
+            true => OutOfMemory.into(),
+            false => error,
+        }
+    })
 }
 
 fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {

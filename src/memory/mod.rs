@@ -12,6 +12,7 @@ mod large_blocks;
 mod per_thread;
 mod reserve;
 mod system_thread;
+mod thread_local;
 
 pub use allocator::{
     ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory, system_has,

@@ -10,16 +10,17 @@ const NO_MEMORY: &str = "hprof: the system gives the agent no memory";
 const ENDS: &str = "hprof: the system gives the agent no memory; the profile ends here\n";
 const NEVER_BEGAN: &str = "hprof: the system gives the agent no memory; there will be no profile\n";
 
-/// Runs a program whose agent gets no memory from its allocation of that number on.
-fn run_without_memory(jvm: &Jvm, options: &str, from: u32) -> Option<Finished> {
+/// Prepares a program whose agent gets no memory from its allocation of that number on. It goes on for some rounds after
+/// that, or does only these if it is not to `wait` for it.
+fn without_memory(jvm: &Jvm, options: &str, from: u32, wait: bool) -> Option<Program> {
     let library = c_library("scripts/lib/failing_malloc.c")?;
-    let run = Program::java(jvm, options, &["-Xmx128m"])
+    let program = Program::java(jvm, options, &["-Xmx128m"])
         .program("exits", "Shortage")
-        .arg("1000")
+        .arg("20")
         .env("LD_PRELOAD", library.to_str().expect("UTF-8"))
         .env("HPROF_MALLOC_FROM", &from.to_string())
-        .run();
-    Some(run)
+        .env("HPROF_MALLOC_SIGN", "failed");
+    Some(if wait { program.arg("failed") } else { program })
 }
 
 on_every_jvm!(a_program_goes_on_when_its_agent_gets_no_memory);
@@ -34,9 +35,10 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
         ("cpu=times,file=x.txt", 8_000),
         ("monitor=y,cpu=samples,file=x.txt", 700),
     ] {
-        let Some(run) = run_without_memory(jvm, options, from) else {
+        let Some(program) = without_memory(jvm, options, from, true) else {
             return;
         };
+        let run = program.run();
         let context = format!("{} {options}: {} {}", jvm.feature, run.status, run.stderr);
         assert!(
             run.status.success() && run.stdout.ends_with("done\n"),
@@ -60,9 +62,10 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
 on_every_jvm!(an_agent_that_gets_no_memory_at_the_start_refuses_to_start);
 
 fn an_agent_that_gets_no_memory_at_the_start_refuses_to_start(jvm: &Jvm) {
-    let Some(run) = run_without_memory(jvm, "cpu=samples,file=x.txt", 5) else {
+    let Some(program) = without_memory(jvm, "cpu=samples,file=x.txt", 5, false) else {
         return;
     };
+    let run = program.run();
     assert_eq!(
         run.status.code(),
         Some(1),
@@ -71,4 +74,29 @@ fn an_agent_that_gets_no_memory_at_the_start_refuses_to_start(jvm: &Jvm) {
         run.stderr
     );
     assert_eq!(run.stderr.trim_end(), NO_MEMORY, "{}", jvm.feature);
+}
+
+on_every_jvm!(what_threads_keep_for_the_agent_needs_no_memory_later);
+
+/// glibc ends the process if a thread's first use of thread-local data, or a destructor for them, gets no memory.
+fn what_threads_keep_for_the_agent_needs_no_memory_later(jvm: &Jvm) {
+    for options in [
+        "heap=sites,file=x.txt",
+        "monitor=y,cpu=samples,interval=1,file=x.txt",
+    ] {
+        let Some(program) = without_memory(jvm, options, 0, false) else {
+            return;
+        };
+        let run = program.env("HPROF_MALLOC_THREADS", "1").run();
+        let context = format!("{} {options}: {} {}", jvm.feature, run.status, run.stderr);
+        assert!(
+            run.status.success() && run.stdout.ends_with("done\n"),
+            "{context}"
+        );
+        assert!(!run.stderr.contains(NO_MEMORY), "{context}");
+        assert!(
+            Profile::parse(&run.read("x.txt")).length.is_some(),
+            "{context}"
+        );
+    }
 }

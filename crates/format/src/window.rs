@@ -101,9 +101,16 @@ impl<R: Read> Window<R> {
 
 impl<R: Seek> Window<R> {
     /// Goes to `position`, which must have been reached before. The source need not have been at its start in the
-    /// beginning.
+    /// beginning. Bytes that are still in the buffer are not read again.
     pub(crate) fn seek(&mut self, position: u64) -> io::Result<()> {
         let read_up_to = self.position + (self.end - self.start) as u64;
+        if let Some(behind) = read_up_to.checked_sub(position)
+            && behind <= self.end as u64
+        {
+            self.start = self.end - behind as usize;
+            self.position = position;
+            return Ok(());
+        }
         // Files have at most 2^63 - 1 bytes.
         let step = position as i64 - read_up_to as i64;
         self.source.seek(SeekFrom::Current(step))?;
@@ -115,6 +122,8 @@ impl<R: Seek> Window<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
     /// Returns one byte at a time, every second time only after an interrupt.
@@ -175,6 +184,46 @@ mod tests {
                 .expect("a slice gives no errors"),
             u64::from(u32::MAX) - 50_000
         );
+    }
+
+    #[test]
+    fn what_is_in_the_buffer_is_not_read_again() {
+        struct Source(Cursor<Vec<u8>>, u32);
+
+        impl Read for Source {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.1 += 1;
+                self.0.read(buffer)
+            }
+        }
+
+        impl Seek for Source {
+            fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+                self.1 += 1;
+                self.0.seek(to)
+            }
+        }
+
+        let bytes: Vec<u8> = (0..300_000_u32).map(|index| (index / 7) as u8).collect();
+        let mut window = Window::new(Source(Cursor::new(bytes.clone()), 0));
+        for start in (0..290_000).step_by(50) {
+            for length in [9, 40] {
+                assert_eq!(window.fill(length).expect("no errors"), length);
+                assert_eq!(window.take(length), &bytes[start..start + length]);
+                window.seek(start as u64).expect("no errors");
+            }
+            window.fill(50).expect("no errors");
+            window.take(50);
+        }
+        assert!(window.source.1 < 100, "{} calls", window.source.1);
+        for start in [0, 299_990, 150_000] {
+            window.seek(start).expect("no errors");
+            assert_eq!(
+                (window.fill(5).expect("no errors"), window.position()),
+                (5, start)
+            );
+            assert_eq!(window.take(5), &bytes[start as usize..][..5]);
+        }
     }
 
     #[test]
