@@ -20,9 +20,8 @@ use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, MethodId,
-    NoCpuTimers, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
-    own_cpu_time,
+    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, NoCpuTimers,
+    Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid, own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
@@ -90,7 +89,7 @@ struct SampleTally {
 }
 
 /// The errors of AsyncGetCallTrace are numbered from -1 down to -10.
-const ANSWERS: usize = 11;
+const ANSWERS: usize = 32;
 
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
@@ -374,8 +373,8 @@ impl Shared {
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
-            SampledStack::Frames { frames, leaf } => {
-                if let Some(trace) = self.trace(jni, thread, frames, leaf, depth) {
+            SampledStack::Frames(frames) => {
+                if let Some(trace) = self.trace(jni, thread, frames, depth) {
                     self.counts.add(trace, weight);
                     return;
                 }
@@ -398,14 +397,8 @@ impl Shared {
         jni: Option<Jni<'_>>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
-        leaf: Option<MethodId>,
         depth: usize,
     ) -> Option<TraceId> {
-        if let Some(method) = leaf {
-            // The method has just been entered, or is about to be left.
-            let location = 0;
-            frames.insert(0, FrameInfo { method, location });
-        }
         frames.truncate(depth);
         match jni {
             Some(jni) => Some(self.stacks.trace(jni, thread, &frames)),

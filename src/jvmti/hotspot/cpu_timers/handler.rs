@@ -2,7 +2,7 @@
 //!
 //! A handler may run between any two instructions of the thread, including within malloc, within the dynamic linker, or
 //! while the thread holds any lock. So all its code is in this file, marked [`handler_section`], or is inlined into it
-//! (`Ring::claim`, `Registers`, `CompiledMethods`), and obeys these rules:
+//! (`Ring::claim`, `Registers`) or in its walker (`InterruptedWalker`), and obeys these rules:
 //!
 //! - it takes no lock and never waits. A slot of the ring is claimed by one compare-and-swap, repeated only if another
 //!   thread was faster;
@@ -27,14 +27,11 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::compiled_methods::CompiledMethods;
+use super::super::stack_walk::InterruptedWalker;
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads};
 use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
-use super::trace::{
-    AsyncGetCallTrace, CallTrace, NOT_WALKABLE_JAVA, NOT_WALKABLE_NOT_JAVA, UNKNOWN_JAVA,
-    UNKNOWN_NOT_JAVA,
-};
+use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
 use crate::jvmti::sys;
 
 /// The state of the handler. All of it is set before [`State::ring`].
@@ -47,8 +44,8 @@ pub(super) struct State {
     pub(super) depth: AtomicU32,
     /// An [`AsyncGetCallTrace`].
     pub(super) get_call_trace: AtomicPtr<c_void>,
-    /// Null if the VM does not export the offsets.
-    pub(super) methods: AtomicPtr<CompiledMethods>,
+    /// Null if the VM is not known well enough.
+    pub(super) walker: AtomicPtr<InterruptedWalker>,
     /// The code cache.
     pub(super) code_begin: AtomicUsize,
     pub(super) code_end: AtomicUsize,
@@ -74,7 +71,7 @@ pub(super) static STATE: State = State {
     records: AtomicPtr::new(ptr::null_mut()),
     depth: AtomicU32::new(0),
     get_call_trace: AtomicPtr::new(ptr::null_mut()),
-    methods: AtomicPtr::new(ptr::null_mut()),
+    walker: AtomicPtr::new(ptr::null_mut()),
     code_begin: AtomicUsize::new(0),
     code_end: AtomicUsize::new(0),
     last_java_sp: AtomicUsize::new(0),
@@ -103,9 +100,6 @@ struct TimerSignal {
     overrun: i32,
     value: usize,
 }
-
-/// The most C frames that are followed from the VM's code outwards to the Java code that called it.
-const NATIVE_FRAMES: usize = 64;
 
 const WORD: usize = size_of::<usize>();
 
@@ -209,33 +203,45 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         virtual_thread: record.virtual_thread.load(Ordering::Relaxed),
         weight,
         frames: 0,
-        leaf: 0,
     };
     // `State::depth` may belong to an earlier ring.
     let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
     let room = ring.depth();
     let depth = if wanted < room { wanted } else { room };
     if depth > 0 {
+        // SAFETY: null, or the value in the static, which is created once and stays.
+        let walker = unsafe { STATE.walker.load(Ordering::Relaxed).as_ref() };
+        let frames = ring.room(&slot);
         // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room
         // for `depth` frames.
-        unsafe {
-            let walk = AsyncWalk {
-                record,
-                depth: depth as sys::jint,
-                trace: CallTrace {
-                    env: ptr::null_mut(),
-                    count: 0,
-                    frames: ring.room(&slot),
-                },
-                context,
-            };
-            (head.frames, head.leaf) = walk.run();
-        }
+        head.frames = unsafe {
+            match walker {
+                Some(walker) => {
+                    let stack = (
+                        record.stack_begin.load(Ordering::Relaxed),
+                        record.stack_end.load(Ordering::Relaxed),
+                    );
+                    let interrupted = Registers::from_context(context).interrupted();
+                    walker.walk(java_thread, stack, interrupted, (frames, depth))
+                }
+                None => AsyncWalk {
+                    record,
+                    depth: depth as sys::jint,
+                    trace: CallTrace {
+                        env: ptr::null_mut(),
+                        count: 0,
+                        frames,
+                    },
+                    context,
+                }
+                .run(),
+            }
+        };
     }
     ring.publish(slot, head);
 }
 
-/// One attempt to take the stack, with the fallbacks for when AsyncGetCallTrace fails.
+/// One attempt to take the stack by AsyncGetCallTrace, in a VM that the agent's own walk does not know.
 struct AsyncWalk<'a> {
     record: &'a InterruptedThread,
     depth: sys::jint,
@@ -244,12 +250,12 @@ struct AsyncWalk<'a> {
 }
 
 impl AsyncWalk<'_> {
-    /// Returns the number of frames or the reason why there are none, and the id of a method that is missing on top.
+    /// Returns the number of frames or the reason why there are none.
     ///
     /// # Safety
     /// `context` is the handler's, and the current thread the record's.
     #[inline(always)]
-    unsafe fn run(mut self) -> (i32, usize) {
+    unsafe fn run(mut self) -> i32 {
         // SAFETY: the caller's promise.
         unsafe {
             let address = self.record.java_thread.load(Ordering::Relaxed);
@@ -258,10 +264,9 @@ impl AsyncWalk<'_> {
             let reason = self.ask_at_instruction();
             match reason {
                 UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => {
-                    (self.begin_at_last_java_frame(address, reason), 0)
+                    self.begin_at_last_java_frame(address, reason)
                 }
-                UNKNOWN_JAVA | NOT_WALKABLE_JAVA => self.begin_at_caller(reason),
-                count => (count, 0),
+                count => count,
             }
         }
     }
@@ -345,146 +350,6 @@ impl AsyncWalk<'_> {
         }
     }
 
-    /// Begins at the caller, for a thread in compiled code that has not created its frame yet or has already removed
-    /// it, in a stub of the VM, or in a C function that such code called.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn begin_at_caller(&mut self, reason: i32) -> (i32, usize) {
-        // SAFETY: the handler's context; the stack is only read within its bounds.
-        unsafe {
-            let registers = Registers::from_context(self.context);
-            let here = registers.place();
-            let is_in_code = is_code(here.pc);
-            let mut count = reason;
-            if is_in_code {
-                // The frame is not there yet, or no longer; or half of it is.
-                count = self.try_at(registers, self.caller_by_link(registers, here), reason);
-                if count <= 0 {
-                    count = self.try_at(registers, self.caller_at(here, here.sp), reason);
-                }
-                if count <= 0 {
-                    count = self.try_at(registers, self.caller_behind_saved_fp(here), reason);
-                }
-                if count <= 0 {
-                    count = self.try_at(registers, self.caller_behind_frame(here), reason);
-                }
-            }
-            if count <= 0 {
-                count = self.try_at(registers, self.caller_by_frames(here), reason);
-            }
-            registers.set_place(here);
-            let leaf = match compiled_methods() {
-                Some(methods) if is_in_code && count > 0 => methods.id_at(here.pc),
-                _ => 0,
-            };
-            (count, leaf)
-        }
-    }
-
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn try_at(
-        &mut self,
-        registers: Registers,
-        place: Option<StackPosition>,
-        reason: i32,
-    ) -> i32 {
-        let Some(place) = place else {
-            return reason;
-        };
-        registers.set_place(place);
-        // SAFETY: the caller's promise.
-        let count = unsafe { self.ask() };
-        if count > 0 { count } else { reason }
-    }
-
-    /// Returns the caller, if the return address is in the link register.
-    #[inline(always)]
-    fn caller_by_link(&self, registers: Registers, here: StackPosition) -> Option<StackPosition> {
-        let pc = registers.link();
-        (is_code(pc) && pc != here.pc).then_some(StackPosition { pc, ..here })
-    }
-
-    /// Returns the caller, if the return address is at `at`.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn caller_at(&self, here: StackPosition, at: usize) -> Option<StackPosition> {
-        if !self.is_on_stack(at, here.sp) {
-            return None;
-        }
-        // SAFETY: it is on the thread's stack.
-        let pc = unsafe { word(at) };
-        let sp = at.wrapping_add(WORD);
-        is_code(pc).then_some(StackPosition { pc, sp, ..here })
-    }
-
-    /// Returns the caller, if only its frame pointer has been saved so far.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn caller_behind_saved_fp(&self, here: StackPosition) -> Option<StackPosition> {
-        // SAFETY: the caller's promise; the second is checked to be on the stack by the first.
-        unsafe {
-            let caller = self.caller_at(here, here.sp.wrapping_add(WORD))?;
-            let fp = word(here.sp);
-            Some(StackPosition { fp, ..caller })
-        }
-    }
-
-    /// Returns the caller, if the frame is complete but the VM does not consider it so yet: the method's entry barrier
-    /// comes first.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn caller_behind_frame(&self, here: StackPosition) -> Option<StackPosition> {
-        // SAFETY: the caller's promise; the current thread has been interrupted there.
-        unsafe {
-            let size = compiled_methods()?.frame_size_at(here.pc);
-            if size == 0 {
-                return None;
-            }
-            let end = here.sp.wrapping_add(size);
-            self.caller_at(here, end.wrapping_sub(WORD))
-        }
-    }
-
-    /// Follows frame pointers, which the VM and its stubs maintain, to the first code in the code cache.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn caller_by_frames(&self, here: StackPosition) -> Option<StackPosition> {
-        let mut fp = here.fp;
-        let mut lowest = here.sp;
-        let mut frames = 0;
-        while frames < NATIVE_FRAMES {
-            let at = fp.wrapping_add(WORD);
-            if !fp.is_multiple_of(WORD)
-                || !self.is_on_stack(fp, lowest)
-                || !self.is_on_stack(at, lowest)
-            {
-                return None;
-            }
-            // SAFETY: both words are on the thread's stack.
-            let (outer, pc) = unsafe { (word(fp), word(at)) };
-            if is_code(pc) {
-                let sp = at.wrapping_add(WORD);
-                return Some(StackPosition { pc, sp, fp: outer });
-            }
-            lowest = at;
-            fp = outer;
-            frames = frames.wrapping_add(1);
-        }
-        None
-    }
-
     /// Returns `true` if the address is that of a word on the thread's stack, at `lowest` or above.
     #[inline(always)]
     fn is_on_stack(&self, address: usize, lowest: usize) -> bool {
@@ -505,12 +370,6 @@ impl AsyncWalk<'_> {
 unsafe fn word(address: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe { ptr::with_exposed_provenance::<usize>(address).read_volatile() }
-}
-
-#[inline(always)]
-fn compiled_methods() -> Option<&'static CompiledMethods> {
-    // SAFETY: null, or the value in the static, which is created once and stays.
-    unsafe { STATE.methods.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Returns `true` for an address of code that the VM generated.

@@ -5,7 +5,6 @@
 //! its data about threads, `compiled_methods` about code, `layout` about the VM; `registers` is specific to the
 //! processor. `timer` and `signal` wrap the system's calls.
 
-mod compiled_methods;
 mod handler;
 #[cfg(test)]
 mod handler_tests;
@@ -23,18 +22,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::clock::ThreadCpuClock;
-use super::super::env::{Env, FrameInfo, MethodId};
+use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object, Vm};
-use super::vm_structs::VmStructs;
+use super::stack_walk::InterruptedWalker;
 use crate::lock_order::{Mutex, rank};
 
 use crate::memory::OutOfMemory;
-use compiled_methods::CompiledMethods;
 use handler::STATE;
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
 use layout::{OwnThread, VmLayout};
 use ring::Ring;
 use timer::Timer;
+
+pub(super) use trace::CallFrame;
 
 /// The most frames of a sample: a slot of the ring has room for them.
 const MOST_FRAMES: usize = 2_048;
@@ -51,9 +51,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Set while samples are being taken: there is only one handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// The handler's method lookup; the handler may run as long as the VM does. `None` in a VM that does not reveal its
-/// compiled methods: a sample of a method without a frame yet is charged to its caller there.
-static METHODS: OnceLock<Option<CompiledMethods>> = OnceLock::new();
+/// The handler's walker; the handler may run as long as the VM does. `None` in a VM that is not known well enough.
+static WALKER: OnceLock<Option<InterruptedWalker>> = OnceLock::new();
 
 /// The requirements for samples by CPU timers, as found in this VM and this system.
 #[derive(Clone, Copy)]
@@ -115,17 +114,11 @@ pub struct StackSample {
 
 /// The stack of a sample.
 pub enum SampledStack {
-    /// The frames, innermost first. `leaf` is the innermost method if it is not among them: it has just been entered,
-    /// or is about to be left.
-    Frames {
-        /// The frames.
-        frames: Vec<FrameInfo>,
-        /// The method.
-        leaf: Option<MethodId>,
-    },
+    /// The frames, innermost first.
+    Frames(Vec<FrameInfo>),
     /// The thread ran no Java.
     NoJava,
-    /// The stack could not be walked: the error of AsyncGetCallTrace.
+    /// The stack could not be walked; see `refused`, or the errors of AsyncGetCallTrace.
     Unwalkable(i32),
 }
 
@@ -173,9 +166,9 @@ impl CpuTimers {
             IN_USE.store(false, Ordering::Relaxed);
             return Err(NoCpuTimers::Memory(OutOfMemory));
         };
-        METHODS.get_or_init(|| {
-            env.vm_kind().tested()?;
-            CompiledMethods::find(VmStructs::find(support.vm)?)
+        WALKER.get_or_init(|| {
+            let thread = env.current_thread(jni).ok()??;
+            InterruptedWalker::find(env, jni, thread.object())
         });
         let timers = Self {
             layout,
@@ -198,9 +191,9 @@ impl CpuTimers {
         STATE
             .get_call_trace
             .store(self.layout.get_call_trace as *mut _, relaxed);
-        let methods = METHODS.get().and_then(Option::as_ref);
-        let methods = methods.map_or(ptr::null(), ptr::from_ref);
-        STATE.methods.store(methods.cast_mut(), relaxed);
+        let walker = WALKER.get().and_then(Option::as_ref);
+        let walker = walker.map_or(ptr::null(), ptr::from_ref);
+        STATE.walker.store(walker.cast_mut(), relaxed);
         STATE.code_begin.store(self.layout.code.0, relaxed);
         STATE.code_end.store(self.layout.code.1, relaxed);
         STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
@@ -266,10 +259,7 @@ impl CpuTimers {
                     virtual_thread: sample.head.virtual_thread,
                     weight: sample.head.weight,
                     stack: match sample.head.frames {
-                        1.. => SampledStack::Frames {
-                            frames: sample.jvmti_frames().collect(),
-                            leaf: MethodId::from_address(sample.head.leaf),
-                        },
+                        1.. => SampledStack::Frames(sample.jvmti_frames().collect()),
                         0 => SampledStack::NoJava,
                         reason => SampledStack::Unwalkable(reason),
                     },

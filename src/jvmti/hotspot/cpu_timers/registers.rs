@@ -3,6 +3,8 @@
 
 use std::ffi::c_void;
 
+use super::super::stack_walk::Interrupted;
+
 /// The starting point of a stack walk.
 #[derive(Clone, Copy)]
 pub(super) struct StackPosition {
@@ -62,11 +64,20 @@ impl Registers {
         }
     }
 
-    /// Returns the return address of a function that has not saved it; 0, because this processor's calls always save
-    /// it.
+    /// Returns what a walk begins with.
     #[inline(always)]
-    pub(super) fn link(self) -> usize {
-        0
+    pub(super) fn interrupted(self) -> Interrupted {
+        let StackPosition { pc, sp, fp } = self.place();
+        // SAFETY: as in `register`.
+        let r13 = unsafe { *self.register(libc::REG_R13) as usize };
+        Interrupted {
+            pc,
+            sp,
+            fp,
+            link: 0,
+            bytecode: r13,
+            sender_sp: r13,
+        }
     }
 }
 
@@ -74,6 +85,8 @@ impl Registers {
 impl Registers {
     const FRAME_POINTER: usize = 29;
     const LINK: usize = 30;
+    const BYTECODE: usize = 22;
+    const SENDER_SP: usize = 19;
 
     /// Returns the thread's position.
     #[inline(always)]
@@ -97,10 +110,19 @@ impl Registers {
         machine.regs[Self::FRAME_POINTER] = place.fp as u64;
     }
 
-    /// Returns the return address of a function that has not saved it.
+    /// Returns what a walk begins with.
     #[inline(always)]
-    pub(super) fn link(self) -> usize {
+    pub(super) fn interrupted(self) -> Interrupted {
+        let StackPosition { pc, sp, fp } = self.place();
         // SAFETY: as in `place`.
-        unsafe { (*self.0).uc_mcontext.regs[Self::LINK] as usize }
+        let register = |number| unsafe { (*self.0).uc_mcontext.regs[number] as usize };
+        Interrupted {
+            pc,
+            sp,
+            fp,
+            link: register(Self::LINK),
+            bytecode: register(Self::BYTECODE),
+            sender_sp: register(Self::SENDER_SP),
+        }
     }
 }

@@ -17,10 +17,8 @@ pub(super) struct Head {
     pub(super) virtual_thread: u32,
     /// The number of intervals of CPU time that the sample stands for.
     pub(super) weight: u32,
-    /// The number of frames, or AsyncGetCallTrace's reason why there are none.
+    /// The number of frames, or the reason why there are none.
     pub(super) frames: i32,
-    /// The id of a method that is missing because the frames begin at its caller, 0 if none is missing.
-    pub(super) leaf: usize,
 }
 
 /// A sample as the reader receives it.

@@ -6,7 +6,7 @@ use crate::jvmti::sys;
 /// `ASGCT_CallFrame`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct CallFrame {
+pub(in crate::jvmti::hotspot) struct CallFrame {
     /// The bytecode index, negative in a native method.
     location: sys::jint,
     method: sys::jmethodID,
@@ -37,6 +37,15 @@ pub(super) const UNKNOWN_JAVA: i32 = -5;
 pub(super) const NOT_WALKABLE_JAVA: i32 = -6;
 
 impl CallFrame {
+    /// Creates a frame of the method with this id, 0 for none. For the handler.
+    #[inline(always)]
+    pub(in crate::jvmti::hotspot) fn new(location: sys::jint, method: usize) -> Self {
+        Self {
+            location,
+            method: std::ptr::with_exposed_provenance_mut(method),
+        }
+    }
+
     pub(super) fn jvmti(self) -> FrameInfo {
         FrameInfo {
             method: MethodId::from_raw(self.method),

@@ -1,6 +1,5 @@
 //! Compiled code: the sizes of its frames, and the number of methods inlined at an address.
 
-use std::cmp::Ordering;
 use std::ffi::{CStr, c_char};
 use std::hash::BuildHasher;
 use std::ptr;
@@ -123,11 +122,11 @@ impl Layout {
 }
 
 /// The debug information of one compiled method.
-struct DebugInfo {
-    code_begin: usize,
+pub(super) struct DebugInfo {
+    pub(super) code_begin: usize,
     pcs_begin: usize,
     pcs_end: usize,
-    data_begin: usize,
+    pub(super) data_begin: usize,
     data_end: usize,
 }
 
@@ -154,27 +153,65 @@ impl NmethodLayout {
         }
     }
 
+    /// Returns the debug information of a compiled method; `None` if `pc` is where a frame continues that the VM is
+    /// going to discard.
+    ///
     /// # Safety
     /// As for `frames_at`.
     unsafe fn debug_info(&self, blob: CodeBlob, pc: usize) -> Option<DebugInfo> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.is_discarded_at(blob, pc) {
+                return None;
+            }
+            self.debug_info_of(blob)
+        }
+    }
+
+    /// Returns `true` for an address at which a frame continues that the VM is going to discard.
+    ///
+    /// # Safety
+    /// As for `frames_at`.
+    #[inline(always)]
+    pub(super) unsafe fn is_discarded_at(&self, blob: CodeBlob, pc: usize) -> bool {
         let head = blob.0;
         // SAFETY: the caller's promise; the tables say that the fields are there.
         unsafe {
-            let number = |offset: usize| usize::try_from(read::<i32>(head + offset)).ok();
+            match self.debug_info {
+                DebugInfoLayout::Behind {
+                    deopt_handlers: [one, other],
+                    ..
+                } => read::<usize>(head + one) == pc || read::<usize>(head + other) == pc,
+                DebugInfoLayout::Apart {
+                    deopt_handler_offsets: [one, other],
+                    ..
+                } => {
+                    let is_at = |offset: i32| offset > 0 && head + offset as usize == pc;
+                    is_at(read(head + one)) || is_at(read(head + other))
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `frames_at`.
+    #[inline(always)]
+    pub(super) unsafe fn debug_info_of(&self, blob: CodeBlob) -> Option<DebugInfo> {
+        let head = blob.0;
+        // SAFETY: the caller's promise; the tables say that the fields are there.
+        unsafe {
+            let number = |offset: usize| match read::<i32>(head + offset) {
+                ..0 => None,
+                number => Some(number as usize),
+            };
             match self.debug_info {
                 DebugInfoLayout::Behind {
                     code_begin,
-                    deopt_handlers,
                     scopes_pcs_offset,
                     dependencies_offset,
                     scopes_data_begin,
+                    ..
                 } => {
-                    if deopt_handlers
-                        .iter()
-                        .any(|&handler| read::<usize>(head + handler) == pc)
-                    {
-                        return None;
-                    }
                     let pcs_begin = head + number(scopes_pcs_offset)?;
                     Some(DebugInfo {
                         code_begin: read(head + code_begin),
@@ -186,17 +223,12 @@ impl NmethodLayout {
                 }
                 DebugInfoLayout::Apart {
                     code_offset,
-                    deopt_handler_offsets,
                     immutable_data,
                     immutable_data_size,
                     scopes_pcs_offset,
                     scopes_data_offset,
+                    ..
                 } => {
-                    let is_handler =
-                        |&offset: &usize| number(offset).map(|at| head + at) == Some(pc);
-                    if deopt_handler_offsets.iter().any(is_handler) {
-                        return None;
-                    }
                     let data: usize = read(head + immutable_data);
                     let data_begin = data + number(scopes_data_offset)?;
                     Some(DebugInfo {
@@ -211,27 +243,59 @@ impl NmethodLayout {
         }
     }
 
-    /// Returns the position in the data of the scope for exactly this return address: the `PcDesc`s are ordered by
-    /// offset.
+    /// Returns the position in the data of the scope for exactly this return address.
+    ///
+    /// # Safety
+    /// As for `desc_from`.
+    #[inline(always)]
+    pub(super) unsafe fn scope_of(&self, info: &DebugInfo, pc: usize) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        let (offset, scope) = unsafe { self.desc_from(info, pc) }?;
+        if offset as usize != pc.wrapping_sub(info.code_begin) {
+            return None;
+        }
+        Some(scope)
+    }
+
+    /// Returns the offset of the first `PcDesc` at this address or after it, and the position of its scope in the data:
+    /// the `PcDesc`s are ordered by offset.
     ///
     /// # Safety
     /// The information is that of an nmethod that is not freed meanwhile.
-    unsafe fn scope_of(&self, info: &DebugInfo, pc: usize) -> Option<usize> {
-        let wanted = i32::try_from(pc.checked_sub(info.code_begin)?).ok()?;
+    #[inline(always)]
+    pub(super) unsafe fn desc_from(&self, info: &DebugInfo, pc: usize) -> Option<(u32, usize)> {
+        let wanted = pc.checked_sub(info.code_begin)?;
+        if wanted > i32::MAX as usize {
+            return None;
+        }
+        let wanted = wanted as i32;
         let size = self.pc_desc_size;
-        let (mut low, mut high) = (0, info.pcs_end.checked_sub(info.pcs_begin)? / size);
+        let (mut low, mut high) = (
+            0,
+            info.pcs_end
+                .checked_sub(info.pcs_begin)?
+                .checked_div(size)?,
+        );
+        let count = high;
         while low < high {
             let middle = (low + high) / 2;
-            let desc = info.pcs_begin + middle * size;
             // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope stands.
-            match unsafe { read::<i32>(desc) }.cmp(&wanted) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-                // SAFETY: as above.
-                Ordering::Equal => return usize::try_from(unsafe { read::<i32>(desc + 4) }).ok(),
+            if unsafe { read::<i32>(info.pcs_begin + middle * size) } < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        None
+        if low == count {
+            return None;
+        }
+        let desc = info.pcs_begin + low * size;
+        // SAFETY: as above.
+        let (offset, scope) = unsafe { (read::<i32>(desc), read::<i32>(desc + 4)) };
+        if offset < 0 || scope < 0 {
+            return None;
+        }
+        Some((offset as u32, scope as usize))
     }
 
     /// Counts the scopes: each begins with the position of the one it is inlined into, 0 for none.
@@ -245,7 +309,7 @@ impl NmethodLayout {
                 return None;
             }
             // SAFETY: the caller's promise.
-            let outer = unsafe { self.unsigned5(info, scope) }? as usize;
+            let outer = unsafe { self.unsigned5(info, &mut scope) }? as usize;
             if outer == 0 {
                 return Some(count);
             }
@@ -254,18 +318,21 @@ impl NmethodLayout {
         None
     }
 
-    /// Reads a number of one to five bytes in HotSpot's UNSIGNED5, lowest first: a byte of 192 or more is followed by
-    /// another, which counts 64 times as much.
+    /// Reads the number at `offset` and moves `offset` behind it: one to five bytes in HotSpot's UNSIGNED5, lowest
+    /// first. A byte of 192 or more is followed by another, which counts 64 times as much.
     ///
     /// # Safety
-    /// As for `scope_of`.
-    unsafe fn unsigned5(&self, info: &DebugInfo, offset: usize) -> Option<u32> {
+    /// As for `desc_from`.
+    #[inline(always)]
+    pub(super) unsafe fn unsigned5(&self, info: &DebugInfo, offset: &mut usize) -> Option<u32> {
         let mut sum = 0_u32;
-        for index in 0..5 {
-            let address = info.data_begin + offset + index;
-            if address >= info.data_end {
+        let mut index = 0;
+        while index < 5 {
+            let address = info.data_begin.wrapping_add(*offset);
+            if address >= info.data_end || address < info.data_begin {
                 return None;
             }
+            *offset += 1;
             // SAFETY: a byte of the data.
             let byte = u32::from(unsafe { read::<u8>(address) });
             let digit = byte.checked_sub(self.excluded_bytes)?;
@@ -273,6 +340,7 @@ impl NmethodLayout {
             if byte < 192 || index == 4 {
                 return Some(sum);
             }
+            index += 1;
         }
         None
     }
@@ -331,7 +399,7 @@ mod tests {
         for (bytes, excluded, number) in cases {
             let nmethod = nmethod(excluded);
             // SAFETY: the bytes are there.
-            let found = unsafe { nmethod.unsigned5(&info(&[], bytes), 0) };
+            let found = unsafe { nmethod.unsigned5(&info(&[], bytes), &mut 0) };
             let number = if bytes.len() == 5 {
                 number.wrapping_add(255 << 24)
             } else {
@@ -340,9 +408,15 @@ mod tests {
             assert_eq!(found, Some(number), "{bytes:?}");
         }
         // SAFETY: as above; the number is not terminated.
-        assert_eq!(unsafe { nmethod(0).unsigned5(&info(&[], &[200]), 0) }, None);
+        assert_eq!(
+            unsafe { nmethod(0).unsigned5(&info(&[], &[200]), &mut 0) },
+            None
+        );
         // SAFETY: as above; newer versions never write this byte.
-        assert_eq!(unsafe { nmethod(1).unsigned5(&info(&[], &[0]), 0) }, None);
+        assert_eq!(
+            unsafe { nmethod(1).unsigned5(&info(&[], &[0]), &mut 0) },
+            None
+        );
     }
 
     #[test]

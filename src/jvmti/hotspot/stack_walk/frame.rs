@@ -33,9 +33,9 @@ pub(super) trait Record {
 pub(super) struct NoRecord;
 
 impl Record for NoRecord {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, _: usize, _: usize) {}
 
-    #[inline]
+    #[inline(always)]
     fn runs(&mut self, _: Code) {}
 }

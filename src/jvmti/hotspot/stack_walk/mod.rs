@@ -45,6 +45,7 @@
 mod cache;
 mod compiled;
 mod frame;
+mod interrupted;
 mod last_walk;
 mod layout;
 mod own_stack;
@@ -68,6 +69,7 @@ use own_stack::OwnStack;
 use sums::Sums;
 
 pub use cache::WalkCache;
+pub use interrupted::{Interrupted, InterruptedWalker, refused};
 pub use sums::SequenceHash;
 
 /// The number of methods that are found as cheaply by a new walk as by a remembered one.

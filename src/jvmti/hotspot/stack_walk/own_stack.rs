@@ -22,8 +22,18 @@ impl OwnStack {
         is_within.then_some(Self { low, base })
     }
 
+    /// Returns the part that was in use when a signal interrupted the current thread at this stack pointer; `None` if it
+    /// is not on the stack from `begin` to `base`.
+    #[inline(always)]
+    pub(super) fn interrupted(sp: usize, (begin, base): (usize, usize)) -> Option<Self> {
+        if sp < begin || sp >= base || !base.is_multiple_of(WORD) {
+            return None;
+        }
+        Some(Self { low: sp, base })
+    }
+
     /// Returns the part from a frame on to the stack's base.
-    #[inline]
+    #[inline(always)]
     pub(super) fn from(self, sp: usize) -> Self {
         Self {
             low: self.low.max(sp),
@@ -38,16 +48,19 @@ impl OwnStack {
     }
 
     /// Returns the word at an address, if it is on the stack.
-    #[inline]
+    #[inline(always)]
     pub(super) fn word(self, address: usize) -> Option<usize> {
         let is_within = address >= self.low && address < self.base && address.is_multiple_of(WORD);
+        if !is_within {
+            return None;
+        }
         // SAFETY: the memory between the stack pointer of a function that ran on this stack and the stack's base is
         // mapped: it holds the frames of its callers. The base is a multiple of a word, so the last word ends there.
-        is_within.then(|| unsafe { read(address) })
+        Some(unsafe { read(address) })
     }
 
     /// Returns `true` if an address can be that of a frame.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has(self, address: usize) -> bool {
         address >= self.low && address <= self.base
     }

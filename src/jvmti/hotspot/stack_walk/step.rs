@@ -67,7 +67,7 @@ impl StackWalker {
 
     /// Returns the position of the frame that an anchor holds; `Some(None)` if it holds none: no Java runs below.
     /// `field` returns the value of a field, and the address on the stack from which it was read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn anchored(
         &self,
         stack: OwnStack,
@@ -101,14 +101,14 @@ impl StackWalker {
     }
 
     /// Returns `true` if the frame of code at this address is found by the frame pointer.
-    #[inline]
-    fn is_found_by_fp(&self, pc: usize) -> bool {
+    #[inline(always)]
+    pub(super) fn is_found_by_fp(&self, pc: usize) -> bool {
         self.interpreter.contains(&pc) || pc == self.call_stub_return
     }
 
     /// Returns the position of a frame whose return address and frame pointer are at these addresses.
-    #[inline]
-    fn returned_to(
+    #[inline(always)]
+    pub(super) fn returned_to(
         &self,
         stack: OwnStack,
         (sp, fp_at, pc_at): (usize, usize, usize),
@@ -124,8 +124,8 @@ impl StackWalker {
         stack.has(sp).then_some(Place { sp, fp, pc })
     }
 
-    #[inline]
-    fn below_interpreted(
+    #[inline(always)]
+    pub(super) fn below_interpreted(
         &self,
         stack: OwnStack,
         place: Place,
@@ -145,7 +145,8 @@ impl StackWalker {
     }
 
     /// Returns the frame before the one by which the VM called Java.
-    fn below_entry(
+    #[inline(always)]
+    pub(super) fn below_entry(
         &self,
         stack: OwnStack,
         place: Place,
@@ -164,8 +165,8 @@ impl StackWalker {
     }
 
     /// Returns the frame below that of compiled code or of a stub.
-    #[inline]
-    fn below_compiled(
+    #[inline(always)]
+    pub(super) fn below_compiled(
         &self,
         stack: OwnStack,
         place: Place,

@@ -1,0 +1,245 @@
+//! Code as the handler meets it: what kind it is, and which methods an instruction of it belongs to.
+
+use super::super::super::code_heap::CodeBlob;
+use super::super::VmStructs;
+use super::super::compiled::DebugInfo;
+use super::super::layout::{DebugInfoLayout, WORD};
+use super::read;
+
+/// The kinds of code that matter here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeKind {
+    /// A compiled method.
+    Compiled,
+    /// Code that calls a native method.
+    Native,
+    /// Between the interpreter and compiled code, or the choice of an implementation: it has no frame.
+    Frameless,
+    /// Code whose frames have no known size.
+    Unwalkable,
+    /// A stub.
+    Stub,
+}
+
+/// The beginnings of the names of code, as many bytes as tell them apart.
+const COMPILED: &[u8; 8] = b"nmethod\0";
+const NATIVE: &[u8; 8] = b"native n";
+const FRAMELESS: [&[u8; 8]; 3] = [b"I2C/C2I ", b"vtable c", b"MethodHa"];
+const UNWALKABLE: [&[u8; 8]; 3] = [b"Deoptimi", b"Uncommon", b"Exceptio"];
+
+/// Offsets in `CodeBlob` and `nmethod`, besides those of `Layout`.
+pub(super) struct CodeLayout {
+    name: usize,
+    frame_complete: FrameComplete,
+    entry: EntryLayout,
+    original_pc: usize,
+    metadata: MetadataLayout,
+}
+
+/// The location of a method's entry behind the check of the receiver's class.
+enum EntryLayout {
+    Address(usize),
+    /// From the beginning of the code; from JDK 24 on.
+    Distance(usize),
+}
+
+/// The offset of the number that says from where on the frame is there, which is half as long from JDK 24 on.
+enum FrameComplete {
+    Int(usize),
+    Short(usize),
+}
+
+/// The location of the methods that a compiled method refers to.
+enum MetadataLayout {
+    /// In the code heap, before the debug information.
+    Behind(usize),
+    /// In separate memory, after the relocations; from JDK 24.
+    Apart {
+        data: usize,
+        size: usize,
+        relocations: usize,
+    },
+}
+
+impl CodeLayout {
+    pub(super) fn find(structs: VmStructs) -> Option<Self> {
+        let blob = |name| structs.offset(c"CodeBlob", name);
+        let nmethod = |name| structs.offset(c"nmethod", name);
+        let frame_complete = structs.field(c"CodeBlob", c"_frame_complete_offset")?;
+        let at = frame_complete.offset;
+        Some(Self {
+            name: blob(c"_name")?,
+            frame_complete: if frame_complete.is_of(c"int") {
+                FrameComplete::Int(at)
+            } else if frame_complete.is_of(c"int16_t") {
+                FrameComplete::Short(at)
+            } else {
+                return None;
+            },
+            entry: match nmethod(c"_verified_entry_point") {
+                Some(address) => EntryLayout::Address(address),
+                None => EntryLayout::Distance(nmethod(c"_verified_entry_offset")?),
+            },
+            original_pc: nmethod(c"_orig_pc_offset")?,
+            metadata: match nmethod(c"_metadata_offset") {
+                Some(offset) => MetadataLayout::Behind(offset),
+                None => MetadataLayout::Apart {
+                    data: blob(c"_mutable_data")?,
+                    size: blob(c"_mutable_data_size")?,
+                    relocations: blob(c"_relocation_size")?,
+                },
+            },
+        })
+    }
+
+    /// # Safety
+    /// The blob is in use, and is not freed meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn kind(&self, blob: CodeBlob) -> CodeKind {
+        // SAFETY: the caller's promise. Every code has a name, which ends with a 0 and lives as long as the code.
+        unsafe {
+            let name: usize = read(blob.0 + self.name);
+            if name == 0 {
+                CodeKind::Unwalkable
+            } else if begins_with(name, COMPILED) {
+                CodeKind::Compiled
+            } else if begins_with(name, NATIVE) {
+                CodeKind::Native
+            } else if is_one_of(name, FRAMELESS) {
+                CodeKind::Frameless
+            } else if is_one_of(name, UNWALKABLE) {
+                CodeKind::Unwalkable
+            } else {
+                CodeKind::Stub
+            }
+        }
+    }
+
+    /// Returns the number of bytes of code after which the frame is there; `None` if it has none.
+    ///
+    /// # Safety
+    /// As for `kind`.
+    #[inline(always)]
+    pub(super) unsafe fn frame_complete(&self, blob: CodeBlob) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        let offset = unsafe {
+            match self.frame_complete {
+                FrameComplete::Int(at) => read::<i32>(blob.0 + at),
+                FrameComplete::Short(at) => i32::from(read::<i16>(blob.0 + at)),
+            }
+        };
+        if offset < 0 {
+            None
+        } else {
+            Some(offset as usize)
+        }
+    }
+
+    /// Returns the entry of a method whose code begins at `code_begin`.
+    ///
+    /// # Safety
+    /// As for `kind`, and the blob is code of a method.
+    #[inline(always)]
+    pub(super) unsafe fn entry(&self, blob: CodeBlob, code_begin: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.entry {
+                EntryLayout::Address(at) => read(blob.0 + at),
+                EntryLayout::Distance(at) => code_begin + usize::from(read::<u16>(blob.0 + at)),
+            }
+        }
+    }
+
+    /// Returns the distance from the stack pointer of a frame of this method to the return address that the VM has
+    /// replaced, if it has.
+    ///
+    /// # Safety
+    /// As for `kind`, and the blob is a compiled method.
+    #[inline(always)]
+    pub(super) unsafe fn original_pc(&self, blob: CodeBlob) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { read::<i32>(blob.0 + self.original_pc) as usize }
+    }
+
+    /// Returns the method of that index in the debug information; `None` if it is none.
+    ///
+    /// # Safety
+    /// As for `original_pc`.
+    #[inline(always)]
+    pub(super) unsafe fn method(
+        &self,
+        blob: CodeBlob,
+        info: &DebugInfo,
+        index: u32,
+    ) -> Option<usize> {
+        // SAFETY: the caller's promise; the bounds of the table are the VM's.
+        unsafe {
+            let number = |offset: usize| read::<i32>(blob.0 + offset) as usize;
+            let (begin, end) = match self.metadata {
+                MetadataLayout::Behind(offset) => (blob.0 + number(offset), info.data_begin),
+                MetadataLayout::Apart {
+                    data,
+                    size,
+                    relocations,
+                } => {
+                    let data: usize = read(blob.0 + data);
+                    (
+                        data.wrapping_add(number(relocations)),
+                        data.wrapping_add(number(size)),
+                    )
+                }
+            };
+            let before = (index as usize).checked_sub(1)?;
+            let address = begin.wrapping_add(before.wrapping_mul(WORD));
+            if address < begin || address.wrapping_add(WORD) > end || !address.is_multiple_of(WORD)
+            {
+                return None;
+            }
+            let method: usize = read(address);
+            if method == 0 { None } else { Some(method) }
+        }
+    }
+}
+
+impl DebugInfoLayout {
+    /// Returns where the code of a blob begins.
+    ///
+    /// # Safety
+    /// The blob is in use, and is not freed meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn code_begin(&self, blob: CodeBlob) -> usize {
+        // SAFETY: the caller's promise; every code has this field.
+        unsafe {
+            match *self {
+                Self::Behind { code_begin, .. } => read(blob.0 + code_begin),
+                Self::Apart { code_offset, .. } => {
+                    blob.0 + read::<i32>(blob.0 + code_offset) as usize
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// A text of the VM, ended by a 0.
+#[inline(always)]
+unsafe fn is_one_of(text: usize, begins: [&[u8; 8]; 3]) -> bool {
+    let [one, other, third] = begins;
+    // SAFETY: the caller's promise.
+    unsafe { begins_with(text, one) || begins_with(text, other) || begins_with(text, third) }
+}
+
+/// Returns `true` if the text at an address begins with `begin`. Reads nothing beyond its end.
+///
+/// # Safety
+/// A text of the VM, ended by a 0.
+#[inline(always)]
+unsafe fn begins_with(text: usize, begin: &[u8; 8]) -> bool {
+    for (at, &byte) in begin.iter().enumerate() {
+        // SAFETY: all before it are bytes of `begin`, so none of them was the end.
+        if unsafe { read::<u8>(text + at) } != byte {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,245 @@
+//! Instructions that say how much of its frame a piece of code has made or given up, and whether a call has just been
+//! returned from. All of them are bytes of code in use.
+
+use super::read;
+
+/// The part of its frame that code has at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrameState {
+    /// None: the return address is the last thing on the stack, or in the link register.
+    Absent,
+    /// The caller's frame pointer has been saved behind the return address.
+    FramePointerSaved,
+    /// All of it, but the caller's frame pointer is still in its register.
+    FramePointerUnsaved,
+    /// All of it.
+    Complete,
+}
+
+/// Some bytes of code that may be read.
+#[derive(Clone, Copy)]
+pub(super) struct Code {
+    pub(super) begin: usize,
+    pub(super) end: usize,
+}
+
+impl Code {
+    /// Returns the byte at an address, 0 outside the code.
+    #[inline(always)]
+    fn byte(self, address: usize) -> u8 {
+        if address < self.begin || address >= self.end {
+            return 0;
+        }
+        // SAFETY: the code is in use.
+        unsafe { read(address) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Code {
+    /// Returns `true` if these bytes are at an address.
+    #[inline(always)]
+    fn has(self, address: usize, bytes: &[u8]) -> bool {
+        for (at, &byte) in bytes.iter().enumerate() {
+            if self.byte(address.wrapping_add(at)) != byte {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns `true` if the instruction before a return address is a call.
+    #[inline(always)]
+    pub(super) fn is_after_call(self, pc: usize) -> bool {
+        let byte = |before: usize| self.byte(pc.wrapping_sub(before));
+        // call rel32; then `FF /2` with a register, with a base and no or a byte or four bytes of distance, the last
+        // two also with an index.
+        byte(5) == 0xe8
+            || byte(2) == 0xff && (byte(1) & 0xf8 == 0xd0 || byte(1) & 0xf8 == 0x10)
+            || byte(3) == 0xff && byte(2) & 0xf8 == 0x50
+            || byte(4) == 0xff && byte(3) == 0x54
+            || byte(6) == 0xff && (byte(5) & 0xf8 == 0x90 || byte(5) == 0x15)
+            || byte(7) == 0xff && byte(6) == 0x94
+    }
+
+    /// Returns the target of the call before a return address, if the instruction has it.
+    #[inline(always)]
+    pub(super) fn called(self, pc: usize) -> Option<usize> {
+        if self.byte(pc.wrapping_sub(5)) != 0xe8 {
+            return None;
+        }
+        let mut distance = 0_u32;
+        for at in 0..4 {
+            distance |= u32::from(self.byte(pc.wrapping_sub(4).wrapping_add(at))) << (8 * at);
+        }
+        Some(pc.wrapping_add_signed(distance as i32 as isize))
+    }
+
+    /// Returns the state of the frame at an instruction before the one from which on it is complete, by the
+    /// instructions from the entry on; `None` if they are of another kind.
+    #[inline(always)]
+    pub(super) fn while_made(self, entry: usize, pc: usize) -> Option<FrameState> {
+        if pc <= entry {
+            // The class of the receiver is being checked.
+            return Some(FrameState::Absent);
+        }
+        let mut at = entry;
+        let mut state = FrameState::Absent;
+        for _ in 0..MOST_INSTRUCTIONS {
+            if at == pc {
+                return Some(state);
+            }
+            if at > pc {
+                return None;
+            }
+            let length = if self.has(at, &[0x89, 0x84, 0x24]) {
+                // mov [rsp - pages], eax: is there enough stack?
+                7
+            } else if self.byte(at) == 0x55 {
+                // push rbp
+                state = FrameState::FramePointerSaved;
+                1
+            } else if self.has(at, &[0x48, 0x8b, 0xec]) || self.has(at, &[0x48, 0x89, 0xe5]) {
+                // mov rbp, rsp
+                3
+            } else if self.has(at, &[0x48, 0x83, 0xec]) || self.has(at, &[0x48, 0x81, 0xec]) {
+                // sub rsp, size
+                state = match state {
+                    FrameState::FramePointerSaved => FrameState::Complete,
+                    _ => FrameState::FramePointerUnsaved,
+                };
+                if self.byte(at.wrapping_add(1)) == 0x83 {
+                    4
+                } else {
+                    7
+                }
+            } else if self.has(at, &[0x48, 0x89, 0x6c, 0x24]) {
+                // mov [rsp + distance], rbp
+                state = FrameState::Complete;
+                5
+            } else if self.has(at, &[0x48, 0x89, 0xac, 0x24]) {
+                state = FrameState::Complete;
+                8
+            } else if self.byte(at) == 0x90 {
+                1
+            } else if self.has(at, &[0x0f, 0x1f, 0x44, 0x00, 0x00]) {
+                // nop, as long as a jump that may replace it
+                5
+            } else if state == FrameState::Complete {
+                // What follows until the frame counts as complete does not move the stack pointer.
+                return Some(state);
+            } else {
+                return None;
+            };
+            at = at.wrapping_add(length);
+        }
+        None
+    }
+
+    /// Returns the state of the frame at an instruction after it was complete.
+    #[inline(always)]
+    pub(super) fn while_given_up(self, pc: usize) -> FrameState {
+        if self.byte(pc) == 0x5d && self.is_return(pc.wrapping_add(1)) {
+            // pop rbp
+            return FrameState::FramePointerSaved;
+        }
+        if self.is_return(pc) || self.is_poll_stub(pc) {
+            return FrameState::Absent;
+        }
+        FrameState::Complete
+    }
+
+    /// Returns `true` if a method's end is here: it may have to ask whether a safepoint is wanted, and returns.
+    #[inline(always)]
+    fn is_return(self, pc: usize) -> bool {
+        let mut at = pc;
+        for _ in 0..MOST_INSTRUCTIONS {
+            let length = if self.byte(at) == 0xc3 || self.byte(at) == 0xc2 {
+                return true;
+            } else if self.has(at, &[0x49, 0x3b, 0xa7]) || self.has(at, &[0x4d, 0x8b, 0x97]) {
+                // cmp rsp, [r15 + distance]; mov r10, [r15 + distance]
+                7
+            } else if self.has(at, &[0x49, 0x3b, 0x67]) || self.has(at, &[0x4d, 0x8b, 0x57]) {
+                4
+            } else if self.has(at, &[0x0f, 0x87]) {
+                // ja, to the stub below
+                6
+            } else if self.has(at, &[0x41, 0x85, 0x02]) {
+                // test [r10], eax
+                3
+            } else if self.has(at, &[0xc5, 0xf8, 0x77]) {
+                // vzeroupper
+                3
+            } else {
+                return false;
+            };
+            at = at.wrapping_add(length);
+        }
+        false
+    }
+
+    /// Returns `true` in the code by which a method that returns goes to a safepoint: `lea r10, [rip + distance]`, `mov
+    /// [r15 + distance], r10`, `jmp`.
+    #[inline(always)]
+    fn is_poll_stub(self, pc: usize) -> bool {
+        let store = if self.has(pc, &[0x4c, 0x8d, 0x15]) {
+            pc.wrapping_add(7)
+        } else {
+            pc
+        };
+        self.has(store, &[0x4d, 0x89, 0x97]) && self.byte(store.wrapping_add(7)) == 0xe9
+            || self.byte(pc) == 0xe9 && self.has(pc.wrapping_sub(7), &[0x4d, 0x89, 0x97])
+    }
+}
+
+/// The most instructions that are looked at.
+#[cfg(target_arch = "x86_64")]
+const MOST_INSTRUCTIONS: usize = 12;
+
+#[cfg(target_arch = "aarch64")]
+impl Code {
+    #[inline(always)]
+    fn instruction(self, address: usize) -> u32 {
+        let mut bytes = 0_u32;
+        for at in 0..4 {
+            bytes |= u32::from(self.byte(address.wrapping_add(at))) << (8 * at);
+        }
+        bytes
+    }
+
+    /// Returns `true` if the instruction before a return address is a call.
+    #[inline(always)]
+    pub(super) fn is_after_call(self, pc: usize) -> bool {
+        let before = self.instruction(pc.wrapping_sub(4));
+        before >> 26 == 0b10_0101 || before & 0xffff_fc1f == 0xd63f_0000
+    }
+
+    /// Returns the target of the call before a return address, if the instruction has it.
+    #[inline(always)]
+    pub(super) fn called(self, pc: usize) -> Option<usize> {
+        let call = pc.wrapping_sub(4);
+        let before = self.instruction(call);
+        if before >> 26 != 0b10_0101 {
+            return None;
+        }
+        let distance = ((before << 6) as i32 >> 4) as isize;
+        Some(call.wrapping_add_signed(distance))
+    }
+
+    /// Returns the state of the frame at an instruction before the one from which on it is complete.
+    #[inline(always)]
+    pub(super) fn while_made(self, _entry: usize, _pc: usize) -> Option<FrameState> {
+        Some(FrameState::Absent)
+    }
+
+    /// Returns the state of the frame at an instruction after it was complete.
+    #[inline(always)]
+    pub(super) fn while_given_up(self, pc: usize) -> FrameState {
+        const RETURN: u32 = 0xd65f_03c0;
+        if self.instruction(pc) == RETURN {
+            FrameState::Absent
+        } else {
+            FrameState::Complete
+        }
+    }
+}

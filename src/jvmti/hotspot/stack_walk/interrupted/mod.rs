@@ -1,0 +1,133 @@
+//! Takes the stack of the current thread in a signal handler: the methods and positions of its frames, by the VM's own
+//! data, without calling the VM.
+//!
+//! A thread in the VM, in native code or in a callback has left word of its last Java frame (`JavaFrameAnchor`), from
+//! which the walk begins. A thread in Java has been interrupted at any instruction, so its innermost frame may be half
+//! made or half given up (`top`): the instructions around it say which part is there (`machine`).
+//!
+//! # What is read, and why it can be
+//!
+//! What the parent module says of the stack, of code and of methods holds here, too. In addition:
+//!
+//! - **Methods**: a frame whose place follows from the frames before it belongs to a method of this stack, which keeps
+//!   it and its class loaded. Where the place is only likely (the frame pointer of an interrupted interpreter, a return
+//!   address behind a stub), the kernel is asked whether each word can be read (`method::is_readable`), and the
+//!   bytecode pointer must lie within the method's code.
+//! - **Debug information**: that of a compiled method in a frame, within the bounds that the VM has for it.
+//!
+//! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
+//! A stack that does not fit these rules is refused, with the reason.
+//!
+//! Signal handlers call this, so all of its functions are in the handler's section, or inlined into those that are.
+
+mod code;
+mod machine;
+mod method;
+mod top;
+mod walk;
+
+use super::super::cpu_timers::CallFrame;
+use super::{
+    Env, Jni, LOWEST, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
+};
+use code::CodeLayout;
+use method::MethodLayout;
+use walk::Walk;
+
+pub use top::Interrupted;
+
+/// The reasons why a stack is refused, as negative numbers where the number of frames is expected; those of
+/// AsyncGetCallTrace end at -10.
+pub mod refused {
+    /// The stack pointer is on no stack that the VM knows the thread by.
+    pub const OTHER_STACK: i32 = -21;
+    /// The innermost frame is of code that has no frame of a known shape.
+    pub const INNERMOST: i32 = -22;
+    /// A frame further out is of such code.
+    pub const FRAME: i32 = -23;
+    /// The frames of a virtual thread are only in part on the stack.
+    pub const CONTINUATION: i32 = -24;
+    /// The code was called by C code that leaves no frame pointers.
+    pub const NATIVE_CODE: i32 = -25;
+}
+
+/// Walks the current thread's stack in a signal handler.
+pub struct InterruptedWalker {
+    walker: StackWalker,
+    code: CodeLayout,
+    methods: MethodLayout,
+    thread_state: usize,
+    /// `JavaThread::_cont_entry` and the address to which the outermost frame of a virtual thread returns; from JDK 24
+    /// on the VM exports them.
+    continuation: Option<(usize, usize)>,
+}
+
+/// `_thread_in_Java` of the VM's `JavaThreadState`.
+const IN_JAVA: i32 = 8;
+
+impl InterruptedWalker {
+    /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
+    /// thread.
+    pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
+        let structs = VmStructs::find(env.vm())?;
+        Some(Self {
+            walker: StackWalker::find(env, jni, thread)?,
+            code: CodeLayout::find(structs)?,
+            methods: MethodLayout::find(structs)?,
+            thread_state: structs.offset(c"JavaThread", c"_thread_state")?,
+            continuation: continuation(structs),
+        })
+    }
+
+    /// Writes the innermost `depth` frames of the current thread to `frames`, innermost first; returns their number, 0
+    /// if it runs no Java, or the reason why it is refused.
+    ///
+    /// # Safety
+    /// `thread` is the current thread in the VM's memory, `stack` are the bounds of its stack, the registers are those
+    /// that the signal interrupted, and `frames` has room for `depth` of them.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub unsafe fn walk(
+        &self,
+        thread: usize,
+        stack: (usize, usize),
+        interrupted: Interrupted,
+        (frames, depth): (*mut CallFrame, usize),
+    ) -> i32 {
+        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
+            return refused::OTHER_STACK;
+        };
+        let mut walk = Walk {
+            walker: self,
+            thread,
+            stack,
+            frames,
+            depth,
+            count: 0,
+            is_certain: true,
+        };
+        let anchor = thread.wrapping_add(self.walker.layout.thread.anchor);
+        // SAFETY: fields of the current thread.
+        let (last_sp, state) = unsafe {
+            (
+                read::<usize>(anchor.wrapping_add(self.walker.layout.anchor.sp)),
+                read::<i32>(thread.wrapping_add(self.thread_state)),
+            )
+        };
+        if last_sp != 0 {
+            // SAFETY: the caller's promise.
+            return unsafe { walk.from_anchor(anchor, interrupted) };
+        }
+        if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
+            return 0;
+        }
+        // SAFETY: as above.
+        unsafe { walk.from_interrupted(interrupted) }
+    }
+}
+
+fn continuation(structs: VmStructs) -> Option<(usize, usize)> {
+    let entry = structs.offset(c"JavaThread", c"_cont_entry")?;
+    let return_pc = structs.field(c"ContinuationEntry", c"_return_pc")?;
+    Some((entry, return_pc.not_null()?.addr()))
+}

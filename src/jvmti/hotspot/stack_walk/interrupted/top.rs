@@ -1,0 +1,363 @@
+//! The innermost frame of a thread that was interrupted in Java.
+
+use super::super::super::code_heap::CodeBlob;
+use super::super::layout::WORD;
+use super::code::CodeKind;
+use super::machine::{Code, FrameState};
+use super::method::IN_NATIVE;
+use super::walk::Walk;
+use super::{NoRecord, Place, read, refused};
+
+/// The most C frames that are followed from the VM's code outwards to the Java code that called it.
+const NATIVE_FRAMES: usize = 64;
+
+/// The registers of an interrupted thread.
+#[derive(Clone, Copy)]
+pub struct Interrupted {
+    /// The program counter.
+    pub pc: usize,
+    /// The stack pointer.
+    pub sp: usize,
+    /// The frame pointer, or whatever the code keeps in its register.
+    pub fp: usize,
+    /// The return address of a function that has not saved it; 0 on processors whose calls save it.
+    pub link: usize,
+    /// The interpreter's registers for the current bytecode, and for the stack pointer of the caller.
+    pub bytecode: usize,
+    /// See above.
+    pub sender_sp: usize,
+}
+
+impl Walk<'_> {
+    /// Begins at the interrupted instruction.
+    ///
+    /// # Safety
+    /// As for [`super::InterruptedWalker::walk`]; the thread has no last Java frame.
+    #[inline(always)]
+    pub(super) unsafe fn from_interrupted(&mut self, here: Interrupted) -> i32 {
+        let walker = &self.walker.walker;
+        if here.pc >= walker.interpreter.start && here.pc < walker.interpreter.end {
+            return self.from_interpreter(here);
+        }
+        let Some(blob) = walker.code.blob(here.pc) else {
+            return self.from_native_code(here);
+        };
+        // SAFETY: the thread is in this code, which keeps it.
+        unsafe {
+            match self.walker.code.kind(blob) {
+                CodeKind::Compiled => self.from_method(blob, here, false),
+                CodeKind::Native => self.from_method(blob, here, true),
+                CodeKind::Frameless => self.from_frameless(here),
+                CodeKind::Stub => self.from_stub(blob, here),
+                CodeKind::Unwalkable => refused::INNERMOST,
+            }
+        }
+    }
+
+    /// Begins in code of a method.
+    ///
+    /// # Safety
+    /// The blob is code of a method that the thread is in; `is_native` if that is a native one.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    unsafe fn from_method(&mut self, blob: CodeBlob, here: Interrupted, is_native: bool) -> i32 {
+        // SAFETY: the caller's promise.
+        let (method, state) = unsafe {
+            (
+                read(blob.0 + self.walker.walker.layout.nmethod.method),
+                self.frame_state(blob, here.pc, true),
+            )
+        };
+        let Some(state) = state else {
+            return refused::INNERMOST;
+        };
+        if is_native {
+            self.note(method, IN_NATIVE);
+        } else if state != FrameState::Complete {
+            self.note(method, 0);
+        // SAFETY: as above. Compilers put the information where the last instruction of an inlined method begins, so
+        // from that address it would be the information of the next method.
+        } else if !unsafe { self.note_compiled(blob, here.pc.wrapping_sub(1), true) } {
+            self.note(method, 0);
+        }
+        match self.behind(blob, here, state) {
+            Some(place) => self.run(place),
+            None => refused::INNERMOST,
+        }
+    }
+
+    /// Returns the part of its frame that code has at an instruction; `None` if that cannot be told.
+    ///
+    /// # Safety
+    /// The blob is code that the thread is in.
+    #[inline(always)]
+    unsafe fn frame_state(&self, blob: CodeBlob, pc: usize, is_method: bool) -> Option<FrameState> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let begin = self
+                .walker
+                .walker
+                .layout
+                .nmethod
+                .debug_info
+                .code_begin(blob);
+            let complete = begin.wrapping_add(self.walker.code.frame_complete(blob)?);
+            let code = self.code_around(pc, begin);
+            if pc >= complete {
+                return Some(code.while_given_up(pc));
+            }
+            let entry = if is_method {
+                self.walker.code.entry(blob, begin)
+            } else {
+                begin
+            };
+            code.while_made(entry, pc)
+        }
+    }
+
+    /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
+    #[inline(always)]
+    fn code_around(&self, pc: usize, begin: usize) -> Code {
+        const BEHIND: usize = 64;
+        let mut end = pc.wrapping_add(BEHIND);
+        if self.walker.walker.code.blob(end) != self.walker.walker.code.blob(pc) {
+            end = pc.wrapping_add(8);
+        }
+        Code { begin, end }
+    }
+
+    /// Returns the caller's place, if the code has that part of its frame.
+    #[inline(always)]
+    fn behind(&self, blob: CodeBlob, here: Interrupted, state: FrameState) -> Option<Place> {
+        let place = Place {
+            sp: here.sp,
+            fp: 0,
+            pc: here.pc,
+        };
+        match state {
+            FrameState::Complete => match self.below_code(blob, place) {
+                Ok(place) => place,
+                Err(_) => None,
+            },
+            FrameState::FramePointerUnsaved => match self.below_code(blob, place) {
+                Ok(Some(place)) => Some(self.with_fp(place, here.fp)),
+                _ => None,
+            },
+            FrameState::FramePointerSaved => {
+                let fp = self.stack.word(here.sp)?;
+                self.returning(here.sp.wrapping_add(WORD), fp)
+            }
+            FrameState::Absent if here.link != 0 => Some(self.with_fp(
+                Place {
+                    sp: here.sp,
+                    fp: 0,
+                    pc: here.link,
+                },
+                here.fp,
+            )),
+            FrameState::Absent => self.returning(here.sp, here.fp),
+        }
+    }
+
+    /// Returns the caller's place, if its return address is at `at`.
+    #[inline(always)]
+    fn returning(&self, at: usize, fp: usize) -> Option<Place> {
+        let pc = self.stack.word(at)?;
+        let sp = at.wrapping_add(WORD);
+        Some(self.with_fp(Place { sp, fp: 0, pc }, fp))
+    }
+
+    #[inline(always)]
+    fn with_fp(&self, place: Place, fp: usize) -> Place {
+        if self.walker.walker.is_found_by_fp(place.pc) {
+            Place { fp, ..place }
+        } else {
+            place
+        }
+    }
+
+    /// Begins in the interpreter: in a frame, or while one is made.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn from_interpreter(&mut self, here: Interrupted) -> i32 {
+        self.is_certain = false;
+        let frame = Place {
+            sp: here.sp,
+            fp: here.fp,
+            pc: here.pc,
+        };
+        let walker = &self.walker.walker;
+        if self.note_interpreted(frame, here.bytecode)
+            && let Some(below) =
+                walker.below_interpreted(self.stack.from(frame.sp), frame, &mut NoRecord)
+        {
+            let count = self.run(below);
+            if count > 0 {
+                return count;
+            }
+        }
+        self.from_frameless(here)
+    }
+
+    /// Begins at the caller of code without a frame.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn from_frameless(&mut self, here: Interrupted) -> i32 {
+        let at = if here.link == 0 {
+            self.returning(here.sp, here.fp)
+        } else {
+            self.behind_link(here)
+        };
+        let Some(place) = at else {
+            return refused::INNERMOST;
+        };
+        // The arguments may have been moved to a larger place below the caller's frame.
+        if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
+            let sp = here.sender_sp;
+            let count = self.try_at(Place { sp, ..place });
+            if count > 0 {
+                return count;
+            }
+        }
+        self.try_at(place)
+    }
+
+    #[inline(always)]
+    fn behind_link(&self, here: Interrupted) -> Option<Place> {
+        Some(self.with_fp(
+            Place {
+                sp: here.sp,
+                fp: 0,
+                pc: here.link,
+            },
+            here.fp,
+        ))
+    }
+
+    /// Begins in a stub: one with a frame of known size, or one that has one only by its frame pointer, or none.
+    ///
+    /// # Safety
+    /// The blob is code that the thread is in.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    unsafe fn from_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
+        // SAFETY: the caller's promise; every code has this field.
+        let (words, state) = unsafe {
+            (
+                read::<i32>(blob.0 + self.walker.walker.layout.blob.frame_size),
+                self.frame_state(blob, here.pc, false),
+            )
+        };
+        if words >= 2
+            && let Some(state) = state
+            && let Some(place) = self.behind(blob, here, state)
+        {
+            let count = self.try_at(place);
+            if count > 0 {
+                return count;
+            }
+        }
+        for state in [FrameState::Absent, FrameState::FramePointerSaved] {
+            if let Some(place) = self.behind(blob, here, state)
+                && self.may_have_called(place, blob)
+            {
+                let count = self.try_at(place);
+                if count > 0 {
+                    return count;
+                }
+            }
+        }
+        self.from_native_code(here)
+    }
+
+    /// Returns `false` if the call before a return address is surely one of other code than `blob`.
+    #[inline(always)]
+    fn may_have_called(&self, place: Place, blob: CodeBlob) -> bool {
+        let code = self.code_around(place.pc, place.pc.wrapping_sub(8));
+        if self
+            .walker
+            .walker
+            .code
+            .blob(place.pc.wrapping_sub(8))
+            .is_none()
+        {
+            return false;
+        }
+        match code.called(place.pc) {
+            Some(target) => self.walker.walker.code.blob(target) == Some(blob),
+            None => true,
+        }
+    }
+
+    /// Begins in C code that Java has called without leaving word of its last frame, or in a stub: follows the frame
+    /// pointers to the first code of the VM's making.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn from_native_code(&mut self, here: Interrupted) -> i32 {
+        let mut fp = here.fp;
+        let mut stack = self.stack;
+        let mut frames = 0;
+        while frames < NATIVE_FRAMES {
+            let at = fp.wrapping_add(WORD);
+            let (Some(outer), Some(pc)) = (stack.word(fp), stack.word(at)) else {
+                return refused::NATIVE_CODE;
+            };
+            if self.walker.walker.code.blob(pc).is_some() {
+                let sp = at.wrapping_add(WORD);
+                let count = self.try_at(self.with_fp(Place { sp, fp: 0, pc }, outer));
+                if count > 0 {
+                    return count;
+                }
+            }
+            stack = stack.from(at);
+            fp = outer;
+            frames = frames.wrapping_add(1);
+        }
+        refused::NATIVE_CODE
+    }
+
+    /// Begins at a likely caller: a method or the interpreter, behind a call.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn try_at(&mut self, place: Place) -> i32 {
+        self.count = 0;
+        self.is_certain = false;
+        let walker = &self.walker.walker;
+        if walker.is_found_by_fp(place.pc) {
+            return self.run(place);
+        }
+        let Some(blob) = walker.code.blob(place.pc) else {
+            return refused::INNERMOST;
+        };
+        // SAFETY: the code is in use, and no code that the thread may return to is freed. If it is other code, what is
+        // read of it is within its bounds.
+        unsafe {
+            match self.walker.code.kind(blob) {
+                CodeKind::Compiled | CodeKind::Native => {}
+                CodeKind::Stub => return self.run(place),
+                CodeKind::Frameless | CodeKind::Unwalkable => return refused::INNERMOST,
+            }
+            let begin = walker.layout.nmethod.debug_info.code_begin(blob);
+            let is_call = self.code_around(place.pc, begin).is_after_call(place.pc);
+            let complete = self.walker.code.frame_complete(blob);
+            let is_in_frame = match complete {
+                Some(complete) => place.pc >= begin.wrapping_add(complete),
+                None => false,
+            };
+            if !is_call || !is_in_frame {
+                return refused::INNERMOST;
+            }
+            let is_native = self.walker.code.kind(blob) == CodeKind::Native;
+            let method = read(blob.0 + walker.layout.nmethod.method);
+            if is_native {
+                self.note(method, IN_NATIVE);
+            } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
+                return refused::INNERMOST;
+            }
+            match self.below_code(blob, place) {
+                Ok(Some(below)) => self.run(below),
+                _ => refused::INNERMOST,
+            }
+        }
+    }
+}

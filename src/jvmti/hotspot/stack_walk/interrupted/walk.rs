@@ -1,0 +1,266 @@
+//! The walk from a frame to the outermost one.
+
+use super::super::super::code_heap::CodeBlob;
+use super::super::layout::WORD;
+use super::code::CodeKind;
+use super::method::IN_NATIVE;
+use super::top::Interrupted;
+use super::{
+    CallFrame, InterruptedWalker, LOWEST, MOST_FRAMES, NoRecord, OwnStack, Place, read, refused,
+};
+
+/// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
+const MOST_INLINED: usize = 1_000;
+
+/// One walk.
+pub(super) struct Walk<'a> {
+    pub(super) walker: &'a InterruptedWalker,
+    /// The current thread in the VM's memory.
+    pub(super) thread: usize,
+    pub(super) stack: OwnStack,
+    pub(super) frames: *mut CallFrame,
+    pub(super) depth: usize,
+    pub(super) count: usize,
+    /// `false` if the walk begins at a place that is only likely to be a frame.
+    pub(super) is_certain: bool,
+}
+
+impl Walk<'_> {
+    /// Begins at the last Java frame of a thread that has left Java.
+    ///
+    /// # Safety
+    /// As for [`InterruptedWalker::walk`]; `anchor` is the thread's, and not empty.
+    #[inline(always)]
+    pub(super) unsafe fn from_anchor(&mut self, anchor: usize, interrupted: Interrupted) -> i32 {
+        let fields = &self.walker.walker.layout.anchor;
+        // SAFETY: fields of the current thread.
+        let field = |offset| unsafe { read::<usize>(anchor.wrapping_add(offset)) };
+        let (sp, pc) = (field(fields.sp), field(fields.pc));
+        let place = if pc == 0 && interrupted.sp >= sp {
+            // It has not called the VM yet, or is back already.
+            Some(Some(Place {
+                sp,
+                fp: field(fields.fp),
+                pc: interrupted.pc,
+            }))
+        } else {
+            let walker = &self.walker.walker;
+            walker.anchored(self.stack, &mut NoRecord, |offset| {
+                Some((field(offset), None))
+            })
+        };
+        match place {
+            Some(Some(place)) => self.run(place),
+            Some(None) => 0,
+            None => refused::OTHER_STACK,
+        }
+    }
+
+    /// Walks from a frame to the outermost one, or to the depth that is wanted.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub(super) fn run(&mut self, mut place: Place) -> i32 {
+        let mut steps = 0;
+        while self.count < self.depth && steps < MOST_FRAMES {
+            match self.step(place) {
+                Ok(Some(below)) => place = below,
+                Ok(None) => break,
+                Err(reason) => return reason,
+            }
+            steps = steps.wrapping_add(1);
+        }
+        self.count as i32
+    }
+
+    /// Notes the methods of a frame and returns the place of the next one, `None` after the last.
+    #[inline(always)]
+    fn step(&mut self, place: Place) -> Result<Option<Place>, i32> {
+        let walker = &self.walker.walker;
+        let stack = self.stack.from(place.sp);
+        if place.pc >= walker.interpreter.start && place.pc < walker.interpreter.end {
+            if !self.note_interpreted(place, 0) {
+                return Err(refused::FRAME);
+            }
+            let below = walker.below_interpreted(stack, place, &mut NoRecord);
+            return found(below);
+        }
+        if place.pc == walker.call_stub_return {
+            let below = walker.below_entry(stack, place, &mut NoRecord);
+            return below.ok_or(refused::FRAME);
+        }
+        let Some(blob) = walker.code.blob(place.pc) else {
+            return Err(refused::FRAME);
+        };
+        // SAFETY: the code is in use, and the frame keeps it.
+        unsafe {
+            match self.walker.code.kind(blob) {
+                CodeKind::Compiled => {
+                    let nmethod = &walker.layout.nmethod;
+                    let mut pc = place.pc;
+                    if nmethod.is_discarded_at(blob, pc) {
+                        let at = place.sp.wrapping_add(self.walker.code.original_pc(blob));
+                        match stack.word(at) {
+                            Some(original) => pc = original,
+                            None => return Err(refused::FRAME),
+                        }
+                    }
+                    if !self.note_compiled(blob, pc, false) {
+                        return Err(refused::FRAME);
+                    }
+                }
+                CodeKind::Native => {
+                    let method = read(blob.0 + walker.layout.nmethod.method);
+                    self.note(method, IN_NATIVE);
+                }
+                CodeKind::Stub => {}
+                CodeKind::Frameless | CodeKind::Unwalkable => return Err(refused::FRAME),
+            }
+        }
+        found(self.below_code(blob, place)?)
+    }
+
+    /// Returns the place behind a complete frame of code that is not the interpreter's.
+    #[inline(always)]
+    pub(super) fn below_code(&self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
+        let walker = &self.walker.walker;
+        // SAFETY: every code has this field.
+        let words = unsafe { read::<i32>(blob.0 + walker.layout.blob.frame_size) };
+        if words < 2 {
+            return self.behind_continuation(place).map(Some);
+        }
+        let sp = place.sp.wrapping_add((words as usize).wrapping_mul(WORD));
+        let stack = self.stack.from(place.sp);
+        let (fp_at, pc_at) = (sp.wrapping_sub(2 * WORD), sp.wrapping_sub(WORD));
+        Ok(walker.returned_to(stack, (sp, fp_at, pc_at), &mut NoRecord))
+    }
+
+    /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
+    /// to a stub which brings the next one from the heap.
+    #[inline(always)]
+    fn behind_continuation(&self, place: Place) -> Result<Place, i32> {
+        let Some((entry, return_pc)) = self.walker.continuation else {
+            return Err(refused::CONTINUATION);
+        };
+        // SAFETY: fields of the current thread, and of the VM.
+        let (sp, pc) = unsafe {
+            (
+                read::<usize>(self.thread.wrapping_add(entry)),
+                read(return_pc),
+            )
+        };
+        if sp == 0 || sp < place.sp || !self.stack.has(sp) || !sp.is_multiple_of(WORD) {
+            return Err(refused::CONTINUATION);
+        }
+        Ok(Place { sp, fp: 0, pc })
+    }
+
+    /// Notes the method of an interpreted frame; returns `false` if it is none. `bytecode` is the address of the
+    /// current bytecode, if it is known better than the frame has it.
+    #[inline(always)]
+    pub(super) fn note_interpreted(&mut self, place: Place, bytecode: usize) -> bool {
+        let frame = &self.walker.walker.layout.frame;
+        let method = self.stack.word(place.fp.wrapping_add_signed(frame.method));
+        let saved = self.stack.word(place.fp.wrapping_add_signed(frame.bcp));
+        let (Some(method), Some(saved)) = (method, saved) else {
+            return false;
+        };
+        let methods = &self.walker.methods;
+        if method < LOWEST || !method.is_multiple_of(WORD) {
+            return false;
+        }
+        if !self.is_certain && !methods.is_readable(method) {
+            return false;
+        }
+        // SAFETY: the method of a frame, or at least memory that can be read.
+        let location = unsafe {
+            match methods.index_of(method, bytecode) {
+                Some(index) => index,
+                None => match methods.index_of(method, saved) {
+                    Some(index) => index,
+                    None if methods.is_native(method) => IN_NATIVE,
+                    None if self.is_certain => 0,
+                    None => return false,
+                },
+            }
+        };
+        self.note(method, location);
+        true
+    }
+
+    /// Notes the methods that the instruction at `pc` belongs to, innermost first; returns `false` if the VM has no
+    /// information about exactly this address, unless `is_near` says that what follows it will do.
+    ///
+    /// # Safety
+    /// The blob is a compiled method that a frame of the current thread keeps.
+    #[inline(always)]
+    pub(super) unsafe fn note_compiled(
+        &mut self,
+        blob: CodeBlob,
+        pc: usize,
+        is_near: bool,
+    ) -> bool {
+        let nmethod = &self.walker.walker.layout.nmethod;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(info) = nmethod.debug_info_of(blob) else {
+                return false;
+            };
+            let scope = if is_near {
+                nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
+            } else {
+                nmethod.scope_of(&info, pc)
+            };
+            let mut scope = match scope {
+                Some(scope) if scope != 0 => scope,
+                _ => return false,
+            };
+            let first = self.count;
+            for _ in 0..MOST_INLINED {
+                let outer = nmethod.unsigned5(&info, &mut scope);
+                let method = nmethod.unsigned5(&info, &mut scope);
+                let location = nmethod.unsigned5(&info, &mut scope);
+                let (Some(outer), Some(method), Some(location)) = (outer, method, location) else {
+                    break;
+                };
+                let Some(method) = self.walker.code.method(blob, &info, method) else {
+                    break;
+                };
+                // The number before the first bytecode's is that of the method's entry.
+                self.note(method, (location as i32).wrapping_sub(1));
+                if outer == 0 {
+                    return true;
+                }
+                scope = outer as usize;
+            }
+            self.count = first;
+            false
+        }
+    }
+
+    /// Notes a method.
+    ///
+    /// # Safety
+    /// It is the method of a frame, or all that is read of it can be read.
+    #[inline(always)]
+    pub(super) fn note(&mut self, method: usize, location: i32) {
+        if self.count >= self.depth || method == 0 {
+            return;
+        }
+        // SAFETY: the method of a frame of this thread's; there is room for `depth` frames.
+        unsafe {
+            let id = self.walker.methods.id(method);
+            self.frames
+                .add(self.count)
+                .write(CallFrame::new(location, id));
+        }
+        self.count = self.count.wrapping_add(1);
+    }
+}
+
+#[inline(always)]
+fn found(below: Option<Place>) -> Result<Option<Place>, i32> {
+    match below {
+        Some(place) => Ok(Some(place)),
+        None => Err(refused::FRAME),
+    }
+}
