@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::table::ROWS;
+use super::rows::ROWS;
 
 /// Returns the usage text.
 pub fn help() -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::table::ROWS;
+use super::rows::ROWS;
 
 const BEGIN: &str =
     "<!-- The table of src/options/table.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";

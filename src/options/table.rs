@@ -1,10 +1,10 @@
-//! The options as data: each row gives the parser, the error message, the default and the help line.
+//! An option as data, and how a value is read with it.
 
-use std::time::Duration;
-
+use super::OptionError;
+use super::rows::ROWS;
+use super::scope::Scope;
 use super::settings::Settings;
-use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
+use super::values::switch;
 
 /// An option.
 pub(super) struct OptionRow {
@@ -12,13 +12,15 @@ pub(super) struct OptionRow {
     /// The values as the help shows them.
     pub(super) values: &'static str,
     /// The allowed values in an error message, if `values` is a placeholder.
-    allowed: Option<&'static str>,
+    pub(super) allowed: Option<&'static str>,
     pub(super) default: &'static str,
     pub(super) description: &'static str,
-    setter: Setter,
+    /// What the option is for.
+    pub(super) scope: Scope,
+    pub(super) setter: Setter,
 }
 
-enum Setter {
+pub(super) enum Setter {
     /// Takes `y` or `n`.
     Switch(fn(&mut Settings, bool)),
     /// Takes any value that the function accepts.
@@ -29,428 +31,9 @@ enum Setter {
     SwitchWithoutEffect,
 }
 
-enum ValueRefusal {
+pub(super) enum ValueRefusal {
     NotAllowed,
     Twice,
-}
-
-pub(super) const ROWS: &[OptionRow] = &[
-    OptionRow {
-        name: "heap",
-        values: "dump|sites|all",
-        allowed: None,
-        default: "all",
-        description: "heap profiling",
-        setter: Setter::Value(|settings, value| {
-            settings.options.heap = Some(match value {
-                "dump" => Heap::Dump,
-                "sites" => Heap::Sites,
-                "all" => Heap::All,
-                _ => return Err(ValueRefusal::NotAllowed),
-            });
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "cpu",
-        values: "samples|times|old",
-        allowed: Some("samples|times|old|y"),
-        default: "off",
-        description: "CPU usage",
-        setter: Setter::Value(|settings, value| match value {
-            "samples" | "y" => {
-                settings.options.cpu = Some(Cpu::Samples);
-                Ok(())
-            }
-            "times" => {
-                settings.options.cpu = Some(Cpu::Times);
-                Ok(())
-            }
-            "old" => {
-                settings.options.cpu = Some(Cpu::Old);
-                Ok(())
-            }
-            _ => Err(ValueRefusal::NotAllowed),
-        }),
-    },
-    OptionRow {
-        name: "monitor",
-        values: "y|n",
-        allowed: None,
-        default: "n",
-        description: "contention for monitors, waits (text only)",
-        setter: Setter::Switch(|settings, on| settings.options.monitors = on),
-    },
-    OptionRow {
-        name: "format",
-        values: "a|b",
-        allowed: None,
-        default: "a",
-        description: "text (a) or binary (b) output",
-        setter: Setter::Value(|settings, value| {
-            settings.options.format = match value {
-                "a" => Format::Text,
-                "b" => Format::Binary,
-                _ => return Err(ValueRefusal::NotAllowed),
-            };
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "file",
-        values: "<file>",
-        allowed: Some("the name of a file"),
-        default: "java.hprof[.txt]",
-        description: "write the data to this file",
-        setter: Setter::Value(|settings, value| {
-            if value.is_empty() {
-                return Err(ValueRefusal::NotAllowed);
-            }
-            if settings.file.is_some() {
-                return Err(ValueRefusal::Twice);
-            }
-            settings.file = Some(value.to_owned());
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "net",
-        values: "<host>:<port>",
-        allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
-        default: "write to file",
-        description: "send the data to a receiver",
-        setter: Setter::Value(|settings, value| {
-            let address = Address::parse(value).ok_or(ValueRefusal::NotAllowed)?;
-            if settings.options.net.is_some() {
-                return Err(ValueRefusal::Twice);
-            }
-            settings.options.net = Some(address);
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "net_exit",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "the receiver may end the VM",
-        setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
-    },
-    OptionRow {
-        name: "compress",
-        values: "y|n",
-        allowed: None,
-        default: "y for *.gz",
-        description: "compress the data with gzip",
-        setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
-    },
-    OptionRow {
-        name: "depth",
-        values: "<size>",
-        allowed: Some("a whole number from 0 to 65535"),
-        default: "4",
-        description: "frames in a stack trace",
-        setter: Setter::Value(|settings, value| {
-            settings.options.depth = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "interval",
-        values: "<ms>",
-        allowed: Some("a whole number of milliseconds from 1 to 2147483647"),
-        default: "10",
-        description: "CPU time between two samples, in ms",
-        setter: Setter::Value(|settings, value| match value.parse::<u64>() {
-            Ok(millis @ 1..=0x7fff_ffff) => {
-                settings.options.interval = Duration::from_millis(millis);
-                Ok(())
-            }
-            _ => Err(ValueRefusal::NotAllowed),
-        }),
-    },
-    OptionRow {
-        name: "engine",
-        values: "auto|async|jvmti",
-        allowed: None,
-        default: "auto",
-        description: "how CPU samples are taken",
-        setter: Setter::Value(|settings, value| {
-            settings.options.engine = sample_engine(value).ok_or(ValueRefusal::NotAllowed)?;
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "vmthreads",
-        values: "y|n",
-        allowed: None,
-        default: "n",
-        description: "CPU samples of the VM's own threads",
-        setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
-    },
-    OptionRow {
-        name: "cutoff",
-        values: "<value>",
-        allowed: Some("a number from 0 to 1"),
-        default: "0.0001",
-        description: "leave out rows below this share",
-        setter: Setter::Value(|settings, value| match value.parse::<f64>() {
-            Ok(share) if (0.0..=1.0).contains(&share) => {
-                settings.options.cutoff = share;
-                Ok(())
-            }
-            _ => Err(ValueRefusal::NotAllowed),
-        }),
-    },
-    OptionRow {
-        name: "sort",
-        values: "live|alloc",
-        allowed: None,
-        default: "live",
-        description: "bytes that sites are ordered by",
-        setter: Setter::Value(|settings, value| {
-            settings.options.sort = match value {
-                "live" => Sort::Live,
-                "alloc" => Sort::Allocated,
-                _ => return Err(ValueRefusal::NotAllowed),
-            };
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "lineno",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "line numbers in traces",
-        setter: Setter::Switch(|settings, on| settings.options.line_numbers = on),
-    },
-    OptionRow {
-        name: "thread",
-        values: "y|n",
-        allowed: None,
-        default: "n",
-        description: "keep traces apart by thread",
-        setter: Setter::Switch(|settings, on| settings.options.threads = on),
-    },
-    OptionRow {
-        name: "doe",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "dump when the program ends",
-        setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
-    },
-    OptionRow {
-        name: "gc",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "collect garbage before the heap is looked at",
-        setter: Setter::Switch(|settings, on| settings.options.collect = on),
-    },
-    OptionRow {
-        name: "sample",
-        values: "<bytes>",
-        allowed: Some("a number of bytes from 1 to 2147483647, or with k or m behind it"),
-        default: "every object",
-        description: "estimate sites from one object in so many",
-        setter: Setter::Value(|settings, value| {
-            settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "clock",
-        values: "cpu|wall",
-        allowed: None,
-        default: "cpu",
-        description: "what cpu=times|old measures",
-        setter: Setter::Value(|settings, value| {
-            settings.options.clock = match value {
-                "cpu" => Clock::Cpu,
-                "wall" => Clock::Wall,
-                _ => return Err(ValueRefusal::NotAllowed),
-            };
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "include",
-        values: "<classes>",
-        allowed: Some(CLASSES),
-        default: "all",
-        description: "classes that cpu=times|old measures",
-        setter: Setter::Value(|settings, value| {
-            settings.options.include = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "exclude",
-        values: "<classes>",
-        allowed: Some(CLASSES),
-        default: "none",
-        description: "classes that it does not",
-        setter: Setter::Value(|settings, value| {
-            settings.options.exclude = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "msa",
-        values: "y|n",
-        allowed: None,
-        default: "n",
-        description: "Solaris only, without effect",
-        setter: Setter::SwitchWithoutEffect,
-    },
-    OptionRow {
-        name: "force",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "overwrite the file if it exists",
-        setter: Setter::Switch(|settings, on| settings.options.force = on),
-    },
-    OptionRow {
-        name: "rotate",
-        values: "<time>|<size>",
-        allowed: Some(ROTATE),
-        default: "one file",
-        description: "begin another file so often",
-        setter: Setter::Value(|settings, value| {
-            settings.options.rotate = Some(rotate(value).ok_or(ValueRefusal::NotAllowed)?);
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "keep",
-        values: "<files>",
-        allowed: Some("a whole number of files from 1 to 1000000"),
-        default: "all",
-        description: "with rotate=: remove older files",
-        setter: Setter::Value(|settings, value| match value.parse::<u32>() {
-            Ok(files @ 1..=1_000_000) => {
-                settings.options.keep = Some(files);
-                Ok(())
-            }
-            _ => Err(ValueRefusal::NotAllowed),
-        }),
-    },
-    OptionRow {
-        name: "timeout",
-        values: "<time>",
-        allowed: Some(TIME),
-        default: "none",
-        description: "end the profile, not the program",
-        setter: Setter::Value(|settings, value| {
-            settings.options.timeout = Some(time(value).ok_or(ValueRefusal::NotAllowed)?);
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "verbose",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "say on stderr what is dumped",
-        setter: Setter::Switch(|settings, on| {
-            settings.options.verbose = on;
-            settings.options.details = on;
-        }),
-    },
-    OptionRow {
-        name: "gc_okay",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "obsolete, without effect",
-        setter: Setter::SwitchWithoutEffect,
-    },
-    OptionRow {
-        name: "primfields",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "primitive fields in a heap dump",
-        setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
-    },
-    OptionRow {
-        name: "primarrays",
-        values: "y|n",
-        allowed: None,
-        default: "y",
-        description: "primitive arrays in a heap dump",
-        setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
-    },
-    OptionRow {
-        name: "dumper",
-        values: "auto|vm|jvmti",
-        allowed: None,
-        default: "auto",
-        description: "how the heap is dumped",
-        setter: Setter::Value(|settings, value| {
-            settings.options.dumper = match value {
-                "auto" => Dumper::Auto,
-                "vm" => Dumper::Vm,
-                "jvmti" => Dumper::Jvmti,
-                _ => return Err(ValueRefusal::NotAllowed),
-            };
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "stacks",
-        values: "auto|jvmti",
-        allowed: Some("auto|jvmti|verify"),
-        default: "auto",
-        description: "how the stacks of events are taken",
-        setter: Setter::Value(|settings, value| {
-            settings.options.stacks = match value {
-                "auto" => StackSource::Auto,
-                "jvmti" => StackSource::Jvmti,
-                "verify" => StackSource::Verify,
-                _ => return Err(ValueRefusal::NotAllowed),
-            };
-            Ok(())
-        }),
-    },
-    OptionRow {
-        name: "logflags",
-        values: "<bits>",
-        allowed: Some("a whole number from 0 to 4294967295"),
-        default: "0",
-        description: "4: check the binary file at the end",
-        setter: Setter::Value(|settings, value| {
-            let flags: u32 = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
-            settings.options.check_file = flags & LOG_CHECK_BINARY != 0;
-            Ok(())
-        }),
-    },
-    hidden("debugflags", "<bits>", Setter::WithoutEffect),
-    hidden("X", "<mode>", Setter::WithoutEffect),
-    hidden("coredump", "y|n", Setter::SwitchWithoutEffect),
-    hidden("errorexit", "y|n", Setter::SwitchWithoutEffect),
-    hidden("pause", "y|n", Setter::SwitchWithoutEffect),
-    hidden("debug", "y|n", Setter::SwitchWithoutEffect),
-];
-
-/// The allowed values of `include=` and `exclude=`.
-const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
-
-/// The bit of `logflags=` that made the original read its own binary file back.
-const LOG_CHECK_BINARY: u32 = 4;
-
-const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> OptionRow {
-    OptionRow {
-        name,
-        values,
-        allowed: None,
-        default: "",
-        description: "",
-        setter,
-    }
 }
 
 /// Returns the row of an option.
@@ -458,9 +41,15 @@ pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 
+/// Returns the documented option whose name is most like this one.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
+    hprof_format::nearest(name, documented.map(|row| row.name))
+}
+
 impl OptionRow {
     pub(super) fn apply(
-        &self,
+        &'static self,
         settings: &mut Settings,
         value: Option<&str>,
     ) -> Result<(), OptionError> {
@@ -484,6 +73,9 @@ impl OptionRow {
                 .ok_or(ValueRefusal::NotAllowed),
         };
         let value = value.to_owned();
+        if answer.is_ok() {
+            settings.given.push((self, value.clone()));
+        }
         answer.map_err(|refusal| match refusal {
             ValueRefusal::NotAllowed => OptionError::Value {
                 name: self.name,
