@@ -10,7 +10,7 @@ use hprof_format::{
 };
 
 use crate::metric::Metric;
-use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -109,6 +109,11 @@ impl Records {
     /// Sets the process id.
     pub fn process(&mut self, number: u32) {
         self.profile.process = Some(number);
+    }
+
+    /// Notes that the file has a heap dump.
+    pub fn heap_dump(&mut self, form: HeapDumpForm) {
+        self.profile.heap_dump = Some(form);
     }
 
     /// Takes a record; those without costs are ignored.

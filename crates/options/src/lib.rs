@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use address::Address;
 pub use command::{Command, Verb, command, refuse_options};
 pub use file_name::{Surroundings, with_number};
-pub use help::help;
+pub use help::{describe, help};
 
 /// `depth=`: the most frames in a trace. CONTROL SETTINGS has 16 bits for it.
 pub type Depth = u16;
@@ -383,7 +383,7 @@ pub enum OptionError {
 impl OptionError {
     fn unknown(name: &str, option: &str) -> Self {
         let option = option.to_owned();
-        match table::nearest(name) {
+        match rows::nearest(name) {
             Some(nearest) => Self::Misspelt { option, nearest },
             None => Self::Unknown(option),
         }
@@ -406,7 +406,7 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        table::find(name)
+        rows::find(name)
             .ok_or_else(|| OptionError::unknown(name, option))?
             .apply(&mut settings, value)?;
     }

@@ -117,9 +117,9 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use crate::options::rows::ROWS;
-    use crate::options::tests::{name, options};
-    use crate::options::{OptionError, parse};
+    use crate::rows::ROWS;
+    use crate::tests::{name, options};
+    use crate::{OptionError, parse};
 
     /// What the options may ask for, each alone.
     const ASKED: [&str; 9] = [

@@ -1,7 +1,6 @@
 //! The options while they are being read, one after the other.
 
 use super::scope::Scope;
-use super::table::OptionRow;
 use super::{Format, Heap, OptionError, Options};
 
 /// The values that the rows of the table fill in.
@@ -12,8 +11,8 @@ pub(super) struct Settings {
     pub(super) file: Option<String>,
     /// `format=`.
     pub(super) format: Option<Format>,
-    /// The options that were given, with their values.
-    pub(super) given: Vec<(&'static OptionRow, String)>,
+    /// The names, scopes and values of the options that were given.
+    pub(super) given: Vec<(&'static str, &'static Scope, String)>,
 }
 
 impl Settings {
@@ -49,17 +48,17 @@ impl Settings {
 
     /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.
     fn refuse_what_does_nothing(&mut self) -> Result<(), OptionError> {
-        for (row, value) in std::mem::take(&mut self.given) {
-            if row.scope.is_in(&self.options) {
+        for (name, scope, value) in std::mem::take(&mut self.given) {
+            if scope.is_in(&self.options) {
                 continue;
             }
-            match row.scope {
-                Scope::Original(_) => self.note(row.name),
+            match scope {
+                Scope::Original(_) => self.note(name),
                 _ => {
                     return Err(OptionError::DoesNothing {
-                        name: row.name,
+                        name,
                         value,
-                        needed: row.scope.needed(),
+                        needed: scope.needed(),
                     });
                 }
             }

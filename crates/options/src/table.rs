@@ -1,7 +1,6 @@
-//! An option as data, and how a value is read with it.
+//! The form of a row of the options' table, and how a value is read with it.
 
 use super::OptionError;
-use super::rows::ROWS;
 use super::scope::Scope;
 use super::settings::Settings;
 use super::values::switch;
@@ -36,17 +35,6 @@ pub(super) enum ValueRefusal {
     Twice,
 }
 
-/// Returns the row of an option.
-pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
-    ROWS.iter().find(|row| row.name == name)
-}
-
-/// Returns the documented option whose name is most like this one.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
-    hprof_format::nearest(name, documented.map(|row| row.name))
-}
-
 impl OptionRow {
     pub(super) fn apply(
         &'static self,
@@ -74,7 +62,7 @@ impl OptionRow {
         };
         let value = value.to_owned();
         if answer.is_ok() {
-            settings.given.push((self, value.clone()));
+            settings.given.push((self.name, &self.scope, value.clone()));
         }
         answer.map_err(|refusal| match refusal {
             ValueRefusal::NotAllowed => OptionError::Value {

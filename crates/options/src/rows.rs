@@ -460,3 +460,14 @@ const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Opt
         setter,
     }
 }
+
+/// Returns the row of an option.
+pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
+/// Returns the documented option whose name is most like this one.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
+    hprof_format::nearest(name, documented.map(|row| row.name))
+}
