@@ -84,7 +84,9 @@ pub use heap::{
 pub use id_size::IdSize;
 pub use kind::{HeapKind, RecordKind};
 pub use left_out::{LeftOut, tells_what_is_left_out};
-pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
+pub use monitor::{
+    ContendedTime, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState, ThreadStatus,
+};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};

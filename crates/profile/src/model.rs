@@ -210,6 +210,8 @@ pub struct Profile {
     pub heap_dump: Option<HeapDumpForm>,
     /// The notes in the file.
     pub notes: Vec<String>,
+    /// The facts about the run in the file's head, with their labels: `Program`, `JDK`, `Options`.
+    pub facts: Vec<(String, String)>,
     /// The number of this dump in the run, from 1.
     pub section: u32,
     /// The number of dumps in the file.
