@@ -108,13 +108,13 @@ struct Compared {
 
 /// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (base, new) = (&arguments.base, arguments.new());
+    let (base, new) = (&arguments.base, arguments.new_file());
     let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
     let base = open(base, base_section)?.comparable();
     let new = open(new, new_section)?.comparable();
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
-    let output = Output::open(None, arguments.new())?;
+    let output = Output::open(None, arguments.new_file())?;
     output.write(|out| {
         if arguments.json {
             arguments.json(&compared, &failed, out)
@@ -133,12 +133,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn new(&self) -> &Path {
+    fn new_file(&self) -> &Path {
         self.new.as_deref().unwrap_or(&self.base)
     }
 
     fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
-        let metric = new.metric(self.new(), self.value)?;
+        let metric = new.metric(self.new_file(), self.value)?;
         base.metric(&self.base, Some(metric))?;
         let (base, new) = (&base.profile, &new.profile);
         let (before, after) = (base.total(metric), new.total(metric));
@@ -169,7 +169,7 @@ impl Arguments {
     fn failed(&self, base: &Profile, new: &Profile) -> Result<Vec<String>, Failure> {
         let mut failed = Vec::new();
         for gate in &self.fail_if {
-            for (path, profile) in [(&*self.base, base), (self.new(), new)] {
+            for (path, profile) in [(&*self.base, base), (self.new_file(), new)] {
                 if !profile.metrics().contains(&gate.metric) {
                     let metric = gate.metric;
                     let what = format_args!("has no value `{metric}`, which --fail-if names");
