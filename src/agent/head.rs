@@ -1,5 +1,6 @@
-//! The facts about the run in the header of a text profile.
+//! The facts about the run at the beginning of a profile.
 
+use super::command_line::CommandLine;
 use crate::engines::SamplingMethod;
 use crate::jvmti::{BoolFlag, Env};
 
@@ -36,6 +37,10 @@ pub(super) fn facts(
         (begun, now.to_string()),
     ];
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
+    let command = env.property(c"sun.java.command");
+    let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
+    facts.extend([("Program", program), ("Flags", flags)]);
+    facts.retain(|(_, value)| !value.is_empty());
     facts
 }
 

@@ -1,6 +1,7 @@
 //! Wires everything together, from the options to a running session.
 
 mod attach;
+mod command_line;
 mod descriptors;
 mod head;
 mod output;

@@ -68,7 +68,7 @@ impl Outputs {
         let encoder: Box<dyn Encoder> = match options.format {
             Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
             Format::Text => Box::new(TextEncoder::of_run(facts())),
-            Format::Binary => Box::new(BinaryEncoder::new()),
+            Format::Binary => Box::new(BinaryEncoder::of_run(facts())),
         };
         let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
         let destination = Destination {

@@ -29,6 +29,44 @@ fn the_head_names_the_jdk_the_options_and_the_process(jvm: &Jvm) {
     assert!((0.001..3_600.0).contains(&length), "{length}");
 }
 
+on_every_jvm!(the_head_names_the_program_and_no_secret);
+
+fn the_head_names_the_program_and_no_secret(jvm: &Jvm) {
+    let run = |options: &str| {
+        let flags = ["-Dplain=1", "-Ddb.Password=hunter2"];
+        Program::with_vm_options(jvm, options, &flags, "Hello")
+            .arg("two words")
+            .arg("--db-passwd")
+            .arg("hunter3")
+            .arg("--port")
+            .arg("80")
+            .env("JAVA_TOOL_OPTIONS", "-Dmore=2 -Dapi.token=hunter4")
+            .run_well()
+    };
+    let text = run("cpu=samples,verbose=n,file=x.txt").read("x.txt");
+    let binary = run("cpu=samples,verbose=n,file=x.hprof").checked_text("x.hprof");
+    for text in [&text, &binary] {
+        assert!(!text.contains("hunter"), "{text}");
+        let profile = Profile::parse(text);
+        let fact = |label: &str| &*profile.head[label];
+        assert_eq!(
+            fact("Program"),
+            "Hello two words [REDACTED] [REDACTED] --port 80"
+        );
+        let flags = fact("Flags");
+        assert!(flags.contains("-Dplain=1 [REDACTED] "), "{flags}");
+        assert!(
+            flags.ends_with("(JAVA_TOOL_OPTIONS: -Dmore=2 [REDACTED])"),
+            "{flags}"
+        );
+        assert!(fact("Options").starts_with("cpu=samples,verbose=n,file=x."));
+        assert!(fact("JDK").starts_with(&format!("{}.", jvm.feature)));
+        assert!(profile.head.contains_key("Started"));
+        let length = profile.length.expect("it has an end");
+        assert!((0.001..3_600.0).contains(&length), "{length}");
+    }
+}
+
 on_every_cell!(the_head_names_the_collector);
 
 fn the_head_names_the_collector(cell: &Cell) {

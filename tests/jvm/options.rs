@@ -45,6 +45,22 @@ fn a_refusal_quotes_no_escape_sequence_and_no_second_line() {
 fn what_cannot_be_taken_is_refused() {
     let cases = [
         ("speed=9", "unknown option speed=9"),
+        (
+            "cpu=samples,dept=8",
+            "unknown option dept=8: did you mean depth? 'help' lists the options",
+        ),
+        (
+            "cpu=samples,clock=wall",
+            "option clock=wall: does nothing without cpu=times or cpu=old",
+        ),
+        (
+            "cpu=samples,sample=512k",
+            "option sample=512k: does nothing without heap=",
+        ),
+        (
+            "heap=sites,include=a.*",
+            "option include=a.*: does nothing without cpu=times or cpu=old",
+        ),
         ("cpu=fast", "option cpu=fast: must be samples|times|old|y"),
         (
             "heap=dump,dumper=x",
@@ -272,10 +288,73 @@ fn options_of_old_scripts_are_taken() {
         panic!("one notice: {}", run.stderr)
     };
     assert!(
-        notice.ends_with(": gc_okay, msa, debugflags, X, pause, coredump, errorexit, debug"),
+        notice.ends_with(
+            ": gc_okay, msa, debugflags, X, pause, coredump, errorexit, debug, primfields"
+        ),
         "{notice}"
     );
     Profile::parse(&run.read("x.txt"));
+}
+
+#[test]
+fn an_option_of_the_original_that_does_nothing_is_named_once() {
+    let options = "monitor=y,interval=5,file=x.txt";
+    let run = Program::new(any_jvm(), options, "Hello").run_well();
+    let said: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("hprof: "))
+        .collect();
+    assert_eq!(
+        said,
+        ["hprof: accepted for old scripts, without effect here: interval"]
+    );
+    let silent = format!("{options},verbose=n");
+    let run = Program::new(any_jvm(), &silent, "Hello").run_well();
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn an_attached_agent_refuses_what_does_nothing_and_what_is_misspelt() {
+    let run = Program::bare_java(any_jvm(), &[])
+        .program("attach", "Steps")
+        .start();
+    run.wait_for_output("ready");
+    for (options, answer) in [
+        (
+            "cpu=samples,clock=wall,file=x.txt",
+            "option clock=wall: does nothing without cpu=times or cpu=old",
+        ),
+        (
+            "heap=sites,dept=8,file=x.txt",
+            "unknown option dept=8: did you mean depth? 'help' lists the options",
+        ),
+    ] {
+        let (done, said) = run.hprof("attach", &[options]);
+        assert_eq!((done, said), (false, format!("hprof: {answer}")));
+        assert!(!run.path("x.txt").exists(), "{options}");
+    }
+    run.send("KILL");
+    run.wait();
+}
+
+#[test]
+fn the_name_of_the_file_decides_on_the_format() {
+    for (options, is_binary) in [
+        ("cpu=samples,file=x.hprof", true),
+        ("cpu=samples,file=x.txt", false),
+        ("cpu=samples,file=x", false),
+        ("cpu=samples,file=x.hprof,format=a", false),
+        ("cpu=times,include=Hello,file=x.hprof", false),
+    ] {
+        let run = Program::new(any_jvm(), options, "Hello").run_well();
+        let [file] = &run.files()[..] else {
+            panic!("{options}: {:?}", run.files())
+        };
+        let written = fs::read(run.path(file)).expect("a file");
+        // The binary format begins with its name and a zero.
+        assert_eq!(written.contains(&0), is_binary, "{options}");
+    }
 }
 
 #[test]

@@ -11,8 +11,10 @@ mod flame;
 mod heap;
 mod input;
 mod merge;
+mod options;
 mod output;
 mod packaging;
+mod pair;
 mod private_file;
 mod profile;
 mod push;
@@ -64,6 +66,7 @@ Examples:
   hprof push --otlp http://localhost:4318 java.hprof
   hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
+  hprof options                   what the agent can measure, and how
   hprof doctor                    what would work here, and why not?
   hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
@@ -97,6 +100,8 @@ enum Command {
     Merge(merge::Arguments),
     Export(export::Arguments),
     Push(push::Arguments),
+    #[command(alias = "agent")]
+    Options(options::Arguments),
     AgentPath(attach::AgentPath),
     Doctor(attach::Doctor),
     List(attach::List),
@@ -114,7 +119,6 @@ enum Command {
     Stop(attach::Running),
     Recv(recv::Arguments),
     Completions(packaging::Completions),
-    #[command(hide = true)]
     Manual(packaging::Manual),
     #[command(subcommand)]
     Heap(heap::HeapCommand),
@@ -133,6 +137,7 @@ fn main() -> ExitCode {
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
+        Command::Options(arguments) => options::run(&arguments),
         Command::AgentPath(arguments) => arguments.run(),
         Command::Doctor(arguments) => arguments.run(),
         Command::List(arguments) => arguments.run(),

@@ -16,10 +16,10 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Write the manual pages
+/// Write the manual pages into a folder, which is created if it is missing
 #[derive(clap::Args)]
 pub struct Manual {
-    /// The directory for them
+    /// The folder for them
     directory: PathBuf,
 }
 
@@ -35,6 +35,8 @@ impl Completions {
 impl Manual {
     /// Writes the manual pages of the command line.
     pub fn run(&self, command: &Command) -> Result<(), Failure> {
+        let folder = &self.directory;
+        std::fs::create_dir_all(folder).map_err(|error| Failure::about(folder, error))?;
         self.write(&command.clone().name("hprof"))?;
         for subcommand in command.get_subcommands().filter(|c| !c.is_hide_set()) {
             let name = format!("hprof-{}", subcommand.get_name());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hprof_profile::{Metric, Profile, Wanted, load};
+use hprof_profile::{HeapDumpForm, Metric, Profile, Wanted, load};
 
 use crate::failure::Failure;
 use crate::input;
@@ -49,7 +49,15 @@ impl Opened {
         let Some(&first) = metrics.first() else {
             // If the file breaks off before its first cost, that is reported.
             let fault = self.fault.as_ref().and_then(Failure::message);
-            let what = "holds no samples, call times, allocation sites or contended monitors";
+            let what = match self.profile.heap_dump {
+                None => "holds no samples, call times, allocation sites or contended monitors",
+                Some(HeapDumpForm::Binary) => {
+                    "holds a heap dump and no profile: `hprof heap leaks` and `hprof browse` show heap dumps"
+                }
+                Some(HeapDumpForm::Text) => {
+                    "holds a heap dump as text and no profile: `hprof heap leaks` shows heap dumps in the binary format (format=b)"
+                }
+            };
             return Err(fault.map_or_else(
                 || Failure::about(path, what),
                 |fault| Failure::Message(fault.to_owned()),

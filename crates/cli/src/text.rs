@@ -3,12 +3,14 @@
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Encoder, Item, ReadError, Reader, TextEncoder};
+use hprof_format::{Encoder, Item, ReadError, Reader, Record, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
 use crate::output;
 
+/// The most facts about a run that its head has.
+const MOST_FACTS: usize = 64;
 /// The number of bytes of text that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 /// The bytes of text that are allowed for each byte of the file before the current record. Files of real programs need about
@@ -183,13 +185,16 @@ struct Printer<R, W: Write> {
 
 impl<R: Read + Seek, W: Write> Printer<R, W> {
     fn file(&mut self) -> Result<(), Stop> {
+        let facts = self.facts()?;
         let mut head = Vec::new();
+        self.encoder = TextEncoder::of_run(facts);
         self.encoder.start(self.reader.header().time, &mut head);
         self.text.write_all(&head)?;
         while let Some(entry) = self.reader.read()? {
             let (offset, time) = (entry.offset, entry.time);
             self.text.reached(offset);
             match entry.item {
+                Item::Record(Record::String { id, .. }) if id.is_fact() => {}
                 Item::Record(ref record) => self.encoder.write(time, record, &mut self.text)?,
                 Item::HeapDumpEnd => self.encoder.heap_end(&mut self.text)?,
                 Item::HeapDump { segment, .. } => {
@@ -206,6 +211,29 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the facts about the run, which stand before all other records but CONTROL SETTINGS, and goes back to the
+    /// first record.
+    fn facts(&mut self) -> Result<Vec<(String, String)>, Stop> {
+        let first = self.reader.position();
+        let mut facts = Vec::new();
+        // A fault is reported when the records are printed.
+        while let Ok(Some(entry)) = self.reader.read() {
+            match entry.item {
+                Item::Record(Record::String { id, text })
+                    if id.is_fact() && facts.len() < MOST_FACTS =>
+                {
+                    let text = String::from_utf8_lossy(&text);
+                    let fact = text.split_once(": ");
+                    facts.extend(fact.map(|(label, value)| (label.to_owned(), value.to_owned())));
+                }
+                Item::Record(Record::ControlSettings { .. }) => {}
+                _ => break,
+            }
+        }
+        self.reader.seek(first)?;
+        Ok(facts)
     }
 
     /// Prints the records of a heap dump, or of a segment of one.

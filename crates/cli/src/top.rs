@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use hprof_format::ONLY_MONITORS;
 use hprof_profile::{By, Cost, Metric, Profile, costs};
 use regex::Regex;
 use serde::Serialize;
@@ -160,13 +161,17 @@ fn row(cost: &Cost) -> TopRow<'_> {
     }
 }
 
-/// Writes the metric, its total, and the dump's number.
+/// Writes the metric, its total, and the dump's number; without any contention also which the agent cannot see.
 pub fn heading(profile: &Profile, metric: Metric, all: u64, out: &mut dyn Write) -> io::Result<()> {
     let total = number(all, metric.unit()) + unit(metric.unit());
     match (profile.section, profile.sections) {
         (section, sections @ 2..) => {
-            writeln!(out, "{metric}: {total} (section {section} of {sections})")
+            writeln!(out, "{metric}: {total} (section {section} of {sections})")?;
         }
-        _ => writeln!(out, "{metric}: {total}"),
+        _ => writeln!(out, "{metric}: {total}")?,
+    }
+    match metric {
+        Metric::Contention | Metric::Contentions if all == 0 => writeln!(out, "{ONLY_MONITORS}"),
+        _ => Ok(()),
     }
 }

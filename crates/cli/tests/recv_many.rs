@@ -383,9 +383,9 @@ fn a_supervisor_that_reads_nothing_stops_nobody() {
 fn what_cannot_work_is_said_at_once() {
     let cases: &[(&[&str], i32, &str)] = &[
         (
-            &["--dir", "nowhere"],
+            &["--dir", "/dev/null/x"],
             1,
-            "hprof: nowhere: No such file or directory",
+            "hprof: /dev/null/x: Not a directory",
         ),
         (&["--dir", "/dev/null"], 1, "hprof: /dev/null: is no folder"),
         (

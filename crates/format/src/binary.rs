@@ -2,8 +2,7 @@
 
 use crate::bytes::write_u32_be;
 use crate::encode::{Encoder, Micros, Millis};
-use crate::record::FrameId;
-use crate::record::{AllocSite, CpuSample, Line, Record};
+use crate::record::{AllocSite, CpuSample, FrameId, Line, Record, StringId};
 
 /// The beginning of the file; 1.0.2 is the first version with heap dump segments.
 const VERSION: &[u8] = b"JAVA PROFILE 1.0.2\0";
@@ -17,13 +16,33 @@ const ID_SIZE: u32 = 8;
 /// number above 2^31 - 1, a record above 4 GB (its last bytes or rows are omitted). A record's time is written modulo
 /// 2^32.
 #[derive(Debug, Default)]
-pub struct BinaryEncoder {}
+pub struct BinaryEncoder {
+    /// The facts about the run that have not been written yet.
+    about: Vec<(&'static str, String)>,
+}
 
 impl BinaryEncoder {
     /// Creates an encoder for one file.
     #[must_use]
     pub fn new() -> BinaryEncoder {
-        BinaryEncoder {}
+        BinaryEncoder::default()
+    }
+
+    /// As [`BinaryEncoder::new`], with facts about the run behind the file's first record, which is CONTROL SETTINGS:
+    /// labels of one word, and their values.
+    #[must_use]
+    pub fn of_run(about: Vec<(&'static str, String)>) -> BinaryEncoder {
+        BinaryEncoder { about }
+    }
+
+    fn facts(&mut self, time: Micros, out: &mut Vec<u8>) {
+        for (number, (label, text)) in (0..).zip(std::mem::take(&mut self.about)) {
+            let fact = Record::String {
+                id: StringId::fact(number),
+                text: format!("{label}: {text}").into_bytes().into(),
+            };
+            self.record(time, &fact, out);
+        }
     }
 }
 
@@ -45,6 +64,7 @@ impl Encoder for BinaryEncoder {
         Body(out).record(record);
         let length = saturated((out.len() - body_at) as u64);
         write_u32_be(out, length_at, length);
+        self.facts(time, out);
     }
 }
 

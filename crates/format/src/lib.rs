@@ -61,6 +61,7 @@ mod kind;
 mod left_out;
 mod monitor;
 mod monitor_text;
+mod nearest;
 mod old_prof;
 mod printable;
 mod reader;
@@ -83,7 +84,10 @@ pub use heap::{
 pub use id_size::IdSize;
 pub use kind::{HeapKind, RecordKind};
 pub use left_out::{LeftOut, tells_what_is_left_out};
-pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
+pub use monitor::{
+    ContendedTime, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState, ThreadStatus,
+};
+pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};
 pub use reader::{

@@ -67,6 +67,22 @@ impl StringId {
         }
     }
 
+    /// The number of facts that a file can have.
+    const FACTS: u64 = 64;
+
+    /// Returns the id of a fact with this number, from 0: a note about the run that stands before all other notes, as
+    /// `label: value`. The text format has facts in its head.
+    #[must_use]
+    pub fn fact(number: u8) -> StringId {
+        StringId(StringId::LAST_NOTE + u64::from(number).min(StringId::FACTS - 1))
+    }
+
+    /// Returns `true` if a STRING under this id is a fact.
+    #[must_use]
+    pub fn is_fact(self) -> bool {
+        (StringId::LAST_NOTE..StringId::LAST_NOTE + StringId::FACTS).contains(&self.0)
+    }
+
     /// Returns `true` if a STRING under this id is a note.
     #[must_use]
     pub fn is_note(self) -> bool {

@@ -190,6 +190,11 @@ impl Classes {
         found
     }
 
+    /// Returns `true` for `java.lang.Class`.
+    pub(crate) fn is_class_of_classes(&self, index: ClassIndex) -> bool {
+        index == self.class_class
+    }
+
     /// Returns `true` if it is this class or a subclass.
     pub(crate) fn is(&self, index: ClassIndex, known: Known) -> bool {
         self.get(index).known & known as u8 != 0

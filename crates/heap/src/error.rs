@@ -71,6 +71,11 @@ pub enum Error {
     #[error("there is no object 0x{0:x} in the dump")]
     NoObject(u64),
     /// There is no class of this name.
-    #[error("there is no class {0} in the dump")]
-    NoClass(String),
+    #[error("there is no class {name} in the dump{}", nearest.as_deref().map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default())]
+    NoClass {
+        /// The name that was asked for.
+        name: String,
+        /// The class that was probably meant.
+        nearest: Option<String>,
+    },
 }

@@ -1,10 +1,14 @@
 //! The shortest path from a root to an object.
 
+use std::collections::BTreeSet;
+
 use fixedbitset::FixedBitSet;
-use hprof_format::Root;
+use foldhash::{HashMap, HashMapExt};
+use hprof_format::{Root, nearest};
 use serde::Serialize;
 
 use crate::Error;
+use crate::classes::ClassIndex;
 use crate::graph::NONE;
 use crate::heap::Heap;
 use crate::label::{Label, Reference};
@@ -20,6 +24,9 @@ pub struct Path {
     pub root: String,
     /// The objects, the root first.
     pub steps: Vec<PathStep>,
+    /// The number of further objects of the class that paths over the same classes lead to.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub alike: u64,
 }
 
 /// An object on a path.
@@ -146,24 +153,50 @@ impl Heap<'_> {
         Ok(Some(Path {
             root: kind.map_or_else(String::new, |&(_, root)| root_name(root)),
             steps,
+            alike: 0,
         }))
     }
 
     /// Returns the shortest paths to an object, or to those of a class, at most `most`; the closest to a root come
-    /// first.
+    /// first. Of the paths to objects of a class that lead over the same classes only the first is returned, with the
+    /// number of the others.
     ///
     /// # Errors
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
             let objects = self.targets(target)?;
-            let (ways, found) = self.ways(&objects, most)?;
+            let (ways, found) = self.ways(&objects, usize::MAX)?;
             let mut paths = Vec::new();
-            for object in found {
-                paths.extend(self.path(&ways, object)?);
+            for (object, alike) in self.alike(&ways, &found, most)? {
+                let path = self.path(&ways, object)?;
+                paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)
         })
+    }
+
+    /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
+    /// `most`.
+    fn alike(&self, ways: &Ways, found: &[u32], most: usize) -> Result<Vec<(u32, u64)>, Error> {
+        let mut shapes = Shapes {
+            heap: self,
+            ways,
+            of: self.memory.table(self.objects.count() as usize)?,
+            ids: HashMap::new(),
+            last: Vec::new(),
+        };
+        let mut firsts: Vec<(u32, u64)> = Vec::new();
+        let mut places = HashMap::new();
+        for &object in found {
+            let place = *places.entry(shapes.shape(object)).or_insert(firsts.len());
+            match firsts.get_mut(place) {
+                Some((_, alike)) => *alike += 1,
+                None if place < most => firsts.push((object, 0)),
+                None => {}
+            }
+        }
+        Ok(firsts)
     }
 
     fn targets(&self, target: &Target) -> Result<Vec<u32>, Error> {
@@ -190,10 +223,34 @@ impl Heap<'_> {
         let mut found = FixedBitSet::with_capacity(self.classes.len());
         found.extend(named.map(|(index, _)| index as usize));
         match found.is_clear() {
-            true => Err(Error::NoClass(wanted)),
+            true => Err(Error::NoClass {
+                nearest: self.class_like(&wanted),
+                name: wanted,
+            }),
             false => Ok(found),
         }
     }
+
+    /// Returns the class that somebody probably meant: one of another package or an inner one with the same last name,
+    /// or one that is spelt almost like it.
+    fn class_like(&self, wanted: &str) -> Option<String> {
+        let names: BTreeSet<&str> = self.classes.iter().map(|(_, class)| &*class.name).collect();
+        let last = last_name(wanted);
+        let same = |name: &&&str| last_name(name).eq_ignore_ascii_case(last);
+        let shortest = names.iter().filter(same).min_by_key(|name| name.len());
+        let like = shortest.copied();
+        let like = like.or_else(|| nearest(wanted, names.iter().copied()));
+        let like = like.or_else(|| {
+            let spelt = nearest(last, names.iter().map(|name| last_name(name)))?;
+            names.iter().copied().find(|name| last_name(name) == spelt)
+        });
+        like.map(str::to_owned)
+    }
+}
+
+/// Returns the name of a class without its package and the classes around it.
+fn last_name(class: &str) -> &str {
+    class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
 /// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.
@@ -203,6 +260,74 @@ pub fn root_name(root: Root) -> String {
         .name()
         .trim_start_matches("ROOT ")
         .to_lowercase()
+}
+
+/// The shapes of paths: the classes of their objects, where several of one class in a row count once, such as the nodes
+/// of a linked list. Classes themselves are told apart, because each has static fields of its own.
+struct Shapes<'a, 'dump> {
+    heap: &'a Heap<'dump>,
+    ways: &'a Ways,
+    /// The shape of the path to each object; 0 if it is not known yet.
+    of: Table<u32>,
+    /// The shapes by the one without the last step, and that step.
+    ids: HashMap<(u32, Step), u32>,
+    /// The last step of each shape, from 1.
+    last: Vec<Step>,
+}
+
+/// A step of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    /// Through an object of this class.
+    Instance(ClassIndex),
+    /// Through this object, which is a class.
+    Class(u32),
+}
+
+impl Shapes<'_, '_> {
+    fn shape(&mut self, object: u32) -> u32 {
+        let mut way = Vec::new();
+        let (mut at, mut shape) = (object, 0);
+        loop {
+            match self.of[at as usize] {
+                0 => way.push(at),
+                known => {
+                    shape = known;
+                    break;
+                }
+            }
+            let from = self.ways.from(at);
+            if from == at || from == NONE {
+                break;
+            }
+            at = from;
+        }
+        for &object in way.iter().rev() {
+            shape = self.longer(shape, self.step(object));
+            self.of[object as usize] = shape;
+        }
+        shape
+    }
+
+    fn longer(&mut self, shape: u32, step: Step) -> u32 {
+        if shape > 0 && self.last[shape as usize - 1] == step {
+            return shape;
+        }
+        let next = self.last.len() as u32 + 1;
+        let id = *self.ids.entry((shape, step)).or_insert(next);
+        if id == next {
+            self.last.push(step);
+        }
+        id
+    }
+
+    fn step(&self, object: u32) -> Step {
+        let class = self.heap.objects.class(object);
+        match self.heap.classes.is_class_of_classes(class) {
+            true => Step::Class(object),
+            false => Step::Instance(class),
+        }
+    }
 }
 
 /// The target of a search.

@@ -49,7 +49,8 @@ pub use load::{LoadError, Loaded, load};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
-    Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
+    Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, Sample, StackId, Stacks,
+    Table,
 };
 pub use names::{Name, Names};
 pub use records::Records;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use hprof_format::{Item, ReadError, Reader, TextError, TextItem, TextReader, is_text};
 
-use crate::model::{Profile, Table};
+use crate::model::{HeapDumpForm, Profile, Table};
 use crate::records::{Records, Wanted};
 
 /// The number of bytes of a file that identify its format.
@@ -84,6 +84,9 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         if let Some(process) = reader.process() {
             records.process(process);
         }
+        for (label, value) in reader.facts() {
+            records.fact(label, value);
+        }
         self::text(&mut reader, &mut records).err()
     } else {
         let mut reader = Reader::new(source)?;
@@ -110,8 +113,10 @@ impl<R: Read> Read for Counted<'_, R> {
 fn binary(reader: &mut Reader<impl Read>, records: &mut Records) -> Result<(), LoadError> {
     while let Some(entry) = reader.read()? {
         records.reached(entry.time.0);
-        if let Item::Record(record) = &entry.item {
-            records.record(record);
+        match &entry.item {
+            Item::Record(record) => records.record(record),
+            Item::HeapDump { .. } => records.heap_dump(HeapDumpForm::Binary),
+            Item::HeapDumpEnd => {}
         }
     }
     Ok(())
@@ -124,7 +129,7 @@ fn text(reader: &mut TextReader<impl Read>, records: &mut Records) -> Result<(),
             TextItem::Record(record) => records.record(record),
             TextItem::Monitor(record) => records.monitor(record),
             TextItem::Timing(timing) => records.timing(timing),
-            TextItem::HeapDump { .. } => {}
+            TextItem::HeapDump { .. } => records.heap_dump(HeapDumpForm::Text),
         }
     }
     Ok(())

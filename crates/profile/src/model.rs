@@ -181,6 +181,15 @@ pub struct Sample {
     pub value: u64,
 }
 
+/// The form in which a file has a heap dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapDumpForm {
+    /// As records, which a heap analysis can read.
+    Binary,
+    /// As lines.
+    Text,
+}
+
 /// One dump of one run, or the sum of several.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
@@ -197,8 +206,12 @@ pub struct Profile {
     pub length: u64,
     /// The process id, if the file has it.
     pub process: Option<u32>,
+    /// The form of the heap dumps in the file, if it has any.
+    pub heap_dump: Option<HeapDumpForm>,
     /// The notes in the file.
     pub notes: Vec<String>,
+    /// The facts about the run in the file's head, with their labels: `Program`, `JDK`, `Options`.
+    pub facts: Vec<(String, String)>,
     /// The number of this dump in the run, from 1.
     pub section: u32,
     /// The number of dumps in the file.

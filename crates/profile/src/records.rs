@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use hprof_format::{
     AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
-    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
+    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime, printable,
     source_name,
 };
 
 use crate::metric::Metric;
-use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -30,6 +30,8 @@ pub enum Wanted {
 const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
 /// The name of anything that no record named.
 const UNKNOWN: &str = "<unknown>";
+/// The most facts about a run that are kept.
+const MOST_FACTS: usize = 64;
 /// The frame of costs that are in the file's totals but in no row.
 const NOT_LISTED: &str = "<not listed>";
 /// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
@@ -111,9 +113,31 @@ impl Records {
         self.profile.process = Some(number);
     }
 
+    /// Takes a fact about the run; a file has a few.
+    pub fn fact(&mut self, label: &str, value: &str) {
+        if label == "Process" {
+            self.profile.process = value.parse().ok();
+        }
+        let fact = (printable(label).into_owned(), printable(value).into_owned());
+        if self.profile.facts.len() < MOST_FACTS {
+            self.profile.facts.push(fact);
+        }
+    }
+
+    /// Notes that the file has a heap dump.
+    pub fn heap_dump(&mut self, form: HeapDumpForm) {
+        self.profile.heap_dump = Some(form);
+    }
+
     /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
+            Record::String { id, ref text } if id.is_fact() => {
+                let text = String::from_utf8_lossy(text);
+                if let Some((label, value)) = text.split_once(": ") {
+                    self.fact(label, value);
+                }
+            }
             Record::String { id, ref text } if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }

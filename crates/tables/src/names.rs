@@ -70,6 +70,7 @@ impl Names {
     /// Takes a record; those without names are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
+            Record::String { id, .. } if id.is_fact() => {}
             Record::String { id, ref text } if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }

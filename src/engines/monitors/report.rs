@@ -58,6 +58,7 @@ pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, c
             entry.trace(key.trace);
             entry.class(key.class);
         }
+        entry.note(format::ONLY_MONITORS);
         if let Some(left_out) = left_out {
             entry.note(&left_out.note_of_contentions(cutoff));
         }

@@ -66,6 +66,11 @@ fn contention_and_waits_are_what_the_program_measured(jvm: &Jvm) {
     assert!(run.stdout.ends_with("done\n"));
     let profile = read(&run);
     assert_contended(&run, &profile, &jvm.feature.to_string());
+    let text = run.read("x.txt");
+    assert!(
+        text.contains("java.util.concurrent is not)\nMONITOR TIME BEGIN"),
+        "{text}"
+    );
     let said = "Dumping contended monitor usage ...";
     assert_eq!(run.stderr, format!("{said}\n{said} done.\n"));
 }

@@ -153,7 +153,9 @@ impl Profile {
                 .starts_with("(the system gives the agent no memory; the profile ends here")
             {
                 profile.no_memory = true;
-            } else if line.starts_with("(left out below") && !line.contains(" live bytes") {
+            } else if line.starts_with("(only waiting for monitors")
+                || line.starts_with("(left out below") && !line.contains(" live bytes")
+            {
                 let is_of_times = |next: &&str| {
                     ["CPU TIME", "MONITOR TIME", "("]
                         .iter()

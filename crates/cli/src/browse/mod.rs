@@ -14,7 +14,7 @@ use std::thread;
 use hprof_heap::{Error, Heap};
 
 use crate::failure::Failure;
-use crate::heap::options::Reading;
+use crate::heap::options::{Choice, Reading};
 use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
 use connections::Connections;
@@ -41,6 +41,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     port: u16,
     #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
     reading: Reading,
 }
 
@@ -53,29 +55,34 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let (listener, port, token) = listening
         .map_err(|error| Failure::Message(format!("127.0.0.1:{}: {error}", arguments.port)))?;
-    with_heap(&arguments.file, &arguments.reading, |heap| {
-        let base = format!("/{token}");
-        let mut out = io::stdout().lock();
-        writeln!(out, "http://127.0.0.1:{port}{base}/")
-            .and_then(|()| out.flush())
-            .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
-        drop(out);
-        let name = arguments.file.display().to_string();
-        let site = Site {
-            heap,
-            name: &name,
-            base: &base,
-        };
-        let (sender, asked) = mpsc::sync_channel(QUEUED);
-        let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
-        let reader = thread::spawn(move || connections.serve(&listener));
-        answer_all(&Mutex::new(asked), |request| site.answer(request));
-        match reader.join() {
-            Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
-            // It ends only by an error; a panic has been reported.
-            _ => Ok(()),
-        }
-    })
+    with_heap(
+        &arguments.file,
+        arguments.choice.dump,
+        &arguments.reading,
+        |heap| {
+            let base = format!("/{token}");
+            let mut out = io::stdout().lock();
+            writeln!(out, "http://127.0.0.1:{port}{base}/")
+                .and_then(|()| out.flush())
+                .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
+            drop(out);
+            let name = arguments.file.display().to_string();
+            let site = Site {
+                heap,
+                name: &name,
+                base: &base,
+            };
+            let (sender, asked) = mpsc::sync_channel(QUEUED);
+            let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
+            let reader = thread::spawn(move || connections.serve(&listener));
+            answer_all(&Mutex::new(asked), |request| site.answer(request));
+            match reader.join() {
+                Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
+                // It ends only by an error; a panic has been reported.
+                _ => Ok(()),
+            }
+        },
+    )
 }
 
 /// Returns 128 random bits in hexadecimal.
@@ -145,7 +152,7 @@ impl Site<'_> {
                 body.part(&content);
                 Answer::page(pages::page(title, &body))
             }
-            Err(error @ (Error::NoObject(_) | Error::NoClass(_))) => {
+            Err(error @ (Error::NoObject(_) | Error::NoClass { .. })) => {
                 Answer::plain(404, &error.to_string())
             }
             Err(error) => Answer::plain(500, &error.to_string()),

@@ -3,13 +3,14 @@
 mod gate;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hprof_profile::{By, Change, Costs, Metric, Profile, changes, scaled};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::pair;
 use crate::profile::{Opened, open};
 use crate::table::{Style, Table, number, signed, unit};
 use gate::Condition;
@@ -17,7 +18,8 @@ use gate::Condition;
 /// Compare two profiles: rows that grew, shrank, appeared or disappeared
 ///
 /// Changes are those of the cost of a row itself, or with --total of its cost
-/// including everything it called. With --normalise the base is scaled to the
+/// including everything it called. `hprof diff FILE --section 1 --section 3`
+/// compares two dumps of one run. With --normalise the base is scaled to the
 /// total of the new profile, for runs of different length. With --fail-if, the
 /// exit status is 3 if a total has changed as specified:
 ///   --fail-if 'alloc-bytes > 5%'     more than 5 % above the base
@@ -28,8 +30,12 @@ pub struct Arguments {
     /// The profile to compare with; `-` is the standard input
     base: PathBuf,
 
-    /// The profile to compare; `-` is the standard input
-    new: PathBuf,
+    /// The profile to compare; `-` is the standard input [default: the same file, with --section BASE --section NEW]
+    new: Option<PathBuf>,
+
+    /// The number of the dump in a run with several, from 1; twice for the base and the new one [default: the last]
+    #[arg(long, value_name = "N")]
+    section: Vec<u32>,
 
     /// The value, as in `hprof top`
     #[arg(long)]
@@ -102,11 +108,13 @@ struct Compared {
 
 /// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let base = open(&arguments.base, None)?.comparable();
-    let new = open(&arguments.new, None)?.comparable();
+    let (base, new) = (&arguments.base, arguments.new_file());
+    let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
+    let base = open(base, base_section)?.comparable();
+    let new = open(new, new_section)?.comparable();
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
-    let output = Output::open(None, &arguments.new)?;
+    let output = Output::open(None, arguments.new_file())?;
     output.write(|out| {
         if arguments.json {
             arguments.json(&compared, &failed, out)
@@ -125,8 +133,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
+    fn new_file(&self) -> &Path {
+        self.new.as_deref().unwrap_or(&self.base)
+    }
+
     fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
-        let metric = new.metric(&self.new, self.value)?;
+        let metric = new.metric(self.new_file(), self.value)?;
         base.metric(&self.base, Some(metric))?;
         let (base, new) = (&base.profile, &new.profile);
         let (before, after) = (base.total(metric), new.total(metric));
@@ -157,7 +169,7 @@ impl Arguments {
     fn failed(&self, base: &Profile, new: &Profile) -> Result<Vec<String>, Failure> {
         let mut failed = Vec::new();
         for gate in &self.fail_if {
-            for (path, profile) in [(&self.base, base), (&self.new, new)] {
+            for (path, profile) in [(&*self.base, base), (self.new_file(), new)] {
                 if !profile.metrics().contains(&gate.metric) {
                     let metric = gate.metric;
                     let what = format_args!("has no value `{metric}`, which --fail-if names");

@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::input;
+use crate::pair;
 use crate::terminal::Terminal;
-use options::{ObjectId, Reading};
+use options::{Choice, ObjectId, Reading};
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
@@ -43,7 +44,7 @@ pub enum HeapCommand {
     Show(Show),
     /// Print the threads with their stacks and the objects in their local variables
     Threads(RowsArguments),
-    /// Compare two dumps by class and by allocation site
+    /// Compare two dumps, of two files or of one, by class and by allocation site
     Diff(Diff),
 }
 
@@ -52,6 +53,8 @@ pub enum HeapCommand {
 pub struct DumpArguments {
     /// The file; `-` is the standard input
     file: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
     #[command(flatten)]
     reading: Reading,
 }
@@ -163,8 +166,11 @@ pub struct Show {
 pub struct Diff {
     /// The older file
     old: PathBuf,
-    /// The newer file
-    new: PathBuf,
+    /// The newer file [default: the same file, with --dump OLD --dump NEW]
+    new: Option<PathBuf>,
+    /// The number of the dump in a file with several, from 1; twice for the older and the newer one [default: the last]
+    #[arg(long, value_name = "NUMBER", value_parser = options::dump_number)]
+    dump: Vec<usize>,
     /// The grouping to compare by; by default class and allocation site
     #[arg(long, value_enum)]
     by: Option<By>,
@@ -273,34 +279,46 @@ fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
 
 impl DumpArguments {
     fn with_dump<T>(&self, then: impl FnOnce(&Dump) -> Result<T, Failure>) -> Result<T, Failure> {
-        with_dump(&self.file, &self.reading, then)
+        with_dump(&self.file, self.choice.dump, then)
     }
 
     fn with_heap<T>(
         &self,
         then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        with_heap(&self.file, &self.reading, then)
+        with_heap(&self.file, self.choice.dump, &self.reading, then)
     }
 }
 
 fn with_dump<T>(
     file: &Path,
-    reading: &Reading,
+    number: Option<usize>,
     then: impl FnOnce(&Dump) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let opened = input::open_mappable(file)?;
-    let dump = Dump::open(&opened, reading.dump).map_err(about(file))?;
+    let dump = Dump::open(&opened, number).map_err(|error| match error {
+        hprof_heap::Error::Read(_) if input::is_text_profile(&opened) => Failure::about(
+            file,
+            "is a profile as text, which `hprof top` and `hprof report` show; `hprof heap` reads heap dumps in the binary \
+             format (format=b)",
+        ),
+        hprof_heap::Error::NoDump => Failure::about(
+            file,
+            format_args!("{error}; `hprof top` shows a profile"),
+        ),
+        error => Failure::about(file, error),
+    })?;
     then(&dump)
 }
 
 /// Reads the graph of a dump and passes it to `body`.
 pub fn with_heap<T>(
     file: &Path,
+    number: Option<usize>,
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_dump(file, reading, |dump| {
+    with_dump(file, number, |dump| {
         let terminal = Terminal::new();
         let heap = Heap::of(dump, &reading.options(), &terminal);
         terminal.clear();
@@ -412,13 +430,15 @@ impl Diff {
             Some(by) => vec![by.into()],
             None => vec![hprof_heap::By::Class, hprof_heap::By::Site],
         };
-        let of = |file: &Path| {
-            with_heap(file, &self.reading, |heap| {
+        let of = |file: &Path, dump: Option<usize>| {
+            with_heap(file, dump, &self.reading, |heap| {
                 let groups = kinds.iter().map(|&by| heap.groups(by, 0));
                 groups.collect::<Result<Vec<_>, _>>().map_err(about(file))
             })
         };
-        let (old, new) = (of(&self.old)?, of(&self.new)?);
+        let new = self.new.as_deref().unwrap_or(&self.old);
+        let (old_dump, new_dump) = pair::of(&self.dump, "--dump", &self.old, new)?;
+        let (old, new) = (of(&self.old, old_dump)?, of(new, new_dump)?);
         let mut all = Vec::new();
         for ((old, new), by) in old.into_iter().zip(new).zip(kinds) {
             let mut changes = hprof_heap::diff(old, new);

@@ -17,9 +17,6 @@ pub struct Reading {
     /// Print JSON; sizes are in bytes
     #[arg(long)]
     json: bool,
-    /// The number of the dump in a file with several, from 1 [default: the last]
-    #[arg(long, value_name = "NUMBER", value_parser = dump_number)]
-    pub dump: Option<usize>,
     /// The VM's object layout, in bytes: header (8, 12 or 16), references (4 or 8), alignment; detected by default
     #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
     pub layout: Option<Layout>,
@@ -29,6 +26,14 @@ pub struct Reading {
     /// The most memory for large tables (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
+}
+
+/// The choice among the dumps of a file.
+#[derive(Args)]
+pub struct Choice {
+    /// The number of the dump in a file with several, from 1 [default: the last]
+    #[arg(long, value_name = "NUMBER", value_parser = dump_number)]
+    pub dump: Option<usize>,
 }
 
 impl Reading {
@@ -79,7 +84,8 @@ impl FromStr for ObjectId {
     }
 }
 
-fn dump_number(text: &str) -> Result<usize, String> {
+/// Parses the number of a dump.
+pub fn dump_number(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..) => Ok(number),
         _ => Err("dumps are counted from 1".to_owned()),

@@ -308,6 +308,13 @@ pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
             writeln!(out)?;
         }
         self::path(out, path, 0)?;
+        if path.alike > 0 {
+            writeln!(
+                out,
+                "  and {} more by paths over the same classes",
+                number(path.alike)
+            )?;
+        }
     }
     Ok(())
 }

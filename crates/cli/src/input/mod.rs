@@ -6,9 +6,10 @@ mod spool;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use hprof_format::{Source, decompressed, is_compressed};
+use hprof_format::{Source, decompressed, is_compressed, is_text};
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
@@ -66,6 +67,14 @@ fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {
         // A pipe, or a device.
         Err(_) => decompressed(Spool::new(file)?),
     }
+}
+
+/// Returns `true` if the file, which [`open_mappable`] opened, is a profile in the text format.
+pub fn is_text_profile(file: &File) -> bool {
+    const TELLING: usize = 32;
+    let mut start = [0; TELLING];
+    let count = file.read_at(&mut start, 0).unwrap_or(0);
+    is_text(&start[..count])
 }
 
 /// Returns `true` if `path` means a standard stream.

@@ -12,8 +12,10 @@ mod waiting;
 mod watch;
 
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -78,7 +80,7 @@ pub struct Arguments {
     )]
     output: Option<PathBuf>,
 
-    /// The folder for the files of many agents
+    /// The folder for the files of many agents; it is created if it is missing
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 
@@ -145,8 +147,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
     let about = |error| Failure::about(folder, error);
-    if !std::fs::metadata(folder).map_err(about)?.is_dir() {
-        return Err(Failure::about(folder, "is no folder"));
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Err(Failure::about(folder, "is no folder")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // Profiles are for their owner alone, and so is a new folder for them.
+            let mut create = DirBuilder::new();
+            create
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .map_err(about)?;
+        }
+        Err(error) => return Err(about(error)),
     }
     let failure = |error| Failure::Message(format!("{}: {error}", arguments.listen));
     let listener = TcpListener::bind(arguments.listen).map_err(failure)?;

@@ -65,6 +65,9 @@ struct About {
     created: u64,
     section: u32,
     sections: u32,
+    facts: Vec<(String, String)>,
+    /// In seconds.
+    length: f64,
     notes: Vec<String>,
     fault: Option<String>,
     tables: Vec<Vec<Measured>>,
@@ -115,6 +118,8 @@ fn about(run: &Run) -> About {
         created: run.profile.created,
         section: run.profile.section,
         sections: run.profile.sections,
+        facts: run.profile.facts.clone(),
+        length: run.profile.length as f64 / 1e6,
         notes: run.profile.notes.clone(),
         fault: run.fault.clone(),
         tables: tables

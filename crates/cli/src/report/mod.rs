@@ -4,9 +4,10 @@ mod data;
 mod page;
 mod stacks;
 
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use hprof_format::printable;
 use hprof_heap::{Dump, Error, Excluded, Heap, Memory, Options, Silent};
 use hprof_profile::Metric;
 
@@ -50,8 +51,23 @@ const MOST_SECTIONS: u32 = 20;
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     let mut heaps = Html::default();
+    let mut left_out = Vec::new();
     for path in &arguments.files {
-        add(path, &mut runs, &mut heaps)?;
+        match add(path, &mut runs, &mut heaps)? {
+            Added::Shown => {}
+            Added::JustBegun(reason) => left_out.push(reason),
+        }
+    }
+    if left_out.len() == arguments.files.len() {
+        return Err(left_out.swap_remove(0));
+    }
+    for reason in left_out.iter().filter_map(Failure::message) {
+        let reason = printable(reason);
+        // If even this fails, there is nobody left to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: left out, no dump has been written yet: {reason}"
+        );
     }
     if let Some(value) = arguments.value {
         let has = |run: &Run| run.profile.metrics().contains(&value);
@@ -69,22 +85,36 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut page = pages::page("Heap", &heaps).into_string();
         page.push('\n');
         let mut file = output::create(&arguments.output, inputs)?;
-        let written = std::io::Write::write_all(&mut file, page.as_bytes());
+        let written = file.write_all(page.as_bytes());
         return written.map_err(|error| Failure::writing(&arguments.output, &error));
     }
     write(&arguments.output, inputs, runs, &heaps, false, start)
 }
 
+/// The outcome of adding a file.
+enum Added {
+    /// The page shows it.
+    Shown,
+    /// It was left out, for this reason: its program has not written any dump yet.
+    JustBegun(Failure),
+}
+
 /// Adds the dumps of a file to the previous ones; it may hold a profile, a heap dump or both.
-fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure> {
+fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<Added, Failure> {
     let last = open(path, None)?;
     let is_profile = !last.profile.metrics().is_empty();
+    if last.profile.sections == 0
+        && last.profile.heap_dump.is_none()
+        && let Err(failure) = last.metric(path, None)
+    {
+        return Ok(Added::JustBegun(failure));
+    }
     match heap(path) {
         Ok(None) => {}
         Ok(Some(heap)) => {
             heaps.part(&heap);
             if !is_profile {
-                return Ok(());
+                return Ok(Added::Shown);
             }
         }
         // The rest of the file should still be shown.
@@ -104,7 +134,7 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure
         }
     }
     runs.push(last.into_run(path));
-    Ok(())
+    Ok(Added::Shown)
 }
 
 /// Returns the part of the page about the last heap dump of a file; `None` if it has none.

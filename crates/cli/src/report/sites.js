@@ -178,6 +178,8 @@ class RunsView {
     const facts = [];
     const fact = (label, text) => facts.push(element('dt', {}, label), element('dd', {}, text));
     if (run.created) fact('began', new Date(run.created).toLocaleString());
+    if (run.length) fact('length', `${run.length.toFixed(3)} s`);
+    for (const [label, text] of run.facts) fact(shown(label, 40), shown(text, 5000));
     if (run.sections > 1) fact('dump', `${run.section} of ${run.sections}`);
     run.metrics.forEach((metric, at) => fact(metric, exactly(sums[at] ?? 0, UNITS[metric])));
     for (const note of run.notes) fact('note', shown(note, 2000));

@@ -5,6 +5,7 @@ mod heap;
 mod names;
 mod sites;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -107,7 +108,7 @@ This file is the profile of a Java program, written as a sequence of records:
 #[derive(Debug, Default)]
 pub struct TextEncoder {
     start: Millis,
-    about: Vec<(&'static str, String)>,
+    about: Vec<(Cow<'static, str>, String)>,
     names: TextNames,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
@@ -165,9 +166,10 @@ impl TextEncoder {
     /// As [`TextEncoder::new`], with facts about the run below the file's first line: labels of one word, and their
     /// values.
     #[must_use]
-    pub fn of_run(about: Vec<(&'static str, String)>) -> TextEncoder {
+    pub fn of_run<L: Into<Cow<'static, str>>>(about: Vec<(L, String)>) -> TextEncoder {
+        let about = about.into_iter();
         TextEncoder {
-            about,
+            about: about.map(|(label, text)| (label.into(), text)).collect(),
             ..TextEncoder::default()
         }
     }
@@ -175,7 +177,7 @@ impl TextEncoder {
     fn print_head(&self, created: &str, out: &mut Vec<u8>) -> io::Result<()> {
         writeln!(out, "JAVA PROFILE 1.0.1, created {created}\n")?;
         for (label, text) in &self.about {
-            let label = format!("{label}:");
+            let label = format!("{}:", printable(label.as_bytes()));
             writeln!(out, "{label:<11} {}", printable(text.as_bytes()))?;
         }
         if !self.about.is_empty() {

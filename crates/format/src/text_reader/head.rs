@@ -9,6 +9,8 @@ use crate::encode::{Micros, Millis};
 
 /// The beginning of every text profile.
 pub(super) const MAGIC: &str = "JAVA PROFILE 1.0";
+/// The most facts that are kept of a head.
+const MOST_FACTS: usize = 64;
 /// The line between the description and the records.
 const DASHES: &str = "--------";
 
@@ -18,6 +20,8 @@ pub(super) struct Head {
     pub(super) created: Millis,
     pub(super) old_prof: bool,
     pub(super) process: Option<u32>,
+    /// The facts about the run, with their labels.
+    pub(super) facts: Vec<(String, String)>,
 }
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
@@ -27,6 +31,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
             created: Millis(0),
             old_prof: true,
             process: None,
+            facts: Vec::new(),
         });
     }
     if !first.starts_with(MAGIC) {
@@ -35,10 +40,20 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     let date = first.split_once(", created ").map(|(_, date)| date);
     let created = date.and_then(ctime::parse).unwrap_or_default();
     let mut process = None;
+    let mut facts = Vec::new();
+    let mut blank_lines = 0;
     loop {
         let line = lines.within("the description of its records", 1)?;
         if line == DASHES {
             break;
+        }
+        // The facts stand between the first two blank lines.
+        blank_lines += usize::from(line.is_empty());
+        if blank_lines == 1
+            && facts.len() < MOST_FACTS
+            && let Some((label, value)) = line.split_once(':')
+        {
+            facts.push((label.to_owned(), value.trim().to_owned()));
         }
         if let Some(number) = line.strip_prefix("Process:") {
             process = number.trim().parse().ok();
@@ -53,6 +68,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         created,
         old_prof: false,
         process,
+        facts,
     })
 }
 

@@ -110,6 +110,11 @@ impl<R: Read> TextReader<R> {
         self.head.process
     }
 
+    /// Returns the facts about the run, with their labels, in the order of the file.
+    pub fn facts(&self) -> &[(String, String)] {
+        &self.head.facts
+    }
+
     /// Returns `true` if the file is in the old prof format.
     pub fn is_old_prof(&self) -> bool {
         self.head.old_prof

@@ -1,13 +1,15 @@
 //! The agent's options: `name=value`, separated by commas, as on the command line of the original HPROF.
 //!
-//! `table` is the one list of them, with their values, defaults, help lines and setters, `settings` collects their
-//! values; `values` reads times and sizes; `help` is the usage text; `file_name` turns `file=` into a path; `command`
-//! parses commands to a running VM.
+//! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters; `table` reads a value with
+//! a row, `scope` tells what options are for, `settings` collects the values; `values` reads times and sizes; `help` is
+//! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
 
 mod address;
 mod command;
 mod file_name;
 mod help;
+mod rows;
+mod scope;
 mod settings;
 mod table;
 mod values;
@@ -17,7 +19,7 @@ use std::time::Duration;
 pub use address::Address;
 pub use command::{Command, Verb, command, refuse_options};
 pub use file_name::{Surroundings, with_number};
-pub use help::help;
+pub use help::{describe, help};
 
 /// `depth=`: the most frames in a trace. CONTROL SETTINGS has 16 bits for it.
 pub type Depth = u16;
@@ -296,6 +298,14 @@ pub enum OptionError {
     /// There is no such option.
     #[error("unknown option {0}: 'help' lists the options")]
     Unknown(String),
+    /// There is no such option, but one with a similar name.
+    #[error("unknown option {option}: did you mean {nearest}? 'help' lists the options")]
+    Misspelt {
+        /// The option as given.
+        option: String,
+        /// The option that was probably meant.
+        nearest: &'static str,
+    },
     /// Options after a verb that takes none.
     #[error("unknown option {option}: '{verb}' takes none")]
     BehindVerb {
@@ -344,15 +354,15 @@ pub enum OptionError {
         /// The file.
         file: String,
     },
-    /// An option that has a meaning only with another one, which is missing.
-    #[error("option {name}={value}: needs {other}=")]
-    Without {
+    /// An option that has no effect with the others.
+    #[error("option {name}={value}: does nothing without {needed}")]
+    DoesNothing {
         /// The option.
         name: &'static str,
         /// The value that was given.
         value: String,
-        /// The other option.
-        other: &'static str,
+        /// The options that it needs beside it.
+        needed: String,
     },
     /// `%{NAME}` in a file name, but the environment has no such variable.
     #[error("option file={file}: the environment has no variable {variable}")]
@@ -368,6 +378,16 @@ pub enum OptionError {
         /// The file name as given.
         file: String,
     },
+}
+
+impl OptionError {
+    fn unknown(name: &str, option: &str) -> Self {
+        let option = option.to_owned();
+        match rows::nearest(name) {
+            Some(nearest) => Self::Misspelt { option, nearest },
+            None => Self::Unknown(option),
+        }
+    }
 }
 
 /// Parses the options of the command line, followed by those of the environment variable `_JAVA_HPROF_OPTIONS`.
@@ -386,8 +406,8 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        table::find(name)
-            .ok_or_else(|| OptionError::Unknown(option.to_owned()))?
+        rows::find(name)
+            .ok_or_else(|| OptionError::unknown(name, option))?
             .apply(&mut settings, value)?;
     }
     settings

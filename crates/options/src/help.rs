@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::table::ROWS;
+use super::OptionError;
+use super::rows::{self, ROWS};
 
 /// Returns the usage text.
 pub fn help() -> String {
@@ -48,4 +49,31 @@ Example: to a receiver, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
 ",
     );
     help
+}
+
+/// Returns everything that the table says about one option.
+///
+/// # Errors
+/// [`OptionError`], if there is no such option.
+pub fn describe(name: &str) -> Result<String, OptionError> {
+    let row = rows::find(name).ok_or_else(|| OptionError::unknown(name, name))?;
+    if row.description.is_empty() {
+        return Ok(format!(
+            "{}={}\n    accepted for old scripts, without effect\n",
+            row.name, row.values
+        ));
+    }
+    let mut text = format!("{}={}\n    {}\n", row.name, row.values, row.description);
+    let allowed = row.allowed.unwrap_or(row.values);
+    for (label, value) in [
+        ("values", allowed),
+        ("default", row.default),
+        ("for", &*row.scope.needed()),
+    ] {
+        if !value.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "    {:<9}{value}", format!("{label}:"));
+        }
+    }
+    Ok(text)
 }

@@ -1,6 +1,7 @@
 //! The options while they are being read, one after the other.
 
-use super::{Cpu, Format, Heap, OptionError, Options, SamplingChoice};
+use super::scope::Scope;
+use super::{Format, Heap, OptionError, Options};
 
 /// The values that the rows of the table fill in.
 #[derive(Default)]
@@ -8,6 +9,10 @@ pub(super) struct Settings {
     pub(super) options: Options,
     /// `file=`.
     pub(super) file: Option<String>,
+    /// `format=`.
+    pub(super) format: Option<Format>,
+    /// The names, scopes and values of the options that were given.
+    pub(super) given: Vec<(&'static str, &'static Scope, String)>,
 }
 
 impl Settings {
@@ -17,32 +22,12 @@ impl Settings {
         }
     }
 
-    fn note_unused_classes(&mut self) {
-        for (name, patterns) in [
-            ("include", self.options.include.is_empty()),
-            ("exclude", self.options.exclude.is_empty()),
-        ] {
-            if !patterns {
-                self.note(name);
-            }
-        }
-    }
-
     /// Fills in values that depend on several options, and checks that the options fit together.
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
         if !self.options.measures_something() {
             self.options.heap = Some(Heap::All);
         }
-        if !matches!(self.options.cpu, Some(Cpu::Times | Cpu::Old)) {
-            self.note_unused_classes();
-        }
-        let samples = self.options.cpu == Some(Cpu::Samples);
-        if self.options.engine != SamplingChoice::Auto && !samples {
-            self.note("engine");
-        }
-        if self.options.vm_threads && (!samples || self.options.engine == SamplingChoice::Jvmti) {
-            self.note("vmthreads");
-        }
+        self.options.format = self.format.unwrap_or_else(|| self.default_format());
         if let Some(with) = self
             .options
             .text_only()
@@ -56,21 +41,39 @@ impl Settings {
                 file: file.clone(),
             });
         }
-        if let (Some(keep), None) = (self.options.keep, self.options.rotate) {
-            return Err(OptionError::Without {
-                name: "keep",
-                value: keep.to_string(),
-                other: "rotate",
-            });
-        }
-        if self.options.net.is_some() && self.options.keep.is_some() {
-            self.note("keep");
-        }
-        if self.options.net.is_some() && self.options.check_file {
-            self.note("logflags");
-        }
+        self.refuse_what_does_nothing()?;
         self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
         Ok(self.options)
+    }
+
+    /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.
+    fn refuse_what_does_nothing(&mut self) -> Result<(), OptionError> {
+        for (name, scope, value) in std::mem::take(&mut self.given) {
+            if scope.is_in(&self.options) {
+                continue;
+            }
+            match scope {
+                Scope::Original(_) => self.note(name),
+                _ => {
+                    return Err(OptionError::DoesNothing {
+                        name,
+                        value,
+                        needed: scope.needed(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the file decides, if the binary format has records for what is measured.
+    fn default_format(&self) -> Format {
+        let file = self.file.as_deref().unwrap_or_default();
+        let name = file.strip_suffix(".gz").unwrap_or(file);
+        match name.ends_with(".hprof") && self.options.text_only().is_none() {
+            true => Format::Binary,
+            false => Format::Text,
+        }
     }
 }
 

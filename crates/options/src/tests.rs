@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn options(text: &str) -> Options {
+pub(super) fn options(text: &str) -> Options {
     match parse(text, None) {
         Ok(Request::Profile(options)) => *options,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-fn error(text: &str) -> String {
+pub(super) fn error(text: &str) -> String {
     parse(text, None).expect_err(text).to_string()
 }
 
@@ -69,8 +69,6 @@ fn timing_takes_a_clock_and_classes() {
     let old = self::options("cpu=old");
     assert_eq!((old.cpu, old.clock), (Some(Cpu::Old), Clock::Cpu));
     assert!(old.include.is_empty() && old.exclude.is_empty());
-    let idle = self::options("cpu=samples,clock=wall,include=a").without_effect;
-    assert_eq!(idle, ["include"]);
 }
 
 /// An option with a value other than the default, the options it needs beside it, and a check of its effect.
@@ -134,7 +132,7 @@ const IDLE: [&str; 8] = [
     "debug=y",
 ];
 
-fn name(option: &str) -> &str {
+pub(super) fn name(option: &str) -> &str {
     option.split_once('=').expect("a value").0
 }
 
@@ -150,7 +148,7 @@ fn together(before: &str, option: &str) -> String {
 fn every_option_is_honoured() {
     let effects = EFFECTS.iter().map(|(_, option, _)| name(option));
     let mut tried: Vec<&str> = effects.chain(IDLE.map(name)).collect();
-    let mut listed: Vec<&str> = table::ROWS.iter().map(|row| row.name).collect();
+    let mut listed: Vec<&str> = rows::ROWS.iter().map(|row| row.name).collect();
     tried.sort_unstable();
     listed.sort_unstable();
     assert_eq!(tried, listed);
@@ -180,11 +178,9 @@ fn the_engine_of_samples_is_for_samples() {
     );
     let own = options("cpu=samples,vmthreads=y");
     assert!(own.vm_threads && own.without_effect.is_empty());
-    let idle = |given| options(given).without_effect;
-    assert_eq!(idle("heap=sites,engine=async"), ["engine"]);
     assert_eq!(
-        idle("cpu=samples,engine=jvmti,vmthreads=y"),
-        ["vmthreads"],
+        error("cpu=samples,engine=jvmti,vmthreads=y"),
+        "option vmthreads=y: does nothing without cpu=samples,engine=auto|async",
         "it asks the VM, which does not tell of them"
     );
 }
@@ -313,6 +309,26 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
             "unknown option speed=9: 'help' lists the options",
         ),
         (
+            "cpu=samples,dept=8",
+            "unknown option dept=8: did you mean depth? 'help' lists the options",
+        ),
+        (
+            "cpu=samples,clock=wall",
+            "option clock=wall: does nothing without cpu=times or cpu=old",
+        ),
+        (
+            "cpu=samples,sample=512k",
+            "option sample=512k: does nothing without heap=",
+        ),
+        (
+            "heap=sites,include=a.*",
+            "option include=a.*: does nothing without cpu=times or cpu=old",
+        ),
+        (
+            "cpu=samples,net_exit=n",
+            "option net_exit=n: does nothing without net=",
+        ),
+        (
             "cpu=times,format=b",
             "option format=b: must be a with cpu=times, which the binary format has no records for",
         ),
@@ -433,13 +449,34 @@ fn switches_of_old_scripts_are_taken_and_named() {
     assert_eq!(options.without_effect, named);
     assert_eq!(
         self::options("cpu=samples,primfields=n,primarrays=y,monitor=n").without_effect,
-        [""; 0]
+        ["primfields", "primarrays"]
     );
 }
 
+#[test]
+fn the_name_of_the_file_decides_on_the_format() {
+    for (given, format) in [
+        ("cpu=samples,file=x.hprof", Format::Binary),
+        ("cpu=samples,file=/a/%p.hprof.gz", Format::Binary),
+        ("cpu=samples,file=x.txt", Format::Text),
+        ("cpu=samples,file=x.hprof.txt", Format::Text),
+        ("cpu=samples,file=x", Format::Text),
+        ("cpu=samples,file=hprof", Format::Text),
+        ("cpu=samples", Format::Text),
+        ("cpu=samples,file=x.hprof,format=a", Format::Text),
+        ("cpu=samples,format=b,file=x.txt", Format::Binary),
+        // The binary format has no records for these.
+        ("cpu=times,file=x.hprof", Format::Text),
+        ("monitor=y,file=x.hprof", Format::Text),
+    ] {
+        assert_eq!(options(given).format, format, "{given}");
+    }
+}
+
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 10] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 11] = [
     ("cpu", "off"),
+    ("format", "a, b for *.hprof"),
     ("file", "java.hprof[.txt]"),
     ("net", "write to file"),
     ("compress", "y for *.gz"),
@@ -455,7 +492,7 @@ const DEFAULTS_IN_WORDS: [(&str, &str); 10] = [
 fn help_lists_every_option_with_its_default() {
     let help = help();
     assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
-    for row in table::ROWS.iter().filter(|row| !row.description.is_empty()) {
+    for row in rows::ROWS.iter().filter(|row| !row.description.is_empty()) {
         let line = help
             .lines()
             .find(|line| line.starts_with(&format!("{}={} ", row.name, row.values)))
@@ -492,7 +529,10 @@ fn periods_have_a_length_and_an_end() {
     assert_eq!(options.rotate, Some(Rotate::Every(minutes(10))));
     assert_eq!(options.keep, Some(7));
     assert_eq!(options.timeout, Some(minutes(120)));
-    assert_eq!(error("keep=7"), "option keep=7: needs rotate=");
+    assert_eq!(
+        error("keep=7"),
+        "option keep=7: does nothing without rotate= and a file"
+    );
     for (option, allowed) in [
         (
             "rotate=10",

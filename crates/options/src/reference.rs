@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::table::ROWS;
+use super::rows::ROWS;
 
-const BEGIN: &str =
-    "<!-- The table of src/options/table.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
+const BEGIN: &str = "<!-- The table of crates/options/src/rows.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
 
 /// The options as a Markdown table; each links to the section that explains it.
@@ -29,7 +28,7 @@ fn table() -> String {
 
 #[test]
 fn the_options_page_has_the_table_of_the_code() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/options.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/options.md");
     let page = fs::read_to_string(&path).expect("the page");
     let (head, rest) = page.split_once(BEGIN).expect("the beginning of the table");
     let (found, tail) = rest.split_once(END).expect("the end of the table");
@@ -43,7 +42,7 @@ fn the_options_page_has_the_table_of_the_code() {
 
 #[test]
 fn the_options_page_explains_each_option() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/options.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/options.md");
     let page = fs::read_to_string(path).expect("the page");
     let explained: Vec<&str> = page
         .lines()

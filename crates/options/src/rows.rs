@@ -1,38 +1,11 @@
-//! The options as data: each row gives the parser, the error message, the default and the help line.
+//! The options: each row gives the parser, the error message, the default, the help line and what the option is for.
 
 use std::time::Duration;
 
-use super::settings::Settings;
-use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, switch, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, OptionError, Sort, StackSource};
-
-/// An option.
-pub(super) struct OptionRow {
-    pub(super) name: &'static str,
-    /// The values as the help shows them.
-    pub(super) values: &'static str,
-    /// The allowed values in an error message, if `values` is a placeholder.
-    allowed: Option<&'static str>,
-    pub(super) default: &'static str,
-    pub(super) description: &'static str,
-    setter: Setter,
-}
-
-enum Setter {
-    /// Takes `y` or `n`.
-    Switch(fn(&mut Settings, bool)),
-    /// Takes any value that the function accepts.
-    Value(fn(&mut Settings, &str) -> Result<(), ValueRefusal>),
-    /// Accepted because old scripts pass it; has no effect, and is missing from the help.
-    WithoutEffect,
-    /// As `Switch`, but without an effect.
-    SwitchWithoutEffect,
-}
-
-enum ValueRefusal {
-    NotAllowed,
-    Twice,
-}
+use super::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
+use super::table::{OptionRow, Setter, ValueRefusal};
+use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, time};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, Sort, StackSource};
 
 pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
@@ -41,6 +14,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "all",
         description: "heap profiling",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             settings.options.heap = Some(match value {
                 "dump" => Heap::Dump,
@@ -57,6 +31,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("samples|times|old|y"),
         default: "off",
         description: "CPU usage",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| match value {
             "samples" | "y" => {
                 settings.options.cpu = Some(Cpu::Samples);
@@ -79,20 +54,22 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "n",
         description: "contention for monitors, waits (text only)",
+        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.monitors = on),
     },
     OptionRow {
         name: "format",
         values: "a|b",
         allowed: None,
-        default: "a",
+        default: "a, b for *.hprof",
         description: "text (a) or binary (b) output",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
-            settings.options.format = match value {
+            settings.format = Some(match value {
                 "a" => Format::Text,
                 "b" => Format::Binary,
                 _ => return Err(ValueRefusal::NotAllowed),
-            };
+            });
             Ok(())
         }),
     },
@@ -102,6 +79,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("the name of a file"),
         default: "java.hprof[.txt]",
         description: "write the data to this file",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             if value.is_empty() {
                 return Err(ValueRefusal::NotAllowed);
@@ -119,6 +97,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("<host>:<port>, an IPv6 address in brackets, the port from 1 to 65535"),
         default: "write to file",
         description: "send the data to a receiver",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             let address = Address::parse(value).ok_or(ValueRefusal::NotAllowed)?;
             if settings.options.net.is_some() {
@@ -134,6 +113,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "the receiver may end the VM",
+        scope: Scope::Only(&[Use::Receiver]),
         setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
     },
     OptionRow {
@@ -142,6 +122,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y for *.gz",
         description: "compress the data with gzip",
+        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
     },
     OptionRow {
@@ -150,6 +131,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a whole number from 0 to 65535"),
         default: "4",
         description: "frames in a stack trace",
+        scope: Scope::Original(WITH_TRACES),
         setter: Setter::Value(|settings, value| {
             settings.options.depth = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
             Ok(())
@@ -161,6 +143,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a whole number of milliseconds from 1 to 2147483647"),
         default: "10",
         description: "CPU time between two samples, in ms",
+        scope: Scope::Original(&[Use::Samples]),
         setter: Setter::Value(|settings, value| match value.parse::<u64>() {
             Ok(millis @ 1..=0x7fff_ffff) => {
                 settings.options.interval = Duration::from_millis(millis);
@@ -175,6 +158,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "auto",
         description: "how CPU samples are taken",
+        scope: Scope::Only(&[Use::Samples]),
         setter: Setter::Value(|settings, value| {
             settings.options.engine = sample_engine(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
@@ -186,6 +170,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "n",
         description: "CPU samples of the VM's own threads",
+        scope: Scope::Only(&[Use::AsyncSamples]),
         setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
     },
     OptionRow {
@@ -194,6 +179,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a number from 0 to 1"),
         default: "0.0001",
         description: "leave out rows below this share",
+        scope: Scope::Original(WITH_ROWS),
         setter: Setter::Value(|settings, value| match value.parse::<f64>() {
             Ok(share) if (0.0..=1.0).contains(&share) => {
                 settings.options.cutoff = share;
@@ -208,6 +194,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "live",
         description: "bytes that sites are ordered by",
+        scope: Scope::Only(&[Use::Sites]),
         setter: Setter::Value(|settings, value| {
             settings.options.sort = match value {
                 "live" => Sort::Live,
@@ -223,6 +210,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "line numbers in traces",
+        scope: Scope::Original(WITH_TRACES),
         setter: Setter::Switch(|settings, on| settings.options.line_numbers = on),
     },
     OptionRow {
@@ -231,6 +219,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "n",
         description: "keep traces apart by thread",
+        scope: Scope::Original(WITH_TRACES),
         setter: Setter::Switch(|settings, on| settings.options.threads = on),
     },
     OptionRow {
@@ -239,6 +228,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "dump when the program ends",
+        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
     },
     OptionRow {
@@ -247,6 +237,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "collect garbage before the heap is looked at",
+        scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
     },
     OptionRow {
@@ -255,6 +246,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a number of bytes from 1 to 2147483647, or with k or m behind it"),
         default: "every object",
         description: "estimate sites from one object in so many",
+        scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Value(|settings, value| {
             settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
@@ -266,6 +258,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "cpu",
         description: "what cpu=times|old measures",
+        scope: Scope::Only(&[Use::Times, Use::OldTimes]),
         setter: Setter::Value(|settings, value| {
             settings.options.clock = match value {
                 "cpu" => Clock::Cpu,
@@ -281,6 +274,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some(CLASSES),
         default: "all",
         description: "classes that cpu=times|old measures",
+        scope: Scope::Only(&[Use::Times, Use::OldTimes]),
         setter: Setter::Value(|settings, value| {
             settings.options.include = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
@@ -292,6 +286,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some(CLASSES),
         default: "none",
         description: "classes that it does not",
+        scope: Scope::Only(&[Use::Times, Use::OldTimes]),
         setter: Setter::Value(|settings, value| {
             settings.options.exclude = patterns(value).ok_or(ValueRefusal::NotAllowed)?;
             Ok(())
@@ -303,6 +298,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "n",
         description: "Solaris only, without effect",
+        scope: Scope::Always,
         setter: Setter::SwitchWithoutEffect,
     },
     OptionRow {
@@ -311,6 +307,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "overwrite the file if it exists",
+        scope: Scope::Original(&[Use::File]),
         setter: Setter::Switch(|settings, on| settings.options.force = on),
     },
     OptionRow {
@@ -319,6 +316,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some(ROTATE),
         default: "one file",
         description: "begin another file so often",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             settings.options.rotate = Some(rotate(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
@@ -330,6 +328,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a whole number of files from 1 to 1000000"),
         default: "all",
         description: "with rotate=: remove older files",
+        scope: Scope::Only(&[Use::PeriodFiles]),
         setter: Setter::Value(|settings, value| match value.parse::<u32>() {
             Ok(files @ 1..=1_000_000) => {
                 settings.options.keep = Some(files);
@@ -344,6 +343,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some(TIME),
         default: "none",
         description: "end the profile, not the program",
+        scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             settings.options.timeout = Some(time(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
@@ -355,6 +355,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "say on stderr what is dumped",
+        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| {
             settings.options.verbose = on;
             settings.options.details = on;
@@ -366,6 +367,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "obsolete, without effect",
+        scope: Scope::Always,
         setter: Setter::SwitchWithoutEffect,
     },
     OptionRow {
@@ -374,6 +376,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "primitive fields in a heap dump",
+        scope: Scope::Original(&[Use::Dump]),
         setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
     },
     OptionRow {
@@ -382,6 +385,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y",
         description: "primitive arrays in a heap dump",
+        scope: Scope::Original(&[Use::Dump]),
         setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
     },
     OptionRow {
@@ -390,6 +394,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "auto",
         description: "how the heap is dumped",
+        scope: Scope::Only(&[Use::Dump]),
         setter: Setter::Value(|settings, value| {
             settings.options.dumper = match value {
                 "auto" => Dumper::Auto,
@@ -406,6 +411,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("auto|jvmti|verify"),
         default: "auto",
         description: "how the stacks of events are taken",
+        scope: Scope::Only(&[Use::Heap, Use::Monitors]),
         setter: Setter::Value(|settings, value| {
             settings.options.stacks = match value {
                 "auto" => StackSource::Auto,
@@ -422,6 +428,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a whole number from 0 to 4294967295"),
         default: "0",
         description: "4: check the binary file at the end",
+        scope: Scope::Original(&[Use::BinaryFile]),
         setter: Setter::Value(|settings, value| {
             let flags: u32 = value.parse().map_err(|_| ValueRefusal::NotAllowed)?;
             settings.options.check_file = flags & LOG_CHECK_BINARY != 0;
@@ -449,6 +456,7 @@ const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Opt
         allowed: None,
         default: "",
         description: "",
+        scope: Scope::Always,
         setter,
     }
 }
@@ -458,42 +466,8 @@ pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-impl OptionRow {
-    pub(super) fn apply(
-        &self,
-        settings: &mut Settings,
-        value: Option<&str>,
-    ) -> Result<(), OptionError> {
-        let Some(value) = value else {
-            return Err(OptionError::NoValue {
-                name: self.name,
-                allowed: self.allowed.unwrap_or(self.values).to_owned(),
-            });
-        };
-        let answer = match &self.setter {
-            Setter::Switch(set) => switch(value)
-                .map(|on| set(settings, on))
-                .ok_or(ValueRefusal::NotAllowed),
-            Setter::Value(set) => set(settings, value),
-            Setter::WithoutEffect => {
-                settings.note(self.name);
-                Ok(())
-            }
-            Setter::SwitchWithoutEffect => switch(value)
-                .map(|_| settings.note(self.name))
-                .ok_or(ValueRefusal::NotAllowed),
-        };
-        let value = value.to_owned();
-        answer.map_err(|refusal| match refusal {
-            ValueRefusal::NotAllowed => OptionError::Value {
-                name: self.name,
-                value,
-                allowed: self.allowed.unwrap_or(self.values).to_owned(),
-            },
-            ValueRefusal::Twice => OptionError::Twice {
-                name: self.name,
-                value,
-            },
-        })
-    }
+/// Returns the documented option whose name is most like this one.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
+    hprof_format::nearest(name, documented.map(|row| row.name))
 }

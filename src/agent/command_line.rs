@@ -1,0 +1,230 @@
+//! How the program was started: its main class, its arguments and the VM's flags, without what looks like a secret.
+//!
+//! What counts as a secret, and that the whole argument is replaced, is as in JDK 27's flight recordings (JEP 536); a
+//! password in a URL counts here, too.
+
+use std::env;
+use std::fs::File;
+use std::io::Read;
+
+/// What stands in place of an argument that looks like a secret.
+const REDACTED: &str = "[REDACTED]";
+/// An argument with one of these in it is a secret. The value of an option whose name ends in one is, too.
+const SECRETS: [&str; 13] = [
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "token",
+    "secret",
+    "credential",
+    "api-key",
+    "api_key",
+    "apikey",
+    "private-key",
+    "private_key",
+    "privatekey",
+];
+/// The environment variables from which a VM or its launcher takes flags.
+const VARIABLES: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
+/// The most bytes of a command line that are read.
+const MOST_READ: u64 = 1 << 20;
+/// The most letters of a fact; a class path may have thousands.
+const LONGEST: usize = 4_000;
+
+/// The facts about the start of the program.
+#[derive(Debug, PartialEq)]
+pub(super) struct CommandLine {
+    /// The main class or jar with its arguments, or the whole command line of a program that is not `java`.
+    pub(super) program: String,
+    /// The VM's flags.
+    pub(super) flags: String,
+}
+
+impl CommandLine {
+    /// Returns that of this process. `command` is the system property `sun.java.command`, which `java` sets.
+    pub(super) fn of_this_process(command: Option<&str>) -> Self {
+        let mut bytes = Vec::new();
+        // Without /proc, what the VM knows is enough.
+        if let Ok(file) = File::open("/proc/self/cmdline") {
+            let _ = file.take(MOST_READ).read_to_end(&mut bytes);
+        }
+        let variables = VARIABLES.map(|name| (name, env::var(name).unwrap_or_default()));
+        Self::of(&arguments(&bytes), command, &variables)
+    }
+
+    fn of(arguments: &[String], command: Option<&str>, variables: &[(&str, String)]) -> Self {
+        let (flags, program) = split(arguments, command);
+        let mut flags = redacted(&flags);
+        for (name, value) in variables {
+            let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+            if !words.is_empty() {
+                flags.push(format!("({name}: {})", redacted(&words).join(" ")));
+            }
+        }
+        // Whatever it is called, the main class is no secret.
+        let (main, rest) = program.split_at(program.len().min(1));
+        let program = [main, &redacted(rest)].concat();
+        Self {
+            program: shortened(program.join(" ")),
+            flags: shortened(flags.join(" ")),
+        }
+    }
+}
+
+/// Returns the arguments of a command line, each of which ends with a zero.
+fn arguments(bytes: &[u8]) -> Vec<String> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    let arguments = bytes.split(|&byte| byte == 0);
+    arguments
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .collect()
+}
+
+/// Returns the flags, and the main class with its arguments: the end of the command line that is `command`, where the
+/// arguments are separated by spaces.
+fn split(arguments: &[String], command: Option<&str>) -> (Vec<String>, Vec<String>) {
+    let Some(command) = command else {
+        return (Vec::new(), arguments.to_vec());
+    };
+    let after_java = arguments.get(1..).unwrap_or_default();
+    let mut length = 0;
+    for (start, argument) in after_java.iter().enumerate().rev() {
+        length += argument.len() + usize::from(length > 0);
+        if length == command.len() && after_java[start..].join(" ") == command {
+            let (flags, program) = after_java.split_at(start);
+            return (flags.to_vec(), program.to_vec());
+        }
+    }
+    // They are in a file that `java @file` reads.
+    let words = command.split_whitespace().map(str::to_owned);
+    (after_java.to_vec(), words.collect())
+}
+
+/// Replaces the arguments that look like secrets.
+fn redacted(arguments: &[String]) -> Vec<String> {
+    let mut is_value_of_secret = false;
+    let replaced = arguments.iter().map(|argument| {
+        let lower = argument.to_ascii_lowercase();
+        let is_secret = is_value_of_secret || looks_secret(&lower);
+        let names_secret = || SECRETS.iter().any(|secret| lower.ends_with(secret));
+        is_value_of_secret = lower.starts_with("--") && names_secret();
+        match is_secret {
+            true => REDACTED.to_owned(),
+            false => argument.clone(),
+        }
+    });
+    replaced.collect()
+}
+
+fn looks_secret(lower: &str) -> bool {
+    let names_login = lower
+        .split_once("jaas")
+        .is_some_and(|(_, rest)| rest.contains("config"));
+    // As in https://user:password@host.
+    let has_password = lower.split("://").skip(1).any(|rest| {
+        let host = rest.split('/').next().unwrap_or_default();
+        let user = host.rsplit_once('@').map(|(user, _)| user);
+        user.is_some_and(|user| user.contains(':'))
+    });
+    names_login || has_password || SECRETS.iter().any(|secret| lower.contains(secret))
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(arguments: &[&str], command: Option<&str>) -> (String, String) {
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        let line = CommandLine::of(&arguments, command, &[]);
+        (line.flags, line.program)
+    }
+
+    fn pair(flags: &str, program: &str) -> (String, String) {
+        (flags.to_owned(), program.to_owned())
+    }
+
+    #[test]
+    fn flags_and_arguments_are_told_apart() {
+        assert_eq!(
+            arguments(b"java\0-Xmx1g\0Main\0two words\0\0"),
+            ["java", "-Xmx1g", "Main", "two words", ""]
+        );
+        assert_eq!(
+            line(
+                &["java", "-Xmx1g", "-cp", "a:b", "app.Main", "two words", "x"],
+                Some("app.Main two words x")
+            ),
+            pair("-Xmx1g -cp a:b", "app.Main two words x")
+        );
+        assert_eq!(
+            line(&["java", "-jar", "app.jar"], Some("app.jar")),
+            pair("-jar", "app.jar")
+        );
+        assert_eq!(
+            line(&["java", "@args"], Some("app.Main 1")),
+            pair("@args", "app.Main 1")
+        );
+        assert_eq!(
+            line(&["server", "-p", "80"], None),
+            pair("", "server -p 80")
+        );
+        assert_eq!(line(&[], Some("Main")), pair("", "Main"));
+        assert_eq!(line(&[], None), pair("", ""));
+    }
+
+    #[test]
+    fn secrets_are_replaced_and_the_main_class_is_not() {
+        let arguments = [
+            "java",
+            "-Ddb.Password=1",
+            "-Dplain=2",
+            "-Djava.security.auth.login.jaas.config=x",
+            "app.TokenService",
+            "--port",
+            "80",
+            "--db-passwd",
+            "3",
+            "--author",
+            "4",
+            "api_key=5",
+            "https://host/a:b@c",
+            "jdbc:db://me:6@host/x",
+            "--secret",
+        ];
+        assert_eq!(
+            line(&arguments, Some(&arguments[4..].join(" "))),
+            pair(
+                "[REDACTED] -Dplain=2 [REDACTED]",
+                "app.TokenService --port 80 [REDACTED] [REDACTED] --author 4 [REDACTED] https://host/a:b@c \
+                 [REDACTED] [REDACTED]"
+            )
+        );
+    }
+
+    #[test]
+    fn flags_of_the_environment_count() {
+        let variables = [
+            ("JAVA_TOOL_OPTIONS", "-Xint  -Dtoken=1".to_owned()),
+            ("_JAVA_OPTIONS", String::new()),
+        ];
+        let arguments = ["java".to_owned(), "Main".to_owned()];
+        let line = CommandLine::of(&arguments, Some("Main"), &variables);
+        assert_eq!(line.flags, "(JAVA_TOOL_OPTIONS: -Xint [REDACTED])");
+    }
+
+    #[test]
+    fn a_long_class_path_is_cut() {
+        let arguments = ["java".to_owned(), "ä".repeat(9_000), "Main".to_owned()];
+        let line = CommandLine::of(&arguments, Some("Main"), &[]);
+        assert_eq!(line.flags.chars().count(), LONGEST + 4);
+        assert!(line.flags.ends_with("ä ..."));
+    }
+}
