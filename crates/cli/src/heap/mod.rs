@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::terminal::Terminal;
 use options::{ObjectId, Reading};
+pub use print::number;
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
