@@ -136,7 +136,9 @@ impl<'a> Answer<'a> {
         let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
         let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
-        writeln!(out, "  {:>width$}      %  total %  method", "self")?;
+        if !rows.is_empty() {
+            writeln!(out, "  {:>width$}      %  total %  method", "self")?;
+        }
         for row in rows {
             writeln!(
                 out,
