@@ -153,12 +153,12 @@ fn begin(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
 }
 
 fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartError> {
-    let path = output::path(options)?;
     if descriptors::are_scarce() {
         return Err(StartError::Descriptors);
     }
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
+    let path = output::path(env, options)?;
     request_capabilities(env, options)?;
     let sampling_method = SamplingMethod::choose(env, options)?;
 

@@ -5,6 +5,7 @@ use std::path::{self, Path, PathBuf};
 
 use super::StartError;
 use crate::console;
+use crate::jvmti::Env;
 use crate::options::{self, Options, Surroundings};
 use crate::output::{FileError, FileSink, GzipSink, Sink, SocketSink};
 
@@ -41,11 +42,13 @@ impl OpenOutput {
 }
 
 /// Returns the path of the file that the options name, if any; creates nothing.
-pub(super) fn path(options: &Options) -> Result<Option<PathBuf>, StartError> {
+pub(super) fn path(env: Env, options: &Options) -> Result<Option<PathBuf>, StartError> {
     if options.net.is_some() {
         return Ok(None);
     }
-    Ok(Some(Surroundings::of_this_process().expand(&options.file)?))
+    let command = env.property(c"sun.java.command");
+    let surroundings = Surroundings::of_this_process(command.as_deref());
+    Ok(Some(surroundings.expand(&options.file)?))
 }
 
 /// Creates the file at that path, or connects to the receiver.

@@ -50,7 +50,7 @@ impl Outputs {
         if self.options.rotate.is_some()
             && let Some(file) = &output.file
         {
-            let wanted = output::path(&self.options).ok().flatten();
+            let wanted = output::path(self.env, &self.options).ok().flatten();
             self.files.lock().first(wanted, file);
         }
     }
@@ -84,7 +84,7 @@ impl Outputs {
 
     /// Opens the output of the next period, and starts writing to it.
     pub(super) fn open_next(&self) -> Result<(Destination, Writer), StartError> {
-        let path = output::path(&self.options)?;
+        let path = output::path(self.env, &self.options)?;
         let path = path.map(|wanted| self.files.lock().name(wanted));
         let output = self.open(path.as_deref())?;
         if let OpenOutput {

@@ -44,6 +44,7 @@ pages! {
     many_jvms: "docs/questions/many-jvms.md",
     production: "docs/questions/production.md",
     ci: "docs/questions/ci.md",
+    record: "docs/guide/record.md",
     attach: "docs/guide/attach.md",
     periods: "docs/guide/periods.md",
     reading: "docs/guide/reading.md",

@@ -33,6 +33,7 @@ mod periods;
 mod profile;
 mod readers;
 mod real_programs;
+mod record;
 mod samples;
 mod sites;
 mod soak;

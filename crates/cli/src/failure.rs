@@ -11,6 +11,8 @@ pub enum Failure {
     Message(String),
     /// A condition of `hprof diff --fail-if` holds: one line with the condition.
     Condition(String),
+    /// The command line has to be changed: one line with what would be right.
+    Usage(String),
 }
 
 impl Failure {
@@ -23,7 +25,9 @@ impl Failure {
     pub fn message(&self) -> Option<&str> {
         match self {
             Failure::ReaderGone => None,
-            Failure::Message(message) | Failure::Condition(message) => Some(message),
+            Failure::Message(message) | Failure::Condition(message) | Failure::Usage(message) => {
+                Some(message)
+            }
         }
     }
 

@@ -18,6 +18,7 @@ mod pair;
 mod private_file;
 mod profile;
 mod push;
+mod record;
 mod recv;
 mod report;
 mod size;
@@ -37,6 +38,8 @@ use crate::failure::Failure;
 
 /// The exit status of a comparison that fails.
 const CONDITION_MET: u8 = 3;
+/// The exit status of a wrong command line, as clap has it.
+const WRONG_USAGE: u8 = 2;
 
 #[derive(Parser)]
 #[command(
@@ -53,6 +56,8 @@ with net=HOST:PORT sends, and starts and stops profiles in programs that run
 already.",
     after_help = "\
 Examples:
+  hprof record -- java Main       profile a program, and show the answer
+  hprof record alloc Main --for 30s               one that runs already
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
@@ -90,6 +95,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Record(record::Arguments),
     Check(check::Arguments),
     Text(text::Arguments),
     Top(top::Arguments),
@@ -127,6 +133,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Record(arguments) => match record::run(&arguments) {
+            Ok(status) => return ExitCode::from(status),
+            Err(failure) => Err(failure),
+        },
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
@@ -155,6 +165,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
         Err(Failure::Message(message)) => (message, 1),
         Err(Failure::Condition(message)) => (message, CONDITION_MET),
+        Err(Failure::Usage(message)) => (message, WRONG_USAGE),
     };
     // If even this fails, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));

@@ -90,6 +90,11 @@ impl Opened {
         (self.profile, self.fault)
     }
 
+    /// Returns the reason the file could not be read to the end.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_ref().and_then(Failure::message)
+    }
+
     /// Reports, after everything readable has been shown, why there is no more.
     pub fn finish(self) -> Result<(), Failure> {
         self.fault.map_or(Ok(()), Err)

@@ -1,4 +1,4 @@
-//! `file=` as a path: `%p`, `%t`, `%h` and `%{NAME}` are replaced, so that one command line serves many processes.
+//! `file=` as a path: `%p`, `%t`, `%h`, `%m` and `%{NAME}` are replaced, so that one command line serves many processes.
 
 use std::env;
 use std::fmt::Display;
@@ -16,17 +16,21 @@ pub struct Surroundings {
     pub start_time: String,
     /// `%h`.
     pub host: String,
+    /// `%m`: the name of the program, in letters that every file name may have.
+    pub program: String,
     /// `%{NAME}`.
     pub variable: fn(&str) -> Option<String>,
 }
 
 impl Surroundings {
-    /// Returns the values for this process.
-    pub fn of_this_process() -> Self {
+    /// Returns the values for this process. `command` is the main class or the jar that the VM runs, with its arguments,
+    /// if the VM knows it.
+    pub fn of_this_process(command: Option<&str>) -> Self {
         Self {
             pid: std::process::id(),
             start_time: chrono::Local::now().format("%Y%m%d-%H%M%S").to_string(),
             host: uname().nodename().to_string_lossy().into_owned(),
+            program: program_name(command.unwrap_or_default()),
             variable: |name| env::var(name).ok(),
         }
     }
@@ -49,6 +53,10 @@ impl Surroundings {
                 }
                 Some('h') => {
                     path.push_str(&self.host);
+                    &after[1..]
+                }
+                Some('m') => {
+                    path.push_str(&self.program);
                     &after[1..]
                 }
                 Some('%') => {
@@ -80,6 +88,33 @@ impl Surroundings {
     }
 }
 
+/// The name of a program that has none, such as a VM that another program creates.
+const NO_NAME: &str = "java";
+/// The most letters of a program's name.
+const LONGEST_NAME: usize = 80;
+
+/// Returns the simple name of the main class, or the name of the jar: `Main` for `shop.Main --port 80`, for
+/// `shop/shop.Main` (a module's) and for `/opt/Main.jar`. Whoever starts the program chooses it, so anything that a
+/// shell or a terminal might interpret becomes `_`.
+fn program_name(command: &str) -> String {
+    let path = command.split_whitespace().next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = match name.strip_suffix(".jar") {
+        Some(jar) => jar,
+        None => name.rsplit('.').next().unwrap_or(name),
+    };
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let letters = name.trim_start_matches(['.', '-']).chars();
+    let name: String = letters
+        .take(LONGEST_NAME)
+        .map(|letter| if is_safe(letter) { letter } else { '_' })
+        .collect();
+    match name.is_empty() {
+        true => NO_NAME.to_owned(),
+        false => name,
+    }
+}
+
 /// Inserts a number into a file name that is already taken: `java.hprof.txt` becomes `java.hprof.4711.txt`. The suffix
 /// stays at the end, so that the same shell pattern matches both.
 pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
@@ -108,6 +143,7 @@ mod tests {
             pid: 4711,
             start_time: "20261120-103911".to_owned(),
             host: "build7".to_owned(),
+            program: "Main".to_owned(),
             variable: |name| (name == "JOB").then(|| "nightly".to_owned()),
         };
         surroundings
@@ -123,6 +159,7 @@ mod tests {
             expand("/tmp/%h/%{JOB}-%p-%t.hprof"),
             Ok("/tmp/build7/nightly-4711-20261120-103911.hprof".to_owned())
         );
+        assert_eq!(expand("%m-%p.txt"), Ok("Main-4711.txt".to_owned()));
         assert_eq!(expand("100%%"), Ok("100%".to_owned()));
         assert_eq!(expand("50%x%"), Ok("50%x%".to_owned()));
         assert_eq!(expand("%é"), Ok("%é".to_owned()));
@@ -138,6 +175,27 @@ mod tests {
             expand("a%{JOB"),
             Err("option file=a%{JOB: '%{' must be closed by '}'".to_owned())
         );
+    }
+
+    #[test]
+    fn a_program_has_a_name_that_every_shell_takes() {
+        let cases = [
+            ("Main", "Main"),
+            ("shop.Main --port 80 x.y", "Main"),
+            ("shop/shop.web.Main 1", "Main"),
+            ("/opt/apps/shop-1.2.jar --port 80", "shop-1.2"),
+            ("shop.jar", "shop"),
+            ("jarring.Main a.jar", "Main"),
+            ("a.Outer$Inner", "Outer_Inner"),
+            ("a.$(reboot);\u{1b}[2J", "__reboot____2J"),
+            ("--x.jar", "x"),
+            ("Größe", "Gr__e"),
+            ("", "java"),
+        ];
+        for (command, name) in cases {
+            assert_eq!(program_name(command), name, "{command}");
+        }
+        assert_eq!(program_name(&"x".repeat(500)).len(), LONGEST_NAME);
     }
 
     #[test]

@@ -26,8 +26,9 @@ Option                Description                               Default
     help.push_str(
         "
 In file=, %p stands for the process id, %t for the time of the start, %h for
-the host, %{NAME} for an environment variable. Options in the environment
-variable _JAVA_HPROF_OPTIONS come after those of the command line.
+the host, %m for the main class, %{NAME} for an environment variable. Options
+in the environment variable _JAVA_HPROF_OPTIONS come after those of the command
+line.
 
 A dump while the program runs: 'hprof dump <pid>', after which counting goes
 on, or SIGQUIT, after which CPU samples, times and contention start anew.

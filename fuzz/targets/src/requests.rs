@@ -37,6 +37,7 @@ fn surroundings() -> Surroundings {
         pid: 4711,
         start_time: "20261120-103911".to_owned(),
         host: "host".to_owned(),
+        program: "Main".to_owned(),
         variable: |name| name.starts_with('A').then(|| name.to_owned()),
     }
 }

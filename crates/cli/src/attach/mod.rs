@@ -9,6 +9,8 @@ mod doctor;
 mod listener;
 mod perf_data;
 mod process;
+mod program;
+mod session;
 mod view;
 
 use std::io::{self, Read, Write};
@@ -20,6 +22,8 @@ use hprof_format::printable;
 use crate::failure::Failure;
 pub use doctor::Doctor;
 use process::Process;
+pub use program::Program;
+pub use session::Session;
 use view::Folder;
 
 /// The folder in which a VM has its files for clients that attach.
@@ -32,6 +36,12 @@ const LONGEST_ANSWER: u64 = 64 << 10;
 enum Error {
     #[error("no process {0}")]
     NoProcess(u32),
+    #[error(
+        "no running program has `{0}` in the name of its main class or jar; `hprof list` shows them"
+    )]
+    NoSuchProgram(String),
+    #[error("`{name}` may be {programs}: name one by its process id")]
+    Ambiguous { name: String, programs: String },
     #[error("process {pid} belongs to user {uid}: only that user, and root, may attach to it")]
     AnotherUser { pid: u32, uid: u32 },
     #[error("process {0} is not a JVM")]
@@ -133,7 +143,10 @@ enum Error {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::Message(error.to_string())
+        match error {
+            Error::Ambiguous { .. } => Failure::Usage(error.to_string()),
+            _ => Failure::Message(error.to_string()),
+        }
     }
 }
 
@@ -149,8 +162,8 @@ impl From<Error> for Failure {
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Attach {
-    /// The program's process id; `hprof list` shows them
-    pid: u32,
+    /// The program: its process id, or a part of its main class; `hprof list` shows both
+    program: Program,
 
     /// The options of the profile
     #[arg(default_value = "")]
@@ -171,31 +184,38 @@ pub struct List {}
 /// A program with the agent.
 #[derive(clap::Args)]
 pub struct Running {
-    /// The program's process id; `hprof list` shows them
-    pid: u32,
+    /// The program: its process id, or a part of its main class; `hprof list` shows both
+    program: Program,
 
     #[command(flatten)]
     library: Library,
 }
 
+/// The agent's library.
 #[derive(clap::Args)]
-struct Library {
+pub struct Library {
     /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one next to
     /// this command]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
 }
 
+impl Library {
+    /// Returns the path of the library for a program that is yet to start.
+    pub fn for_new_program(&self) -> Result<PathBuf, Failure> {
+        let Some(named) = &self.agent else {
+            return Ok(agent::beside_this_command()?);
+        };
+        let about = |error| Failure::about(named, error);
+        named.canonicalize().map_err(about)
+    }
+}
+
 impl Attach {
     /// Starts a profile in the program, loading the agent if necessary.
     pub fn run(&self) -> Result<(), Failure> {
-        let process = Process::find(self.pid)?;
-        let library = match agent::loaded(&process, self.library.agent.as_deref()) {
-            Err(Error::NoAgent(_)) => agent::to_load(&process, self.library.agent.as_deref())?,
-            library => library?,
-        };
-        process.act_as_its_user()?;
-        say(&agent::command(&process, &library, "start", &self.options)?)
+        let session = Session::with(&self.program, &self.library)?;
+        say(&session.start(&self.options)?)
     }
 }
 
@@ -212,7 +232,7 @@ impl Running {
 
     /// Prints the status.
     pub fn status(&self) -> Result<(), Failure> {
-        let process = Process::find(self.pid)?;
+        let process = self.program.find()?;
         match agent::loaded(&process, self.library.agent.as_deref()) {
             // That is an answer, too.
             Err(none @ Error::NoAgent(_)) => say(&none.to_string()),
@@ -221,7 +241,7 @@ impl Running {
     }
 
     fn send(&self, verb: &str) -> Result<(), Failure> {
-        let process = Process::find(self.pid)?;
+        let process = self.program.find()?;
         let library = agent::loaded(&process, self.library.agent.as_deref())?;
         process.act_as_its_user()?;
         say(&agent::command(&process, &library, verb, "")?)
@@ -272,6 +292,11 @@ impl List {
             lines.join("\n")
         ))
     }
+}
+
+/// Returns `true` if this is a running JVM that has loaded the agent.
+pub fn is_profiled(pid: u32) -> bool {
+    Process::find(pid).is_ok_and(|process| agent::loaded(&process, None).is_ok())
 }
 
 /// Returns the program's folder for such files.

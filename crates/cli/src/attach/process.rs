@@ -171,14 +171,20 @@ impl Process {
 
     /// Returns its command line.
     pub fn command_line(&self) -> String {
+        self.words().join(" ").trim_end().to_owned()
+    }
+
+    /// Returns the words of its command line.
+    pub fn words(&self) -> Vec<String> {
         let mut bytes = Vec::new();
         if let Ok(file) = self.open("cmdline") {
             // A partial command line is enough.
             let _ = file.take(LONGEST_COMMAND).read_to_end(&mut bytes);
         }
         let words = bytes.split(|&byte| byte == 0);
-        let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-        words.join(" ").trim_end().to_owned()
+        words
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect()
     }
 
     /// Permanently gives up root's rights if the program belongs to another user: from here on this process can do with

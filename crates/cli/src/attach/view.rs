@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
@@ -142,6 +143,12 @@ impl FoundFile {
     /// Returns `true` if both are the same file.
     pub fn is(&self, other: &Self) -> bool {
         (self.stat.st_dev, self.stat.st_ino) == (other.stat.st_dev, other.stat.st_ino)
+    }
+
+    /// Returns `true` if this process has the same file at `path`.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let own = std::fs::metadata(path);
+        own.is_ok_and(|own| (own.dev(), own.ino()) == (self.stat.st_dev, self.stat.st_ino))
     }
 
     /// Returns a path of this process that leads to it and nowhere else.

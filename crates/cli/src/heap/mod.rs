@@ -15,6 +15,7 @@ use crate::input;
 use crate::pair;
 use crate::terminal::Terminal;
 use options::{Choice, ObjectId, Reading};
+pub use print::number;
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///

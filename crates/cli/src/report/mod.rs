@@ -47,6 +47,15 @@ pub struct Arguments {
 /// The most dumps of a file that the page contains, counted from the last.
 const MOST_SECTIONS: u32 = 20;
 
+/// Writes the page about these files.
+pub fn write_page(files: &[PathBuf], output: &Path) -> Result<(), Failure> {
+    run(&Arguments {
+        files: files.to_owned(),
+        output: output.to_owned(),
+        value: None,
+    })
+}
+
 /// Writes the page.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use hprof_format::printable;
 
-use super::process::Process;
-use super::{Library, agent};
+use super::{Library, Program, agent};
 use crate::failure::Failure;
 
 /// Report which features would work here, and why the others would not
@@ -21,8 +20,8 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Doctor {
-    /// The process id of a program that is to be profiled; `hprof list` shows them
-    pid: Option<u32>,
+    /// A program that is to be profiled: its process id, or a part of its main class; `hprof list` shows both
+    program: Option<Program>,
 
     #[command(flatten)]
     library: Library,
@@ -80,7 +79,7 @@ impl Doctor {
     pub fn run(&self) -> Result<(), Failure> {
         let named = self.library.agent.as_deref();
         let mut findings = here::findings(named);
-        match self.pid.map(Process::find) {
+        match self.program.as_ref().map(Program::find) {
             None => findings.extend(here::programs()),
             Some(Ok(process)) => findings.extend(program::findings(&process, named)),
             Some(Err(error)) => findings.push(Finding::fails("program", error.to_string())),

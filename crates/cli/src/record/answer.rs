@@ -1,0 +1,244 @@
+//! What a recording says at its end: what costs most, what was lost, and where there is more.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use hprof_format::printable;
+use hprof_profile::{By, Cost, Metric, costs};
+use signal_hook::low_level::signal_name;
+
+use super::files::Files;
+use super::lost::Lost;
+use super::page;
+use super::units::{amount, bytes, quoted};
+use super::what::What;
+use super::{kept, units};
+use crate::attach;
+use crate::failure::Failure;
+use crate::profile::{Opened, open};
+use crate::table::percent;
+
+/// The most rows of the answer.
+const ROWS: usize = 5;
+/// The most files that it names.
+const NAMED: usize = 10;
+
+/// The files of a recording, and how it ended.
+pub struct Answer<'a> {
+    what: &'a What,
+    recording: &'a Files,
+    files: Vec<PathBuf>,
+    /// The end of the command that was run, if it was one.
+    command: Option<Command>,
+}
+
+/// The end of a command.
+#[derive(Clone, Copy)]
+pub struct Command {
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// A profile with the value that the answer is about.
+struct Chosen {
+    file: PathBuf,
+    opened: Opened,
+    metric: Metric,
+    total: u64,
+}
+
+impl<'a> Answer<'a> {
+    /// Looks which files there are.
+    pub fn new(what: &'a What, recording: &'a Files, command: Option<Command>) -> Self {
+        Self {
+            what,
+            recording,
+            files: recording.found(),
+            command,
+        }
+    }
+
+    /// Returns the files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Prints the answer.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        let written = self.compose(&mut text);
+        written
+            .and_then(|()| out.write_all(&text))
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::writing(Path::new("the answer"), &error))
+    }
+
+    fn compose(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(signal) = self.command.and_then(|command| command.signal) {
+            let name =
+                signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned);
+            writeln!(
+                out,
+                "hprof: {name} ended the command; this is what was written until then"
+            )?;
+        }
+        if self.files.is_empty() {
+            return writeln!(
+                out,
+                "hprof: no profile was written: the command started no JVM, or none that could load the agent"
+            );
+        }
+        let shown = match self.chosen() {
+            Some(chosen) => {
+                self.costs(&chosen, out)?;
+                Some(chosen.file)
+            }
+            None => self.without_costs(out)?,
+        };
+        self.names(shown.as_deref(), out)
+    }
+
+    /// Returns the profile with the largest total.
+    fn chosen(&self) -> Option<Chosen> {
+        let profiles = self.files.iter().filter_map(|file| {
+            let opened = open(file, None).ok()?;
+            let metrics = opened.profile.metrics();
+            let wanted = self.what.metric().filter(|metric| metrics.contains(metric));
+            let metric = wanted.or(metrics.first().copied())?;
+            let total = opened.profile.total(metric);
+            Some(Chosen {
+                file: file.clone(),
+                opened,
+                metric,
+                total,
+            })
+        });
+        let chosen =
+            profiles.reduce(|one, other| if other.total > one.total { other } else { one });
+        chosen.filter(|chosen| chosen.total > 0)
+    }
+
+    fn costs(&self, chosen: &Chosen, out: &mut dyn Write) -> io::Result<()> {
+        let Chosen {
+            opened,
+            metric,
+            total,
+            ..
+        } = chosen;
+        let (profile, metric, total) = (&opened.profile, *metric, *total);
+        let interval = self.what.interval();
+        let of = |value| amount(value, metric, interval);
+        let sum = units::sentence(total, metric, interval);
+        writeln!(out, "{}: {sum}", self.title(&chosen.file))?;
+        let rows = costs(profile, metric, By::Method);
+        let is_method = |row: &&Cost| !row.name.starts_with('<') && !Lost::is_unsampled(&row.name);
+        let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
+        let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
+        let width = widest.unwrap_or(0).max("self".len());
+        if !rows.is_empty() {
+            writeln!(out, "  {:>width$}      %  total %  method", "self")?;
+        }
+        for row in rows {
+            writeln!(
+                out,
+                "  {:>width$} {:>6.1} {:>8.1}  {}",
+                of(row.own),
+                percent(row.own, total),
+                percent(row.total, total),
+                printable(&row.name)
+            )?;
+        }
+        for line in Lost::of(profile, metric, self.what.depth()).lines(total, metric) {
+            writeln!(out, "{line}")?;
+        }
+        if let Some(fault) = opened.fault() {
+            writeln!(out, "the file is not whole: {}", printable(fault))?;
+        }
+        Ok(())
+    }
+
+    /// The answer where no file has costs: that of a heap dump, or why there is none. Returns the file that it shows.
+    fn without_costs(&self, out: &mut dyn Write) -> io::Result<Option<PathBuf>> {
+        let size = |file: &&PathBuf| fs::metadata(file).map_or(0, |found| found.len());
+        let Some(largest) = self.files.iter().max_by_key(size) else {
+            return Ok(None);
+        };
+        let title = self.title(largest);
+        match kept::write(largest, &title, out)? {
+            true => return Ok(Some(largest.clone())),
+            false if self.what == &What::Locks => writeln!(
+                out,
+                "{title}: no thread waited for a monitor (`synchronized`); locks of java.util.concurrent are not among \
+                 them"
+            )?,
+            false if self.may_run(largest) => writeln!(
+                out,
+                "{title}: the JVM runs on; its profile is written when it ends, or by `hprof dump` and `hprof stop`"
+            )?,
+            false => writeln!(
+                out,
+                "{title}: the profile is empty: the JVM ended before it could write what it had counted"
+            )?,
+        }
+        Ok(None)
+    }
+
+    /// Names the files, and the commands that show more of one of them.
+    fn names(&self, shown: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
+        let first = shown.or(self.files.first().map(PathBuf::as_path));
+        let Some(first) = first else {
+            return Ok(());
+        };
+        let others = self.files.iter().filter(|file| *file != first);
+        writeln!(out, "{}", self.named("profile", first))?;
+        for file in others.clone().take(NAMED) {
+            writeln!(out, "{}", self.named("another JVM's", file))?;
+        }
+        match others.count().saturating_sub(NAMED) {
+            0 => {}
+            more => writeln!(out, "and those of {more} other JVMs")?,
+        }
+        if shown.is_none() {
+            return Ok(());
+        }
+        let (file, page) = (quoted(first), quoted(&page::beside(first)));
+        match self.what {
+            What::Heap => writeln!(out, "  hprof heap leaks {file}\n  hprof browse {file}"),
+            What::Alloc => writeln!(out, "  hprof tree {file}\n  hprof report {file} -o {page}"),
+            What::Locks => writeln!(
+                out,
+                "  hprof top {file} --by type\n  hprof report {file} -o {page}"
+            ),
+            _ => writeln!(
+                out,
+                "  hprof top {file} --total\n  hprof report {file} -o {page}"
+            ),
+        }
+    }
+
+    fn named(&self, what: &str, file: &Path) -> String {
+        let size = fs::metadata(file).map_or(0, |found| found.len());
+        let running = if self.may_run(file) {
+            ", which is still running"
+        } else {
+            ""
+        };
+        let name = file.display().to_string();
+        format!("{what}: {} ({}{running})", printable(&name), bytes(size))
+    }
+
+    fn title(&self, file: &Path) -> String {
+        let name = self.recording.program(file).unwrap_or_default();
+        match self.recording.process(file) {
+            Some(process) => format!("{name} (process {process})"),
+            None => name,
+        }
+    }
+
+    /// Returns `true` if a JVM has outlived its command, so that its profile is not finished.
+    fn may_run(&self, file: &Path) -> bool {
+        let process = self.recording.process(file);
+        self.command.is_some() && process.is_some_and(attach::is_profiled)
+    }
+}

@@ -1,0 +1,89 @@
+//! The answer of a heap dump: what is alive, and what keeps it.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use hprof_format::printable;
+use hprof_heap::{By, Dump, Excluded, Group, Heap, Leaks, Memory, Options};
+
+use super::units::bytes;
+use crate::heap::number;
+use crate::input;
+use crate::table::percent;
+use crate::terminal::Terminal;
+
+/// The share of the heap from which something is said to keep much of it.
+const MUCH: f64 = 0.1;
+/// The most objects that keep much, and classes, that are listed.
+const SUSPECTS: usize = 3;
+const CLASSES: usize = 5;
+
+/// Writes the answer about the last heap dump of a file; returns `false` if it has none that can be read.
+pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> {
+    let terminal = Terminal::new();
+    let Ok(opened) = input::open_mappable(file) else {
+        return Ok(false);
+    };
+    let Ok(dump) = Dump::open(&opened, None) else {
+        return Ok(false);
+    };
+    let options = Options {
+        layout: None,
+        excluded: Excluded::default(),
+        memory: Memory::unlimited(),
+    };
+    let Ok(heap) = Heap::of(&dump, &options, &terminal) else {
+        return Ok(false);
+    };
+    terminal.clear();
+    let (Ok(leaks), Ok(classes)) = (heap.leaks(MUCH), heap.groups(By::Class, 0)) else {
+        return Ok(false);
+    };
+    let objects = heap.summary().objects;
+    let live = bytes(leaks.live_bytes);
+    writeln!(out, "{title}: {live} live in {} objects", number(objects))?;
+    suspects(&leaks, out)?;
+    histogram(classes, leaks.live_bytes, out)?;
+    Ok(true)
+}
+
+fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
+    for suspect in leaks.suspects.iter().take(SUSPECTS) {
+        let share = percent(suspect.retained, leaks.live_bytes);
+        let what = match suspect.objects {
+            1 => suspect.what.clone(),
+            several => format!("{} objects: {}", number(several), suspect.what),
+        };
+        let holder = suspect
+            .holder
+            .as_ref()
+            .map(|holder| format!(", held by {holder}"));
+        let line =
+            format!("{what} keeps {}", bytes(suspect.retained)) + &holder.unwrap_or_default();
+        writeln!(out, "{share:>5.1} %  {}", printable(&line))?;
+    }
+    if leaks.suspects.is_empty() {
+        writeln!(
+            out,
+            "nothing keeps {:.0} % of it or more alive",
+            MUCH * 100.0
+        )?;
+    }
+    Ok(())
+}
+
+fn histogram(mut classes: Vec<Group>, live: u64, out: &mut dyn Write) -> io::Result<()> {
+    classes.sort_by_key(|class| std::cmp::Reverse(class.shallow));
+    writeln!(out, "  {:>10}      %  {:>11}  class", "bytes", "objects")?;
+    for class in classes.iter().take(CLASSES) {
+        writeln!(
+            out,
+            "  {:>10} {:>6.1}  {:>11}  {}",
+            bytes(class.shallow),
+            percent(class.shallow, live),
+            number(class.objects),
+            printable(&*class.name)
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The page of a recording, and the browser.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hprof_format::printable;
+
+use crate::failure::Failure;
+use crate::report;
+
+/// The programs that open a page, in the order in which they are tried.
+const BROWSERS: [&str; 6] = [
+    "xdg-open",
+    "sensible-browser",
+    "x-www-browser",
+    "firefox",
+    "chromium",
+    "google-chrome",
+];
+
+/// Returns an error if the page could not be written, or would replace a file.
+pub fn check(page: Option<&Path>) -> Result<(), Failure> {
+    let Some(page) = page else {
+        return Ok(());
+    };
+    if page.symlink_metadata().is_ok() {
+        let what = "exists, and a recording replaces nothing; name another file with -o";
+        return Err(Failure::about(page, what));
+    }
+    let folder = page
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::about(folder, "is no folder")),
+    }
+}
+
+/// Writes the page about the files; opens it if that is wanted.
+pub fn write(files: &[PathBuf], page: Option<&Path>, is_opened: bool) -> Result<(), Failure> {
+    let Some(first) = files.first() else {
+        return Ok(());
+    };
+    let page = page.map_or_else(|| beside(first), Path::to_owned);
+    report::write_page(files, &page)?;
+    let name = page.display().to_string();
+    let _ = writeln!(io::stderr(), "page: {}", printable(&name));
+    match is_opened {
+        true => open(&page),
+        false => Ok(()),
+    }
+}
+
+/// Returns the name of the page beside a file: `Main-20261123-081500-4711.html`.
+pub fn beside(file: &Path) -> PathBuf {
+    let name = file.to_string_lossy();
+    let name = name.trim_end_matches(".txt").trim_end_matches(".hprof");
+    format!("{name}.html").into()
+}
+
+fn open(page: &Path) -> Result<(), Failure> {
+    for browser in BROWSERS {
+        let mut command = Command::new(browser);
+        command.arg(page).stdin(Stdio::null());
+        // It outlives this command, and the keys of the terminal are not for it.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        if command.process_group(0).spawn().is_ok() {
+            return Ok(());
+        }
+    }
+    let tried = BROWSERS.join(", ");
+    Err(Failure::about(
+        page,
+        format_args!("there is no program that opens it (none of {tried})"),
+    ))
+}

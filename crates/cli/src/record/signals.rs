@@ -1,0 +1,96 @@
+//! The signals that a recording waits for.
+
+use std::fs;
+use std::io;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals as Iterator;
+
+/// The signals that this process has received.
+pub struct Signals {
+    received: Receiver<i32>,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A child has ended, or changed its state.
+    Child,
+    /// Somebody wants an end, or with SIGQUIT a dump.
+    Request(i32),
+    /// Nothing, for the time that was given.
+    Nothing,
+}
+
+impl Signals {
+    /// Catches those that ask for an end, and those of children. One that this process was started to ignore (`nohup`, a
+    /// shell's background) stays ignored, here and in its children.
+    pub fn catch() -> io::Result<Self> {
+        let ignored = ignored();
+        let asked = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
+        let caught = asked.filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let mut signals = Iterator::new(caught.chain([SIGCHLD]))?;
+        let (send, received) = mpsc::channel();
+        let wait = move || {
+            for signal in signals.forever() {
+                if send.send(signal).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(wait)?;
+        Ok(Self { received })
+    }
+
+    /// Waits for the next signal.
+    pub fn next(&self, longest: Duration) -> Event {
+        match self.received.recv_timeout(longest) {
+            Ok(SIGCHLD) => Event::Child,
+            Ok(signal) => Event::Request(signal),
+            Err(_) => Event::Nothing,
+        }
+    }
+}
+
+/// Returns the mask of the signals that this process ignores.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0)
+}
+
+/// Passes a signal on to a child that has not been waited for. A key of the terminal (Ctrl-C, Ctrl-\) reaches the child
+/// without that, because it belongs to the same group of processes.
+pub fn pass_on(signal: i32, child: u32) {
+    if [SIGINT, SIGQUIT].contains(&signal) && is_in_foreground() {
+        return;
+    }
+    let named = match signal {
+        SIGINT => Signal::INT,
+        SIGQUIT => Signal::QUIT,
+        SIGHUP => Signal::HUP,
+        _ => Signal::TERM,
+    };
+    let child = i32::try_from(child).ok().and_then(Pid::from_raw);
+    if let Some(child) = child {
+        // One that has ended needs none.
+        let _ = kill_process(child, named);
+    }
+}
+
+/// Returns `true` if the keys of a terminal send signals to this process.
+fn is_in_foreground() -> bool {
+    let terminal = fs::File::open("/dev/tty");
+    let group = terminal.and_then(|terminal| tcgetpgrp(terminal).map_err(io::Error::from));
+    group.is_ok_and(|group| group == getpgrp())
+}

@@ -1,0 +1,160 @@
+//! What a recording measures, and the agent's options for it.
+
+use std::time::Duration;
+
+use hprof_profile::Metric;
+
+/// The whole stack of nearly every program.
+const WHOLE_STACKS: u16 = 512;
+/// The agent's own depth, for options without `depth=`.
+const USUAL_DEPTH: u16 = 4;
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The methods that use the CPU.
+    Cpu,
+    /// The methods that allocate.
+    Alloc,
+    /// The objects that are alive at the end.
+    Heap,
+    /// The number and the time of calls.
+    Calls,
+    /// The monitors that threads wait for.
+    Locks,
+    /// The agent's options, as they are.
+    Options(String),
+}
+
+impl What {
+    /// The words for the measurements.
+    pub const NAMES: &str =
+        "cpu, alloc, heap, calls, locks, or options of the agent such as cpu=samples,interval=1";
+
+    /// Returns what a word of the command line means; `None` if it must be the name of a program.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "cpu" => Self::Cpu,
+            "alloc" => Self::Alloc,
+            "heap" => Self::Heap,
+            "calls" => Self::Calls,
+            "locks" => Self::Locks,
+            options if options.contains('=') => Self::Options(options.to_owned()),
+            _ => return None,
+        })
+    }
+
+    /// Returns the agent's options, except those of the file.
+    pub fn options(&self) -> String {
+        let measured = match self {
+            Self::Cpu => "cpu=samples,format=b",
+            Self::Alloc => "heap=sites,sort=alloc,format=b",
+            Self::Heap => "heap=dump,format=b",
+            // These two exist only as text.
+            Self::Calls => "cpu=times",
+            Self::Locks => "monitor=y",
+            Self::Options(options) => return options.clone(),
+        };
+        format!("{measured},depth={WHOLE_STACKS},verbose=n")
+    }
+
+    /// Returns the suffix of the file's name.
+    pub fn suffix(&self) -> &'static str {
+        let is_binary = match self {
+            Self::Options(_) => self.value_of("format") == Some("b"),
+            Self::Cpu | Self::Alloc | Self::Heap => true,
+            Self::Calls | Self::Locks => false,
+        };
+        if is_binary { "hprof" } else { "hprof.txt" }
+    }
+
+    /// Returns the value that the answer is about; `None` for the first that the profile has.
+    pub fn metric(&self) -> Option<Metric> {
+        match self {
+            Self::Cpu => Some(Metric::Cpu),
+            Self::Alloc => Some(Metric::AllocBytes),
+            Self::Calls => Some(Metric::Time),
+            Self::Locks => Some(Metric::Contention),
+            Self::Heap | Self::Options(_) => None,
+        }
+    }
+
+    /// Returns the name of the measurement.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Alloc => "alloc",
+            Self::Heap => "heap",
+            Self::Calls => "calls",
+            Self::Locks => "locks",
+            Self::Options(options) => options,
+        }
+    }
+
+    /// Returns the most frames of a stack.
+    pub fn depth(&self) -> u16 {
+        match self {
+            Self::Options(_) => {
+                let depth = self.value_of("depth").and_then(|depth| depth.parse().ok());
+                depth.unwrap_or(USUAL_DEPTH)
+            }
+            _ => WHOLE_STACKS,
+        }
+    }
+
+    /// Returns the CPU time that each sample stands for.
+    pub fn interval(&self) -> Duration {
+        let interval = self
+            .value_of("interval")
+            .and_then(|millis| millis.parse().ok());
+        Duration::from_millis(interval.unwrap_or(10))
+    }
+
+    /// Returns the value of an option that was given as it is.
+    pub fn value_of(&self, name: &str) -> Option<&str> {
+        let Self::Options(options) = self else {
+            return None;
+        };
+        let pairs = options.split(',').filter_map(|pair| pair.split_once('='));
+        // Of several the last one counts.
+        pairs
+            .filter(|&(key, _)| key == name)
+            .last()
+            .map(|(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(word: &str) -> What {
+        What::parse(word).expect("a measurement")
+    }
+
+    #[test]
+    fn a_word_is_a_measurement_options_or_a_program() {
+        assert_eq!(What::parse("cpu"), Some(What::Cpu));
+        assert_eq!(What::parse("Main"), None);
+        assert_eq!(What::parse("4711"), None);
+        assert_eq!(what("cpu=times,depth=8").options(), "cpu=times,depth=8");
+    }
+
+    #[test]
+    fn named_measurements_have_whole_stacks() {
+        for name in ["cpu", "alloc", "heap", "calls", "locks"] {
+            let options = what(name).options();
+            assert!(options.contains(",depth=512,"), "{options}");
+            assert_eq!(options.contains("format=b"), what(name).suffix() == "hprof");
+        }
+    }
+
+    #[test]
+    fn options_say_their_format_and_depth() {
+        assert_eq!(what("heap=dump,format=b").suffix(), "hprof");
+        assert_eq!(what("heap=sites").suffix(), "hprof.txt");
+        assert_eq!(what("heap=sites").depth(), 4);
+        assert_eq!(what("depth=4,cpu=samples,depth=9").depth(), 9);
+        assert_eq!(what("cpu=samples,interval=1").interval().as_millis(), 1);
+    }
+}

@@ -1,0 +1,61 @@
+import java.io.File;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Does what its arguments say, one after the other, and ends with the status 3.
+ *
+ * Truth: `print:TEXT` prints TEXT. `busy:N` uses N ms of CPU time in Recorded.busy. `wait` prints `ready`, then stays in
+ * Recorded.busy until there is a file `end` in the working folder. `child:N` runs another JVM with `busy:N`, and waits for
+ * it. `pid` prints its process id. `killed` ends by SIGKILL.
+ */
+public class Recorded {
+    static volatile double result;
+
+    public static void main(String[] args) throws Exception {
+        for (String arg : args) {
+            int colon = arg.indexOf(':');
+            String value = arg.substring(colon + 1);
+            switch (colon < 0 ? arg : arg.substring(0, colon)) {
+                case "print": System.out.println(value); break;
+                case "busy": busy(Integer.parseInt(value)); break;
+                case "wait": {
+                    System.out.println("ready");
+                    while (!new File("end").exists()) busy(50);
+                    break;
+                }
+                case "child": child("busy:" + value); break;
+                case "pid": System.out.println(ProcessHandle.current().pid()); break;
+                case "killed": {
+                    new ProcessBuilder("kill", "-9", "" + ProcessHandle.current().pid()).start();
+                    Thread.sleep(60_000);
+                    break;
+                }
+                default: throw new IllegalArgumentException(arg);
+            }
+        }
+        System.exit(3);
+    }
+
+    static void busy(int millis) {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long end = threads.getCurrentThreadCpuTime() + millis * 1_000_000L;
+        while (threads.getCurrentThreadCpuTime() < end) {
+            double sum = 0;
+            for (int i = 0; i < 200_000; i++) sum += Math.sqrt(i);
+            result = sum;
+        }
+    }
+
+    static void child(String arg) throws Exception {
+        List<String> command = new ArrayList<>();
+        command.add(System.getProperty("java.home") + "/bin/java");
+        command.add("-cp");
+        command.add(System.getProperty("java.class.path"));
+        command.add("Recorded");
+        command.add(arg);
+        new ProcessBuilder(command).inheritIO().start().waitFor();
+    }
+}
