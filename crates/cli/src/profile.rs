@@ -1,11 +1,14 @@
 //! The arguments common to the commands that show profiles: the file, the dump of the run, the value.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use hprof_format::printable;
 use hprof_profile::{Metric, Profile, Wanted, load};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::table::percent;
 
 /// The choice of a profile.
 #[derive(clap::Args)]
@@ -42,6 +45,24 @@ pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
     })
 }
 
+/// Returns what is to be said about the metric's parts, each with its share of the total.
+pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
+    let all = profile.total(metric);
+    let remarks = profile.remarks(metric).into_iter();
+    let lines = remarks.map(|remark| {
+        let share = percent(remark.value, all);
+        format!("{share:.2} % of {metric} {}", remark.text)
+    });
+    lines.collect()
+}
+
+/// Writes remarks, one a line.
+pub fn write_remarks(remarks: &[String], out: &mut dyn Write) -> io::Result<()> {
+    remarks
+        .iter()
+        .try_for_each(|remark| writeln!(out, "{}", printable(remark)))
+}
+
 impl Opened {
     /// Returns the wanted metric, or the first that the file has.
     pub fn metric(&self, path: &Path, wanted: Option<Metric>) -> Result<Metric, Failure> {
@@ -66,6 +87,19 @@ impl Opened {
                     format_args!("has no value `{wanted}`, only {names}"),
                 ))
             }
+        }
+    }
+
+    /// Returns what is to be said about the metric's parts, each with its share of the total.
+    pub fn remarks(&self, metric: Metric) -> Vec<String> {
+        remarks(&self.profile, metric)
+    }
+
+    /// Returns the same with stacks that were cut marked as such.
+    pub fn with_cut_marked(self) -> Opened {
+        Opened {
+            profile: self.profile.with_cut_marked(),
+            fault: self.fault,
         }
     }
 

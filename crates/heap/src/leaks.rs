@@ -64,10 +64,36 @@ pub struct Suspect {
     pub holder: Option<Holder>,
     /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
-    /// The objects it keeps alive, by class.
+    /// The objects it keeps alive, by class: those with the most bytes.
     pub kept: Vec<Kept>,
-    /// The stacks that allocated those; empty if the dump does not have them.
+    /// Those of the other classes.
+    pub kept_else: Rest,
+    /// The stacks that allocated the objects it keeps alive, those with the most bytes; empty if the dump does not have
+    /// them.
     pub allocated: Vec<Allocated>,
+    /// Those of the other stacks.
+    pub allocated_else: Rest,
+    /// The objects it keeps alive whose stack the dump does not have.
+    pub without_stack: Rest,
+}
+
+/// The sum of rows that are not listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rest {
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of objects.
+    pub objects: u64,
+    /// Their shallow size, in bytes.
+    pub shallow: u64,
+}
+
+impl Rest {
+    fn add(&mut self, (objects, shallow): (u64, u64)) {
+        self.rows += 1;
+        self.objects += objects;
+        self.shallow += shallow;
+    }
 }
 
 /// Objects of one class below a suspect.
@@ -92,6 +118,15 @@ pub struct Allocated {
     pub shallow: u64,
     /// The stack that allocated them, innermost frame first.
     pub stack: Stack,
+}
+
+/// The objects below a suspect.
+struct Below {
+    kept: Vec<Kept>,
+    kept_else: Rest,
+    allocated: Vec<Allocated>,
+    allocated_else: Rest,
+    without_stack: Rest,
 }
 
 /// A suspect before it is described.
@@ -145,7 +180,7 @@ impl Heap<'_> {
             .collect();
         let (ways, _) = self.ways(&objects, objects.len())?;
         let mut suspects = Vec::with_capacity(found.len());
-        for ((suspect, object), (kept, allocated)) in found.iter().zip(objects).zip(below) {
+        for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
             let path = self.path(&ways, object)?;
             let stack = || self.dump.stack(self.objects.trace(object));
             suspects.push(Suspect {
@@ -168,8 +203,11 @@ impl Heap<'_> {
                 },
                 holder: path.as_ref().and_then(holder),
                 path,
-                kept,
-                allocated,
+                kept: below.kept,
+                kept_else: below.kept_else,
+                allocated: below.allocated,
+                allocated_else: below.allocated_else,
+                without_stack: below.without_stack,
             });
         }
         Ok(Leaks {
@@ -327,7 +365,7 @@ impl Heap<'_> {
     }
 
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.
-    fn below(&self, tree: &Tree, suspect: &Found) -> (Vec<Kept>, Vec<Allocated>) {
+    fn below(&self, tree: &Tree, suspect: &Found) -> Below {
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
             tree.walk(&self.dominators, place, |step| {
@@ -347,15 +385,33 @@ impl Heap<'_> {
             sum.0 += objects;
             sum.1 += shallow;
         }
-        let kept = largest(&classes).map(|(class, objects, shallow)| Kept {
-            class: Arc::clone(&self.classes.get(class).name),
-            objects,
-            shallow,
+        let (largest_classes, kept_else) = largest(&classes);
+        let kept = largest_classes
+            .into_iter()
+            .map(|(class, objects, shallow)| Kept {
+                class: Arc::clone(&self.classes.get(class).name),
+                objects,
+                shallow,
+            });
+        let mut without_stack = Rest::default();
+        sites.retain(|&site, &mut sum| {
+            let has_stack = self.dump.has_stack(self.objects.sites.get(site).trace);
+            if !has_stack {
+                without_stack.add(sum);
+            }
+            has_stack
         });
-        sites.retain(|&site, _| self.dump.has_stack(self.objects.sites.get(site).trace));
-        let allocated =
-            largest(&sites).map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
-        (kept.collect(), allocated.collect())
+        let (largest_sites, allocated_else) = largest(&sites);
+        let allocated = largest_sites
+            .into_iter()
+            .map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
+        Below {
+            kept: kept.collect(),
+            kept_else,
+            allocated: allocated.collect(),
+            allocated_else,
+            without_stack,
+        }
     }
 
     /// Returns the description of objects that a site has allocated.
@@ -370,14 +426,19 @@ impl Heap<'_> {
     }
 }
 
-/// Iterates over those with the most bytes.
-fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u64)> {
+/// Returns those with the most bytes, and the sum of the others.
+fn largest(sums: &HashMap<u32, (u64, u64)>) -> (Vec<(u32, u64, u64)>, Rest) {
     let mut rows: Vec<(u32, u64, u64)> = sums
         .iter()
         .map(|(&key, &(objects, shallow))| (key, objects, shallow))
         .collect();
     rows.sort_by_key(|&(key, _, shallow)| (std::cmp::Reverse(shallow), key));
-    rows.into_iter().take(ROWS)
+    let mut rest = Rest::default();
+    for &(_, objects, shallow) in rows.iter().skip(ROWS) {
+        rest.add((objects, shallow));
+    }
+    rows.truncate(ROWS);
+    (rows, rest)
 }
 
 /// Returns the last part of the program on a path.

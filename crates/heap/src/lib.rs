@@ -75,7 +75,7 @@ pub use histogram::{Histogram, Row, histogram};
 pub use keeping::{Keeping, Retained};
 pub use label::{Holder, Label, Reference};
 pub use layout::{Known, Layout, LayoutError};
-pub use leaks::{Allocated, Kept, Leaks, Suspect, SuspectKind};
+pub use leaks::{Allocated, Kept, Leaks, Rest, Suspect, SuspectKind};
 pub use memory::{Memory, is_asking};
 pub use names::Stack;
 pub use paths::{Path, PathStep, Target, root_name};

@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Target, histogram};
+use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Suspect, Target, histogram};
 use model::{Model, Truth, model, with_heap};
 use proptest::prelude::*;
 
@@ -137,9 +137,20 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
                     suspect.retained,
                     truth.retained(|object| object == suspect.id)
                 );
+                assert_adds_up(suspect);
             }
         }
     });
+}
+
+/// Checks that both lists about what a suspect keeps are complete with what they do not list.
+fn assert_adds_up(suspect: &Suspect) {
+    let kept = suspect.kept.iter().map(|kept| kept.shallow).sum::<u64>();
+    assert_eq!(kept + suspect.kept_else.shallow, suspect.retained);
+    let listed = suspect.allocated.iter().map(|row| row.shallow).sum::<u64>();
+    let others = [suspect.allocated_else, suspect.without_stack];
+    let others: u64 = others.iter().map(|rest| rest.shallow).sum();
+    assert_eq!(listed + others, suspect.retained);
 }
 
 proptest! {

@@ -30,6 +30,8 @@
 pub mod export;
 
 mod comparable;
+mod cut;
+mod dense;
 mod diff;
 mod group;
 mod load;
@@ -38,6 +40,7 @@ mod metric;
 mod model;
 mod names;
 mod records;
+mod remarks;
 mod top;
 mod tree;
 mod write;
@@ -54,6 +57,7 @@ pub use model::{
 pub use names::{Name, Names};
 pub use records::Records;
 pub use records::Wanted;
+pub use remarks::Remark;
 pub use top::{Cost, costs};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

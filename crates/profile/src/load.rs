@@ -84,6 +84,9 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         if let Some(process) = reader.process() {
             records.process(process);
         }
+        if let Some(depth) = reader.depth() {
+            records.depth(depth);
+        }
         self::text(&mut reader, &mut records).err()
     } else {
         let mut reader = Reader::new(source)?;

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::{Opened, open};
+use crate::profile::{Opened, open, write_remarks};
 use crate::table::{Style, Table, number, signed, unit};
+use crate::top::not_shown;
 use gate::Condition;
 
 /// Compare two profiles: rows that grew, shrank, appeared or disappeared
@@ -75,7 +76,8 @@ struct DiffDocument<'a> {
     base_total: u64,
     new_total: u64,
     rows: Vec<DiffRow<'a>>,
-    failed: Vec<String>,
+    failed: &'a [String],
+    remarks: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -98,6 +100,8 @@ struct Compared {
     base: u64,
     new: u64,
     changes: Vec<Change>,
+    /// The number of all rows that changed.
+    all: usize,
 }
 
 /// Compares the profiles and prints the changes.
@@ -106,14 +110,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let new = open(&arguments.new, None)?.comparable();
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
+    let remarks = both_remarks(&base, &new, compared.metric);
     let output = Output::open(None, &arguments.new)?;
     output.write(|out| {
         if arguments.json {
-            arguments.json(&compared, &failed, out)
+            arguments.json(&compared, &failed, &remarks, out)
         } else if arguments.markdown {
-            arguments.markdown(&compared, out)
+            arguments.markdown(&compared, &remarks, out)
         } else {
-            arguments.table(&compared, out)
+            arguments.table(&compared, out)?;
+            not_shown(compared.changes.len(), compared.all, out)?;
+            write_remarks(&remarks, out)
         }
     })?;
     base.finish()?;
@@ -142,6 +149,7 @@ impl Arguments {
             });
         }
         changes.retain(|change| change.difference(self.cost()) != 0);
+        let all = changes.len();
         if self.number > 0 {
             changes.truncate(self.number);
         }
@@ -150,6 +158,7 @@ impl Arguments {
             base: scaled(before, scale),
             new: after,
             changes,
+            all,
         })
     }
 
@@ -190,7 +199,12 @@ impl Arguments {
         table.write(&style, out)
     }
 
-    fn markdown(&self, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+    fn markdown(
+        &self,
+        compared: &Compared,
+        remarks: &[String],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         writeln!(out, "{}\n", compared.summary())?;
         writeln!(out, "| base | new | change | % | | {} |", self.by)?;
         writeln!(out, "|---:|---:|---:|---:|---|---|")?;
@@ -198,10 +212,19 @@ impl Arguments {
             let columns = compared.columns(change, self.cost()).join(" | ");
             writeln!(out, "| {columns} | {} |", markdown_text(&change.name))?;
         }
+        for remark in remarks {
+            writeln!(out, "\n{}", markdown_text(remark))?;
+        }
         Ok(())
     }
 
-    fn json(&self, compared: &Compared, failed: &[String], out: &mut dyn Write) -> io::Result<()> {
+    fn json(
+        &self,
+        compared: &Compared,
+        failed: &[String],
+        remarks: &[String],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let sums = |costs: Costs| DiffSums {
             own: costs.own,
             total: costs.total,
@@ -224,7 +247,8 @@ impl Arguments {
                     new: change.new.map(sums),
                 })
                 .collect(),
-            failed: failed.to_vec(),
+            failed,
+            remarks,
         };
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)
@@ -263,6 +287,15 @@ impl Compared {
             seen.to_owned(),
         ]
     }
+}
+
+/// Returns the remarks on both profiles, each with the profile that it is about.
+fn both_remarks(base: &Opened, new: &Opened, metric: Metric) -> Vec<String> {
+    let named = |name: &'static str, opened: &Opened| {
+        let remarks = opened.remarks(metric).into_iter();
+        remarks.map(move |remark| format!("{name}: {remark}"))
+    };
+    named("base", base).chain(named("new", new)).collect()
 }
 
 fn relative(base: u64, new: u64) -> String {

@@ -170,11 +170,15 @@ fn write<'a>(
 
 impl crate::profile::Opened {
     fn into_run(self, path: &Path) -> Run {
-        let (profile, fault) = self.into_parts();
+        let metrics = self.profile.metrics().into_iter();
+        let remarks = metrics.map(|metric| (metric.name(), self.remarks(metric)));
+        let remarks = remarks.filter(|(_, remarks)| !remarks.is_empty()).collect();
+        let (profile, fault) = self.with_cut_marked().into_parts();
         Run {
             file: path.display().to_string(),
             profile,
             fault: fault.and_then(|fault| fault.message().map(str::to_owned)),
+            remarks,
         }
     }
 }

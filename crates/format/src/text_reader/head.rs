@@ -18,6 +18,8 @@ pub(super) struct Head {
     pub(super) created: Millis,
     pub(super) old_prof: bool,
     pub(super) process: Option<u32>,
+    /// `depth=`, if the file has the options.
+    pub(super) depth: Option<u32>,
 }
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
@@ -27,6 +29,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
             created: Millis(0),
             old_prof: true,
             process: None,
+            depth: None,
         });
     }
     if !first.starts_with(MAGIC) {
@@ -34,7 +37,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     }
     let date = first.split_once(", created ").map(|(_, date)| date);
     let created = date.and_then(ctime::parse).unwrap_or_default();
-    let mut process = None;
+    let (mut process, mut depth) = (None, None);
     loop {
         let line = lines.within("the description of its records", 1)?;
         if line == DASHES {
@@ -42,6 +45,9 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         }
         if let Some(number) = line.strip_prefix("Process:") {
             process = number.trim().parse().ok();
+        }
+        if let Some(options) = line.strip_prefix("Options:") {
+            depth = depth_in(options.trim());
         }
         // The file is an excerpt without a header.
         if begins_record(line) {
@@ -53,7 +59,19 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         created,
         old_prof: false,
         process,
+        depth,
     })
+}
+
+/// Returns the value of `depth=` in an agent's options, or its default.
+fn depth_in(options: &str) -> Option<u32> {
+    const DEFAULT: u32 = 4;
+    let given = options
+        .split(',')
+        .filter_map(|option| option.strip_prefix("depth="));
+    given
+        .last()
+        .map_or(Some(DEFAULT), |depth| depth.parse().ok())
 }
 
 /// Returns `true` if a line can only be the first of a record, and not part of a description.

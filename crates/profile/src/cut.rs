@@ -1,0 +1,71 @@
+//! Stacks that lost their outermost frames because the profile was made with a limit on frames (`depth=`).
+
+use crate::model::{Frame, FrameId, FrameKind, Profile, StackId, Stacks};
+
+/// The class of the frames by which an agent charges what has no Java stack, such as `<unsampled>`.
+const STAND_IN_CLASS: &str = "java.lang.Thread";
+
+/// Methods at which the stack of a thread begins. A stack that ends with one of them is whole.
+const ROOTS: [(&str, &str); 8] = [
+    ("java.lang.Thread", "run"),
+    ("java.lang.VirtualThread", "run"),
+    ("java.lang.ref.Finalizer$FinalizerThread", "run"),
+    ("java.lang.ref.Reference$ReferenceHandler", "run"),
+    ("java.util.concurrent.ForkJoinWorkerThread", "run"),
+    ("jdk.internal.misc.InnocuousThread", "run"),
+    ("jdk.internal.vm.Continuation", "enter"),
+    ("jdk.internal.vm.Continuation", "enterSpecial"),
+];
+/// The signature of a program's first method.
+const MAIN: &str = "([Ljava/lang/String;)V";
+
+impl Profile {
+    /// Returns `true` if a stack is as long as the limit allows and does not end where the stack of a thread begins.
+    #[must_use]
+    pub fn is_cut(&self, stack: StackId) -> bool {
+        let frames = self.stacks.frames(stack);
+        let length = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+        let Some(&outermost) = frames.last() else {
+            return false;
+        };
+        self.depths.contains(&length) && !self.is_root(self.frame(outermost))
+    }
+
+    fn is_root(&self, frame: &Frame) -> bool {
+        if frame.kind == FrameKind::Marker || self.is_stand_in(frame) {
+            return true;
+        }
+        let text = |name| self.names.text(name);
+        let is_main = || {
+            let signature = frame.signature.map(text);
+            text(frame.method) == "main" && signature.is_none_or(|signature| signature == MAIN)
+        };
+        ROOTS.contains(&(text(frame.class), text(frame.method))) || is_main()
+    }
+
+    /// Returns `true` for a frame that is written like a method and stands for something else: `<unsampled>`, `<GC>`.
+    pub(crate) fn is_stand_in(&self, frame: &Frame) -> bool {
+        let method = self.names.text(frame.method);
+        method.starts_with('<')
+            && self.names.text(frame.class) == STAND_IN_CLASS
+            && !matches!(method, "<init>" | "<clinit>")
+    }
+
+    /// Returns the same with one more frame around each stack that was cut, `[cut at 4 frames]`: a tree of callees
+    /// has them below one node instead of beside each other at its root.
+    #[must_use]
+    pub fn with_cut_marked(mut self) -> Profile {
+        let mut stacks = Stacks::default();
+        for stack in (0..self.stacks.len() as u32).map(StackId) {
+            let marker = self.is_cut(stack).then(|| {
+                let length = self.stacks.frames(stack).len();
+                self.marker(&format!("[cut at {length} frames]"))
+            });
+            let frames: Vec<FrameId> = self.stacks.frames(stack).to_vec();
+            stacks.push(frames.into_iter().chain(marker));
+        }
+        self.stacks = stacks;
+        self.depths.clear();
+        self
+    }
+}

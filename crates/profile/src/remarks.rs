@@ -1,0 +1,98 @@
+//! What the numbers of a profile leave out, in words.
+
+use crate::metric::Metric;
+use crate::model::{FrameKind, Profile};
+use crate::records::NOT_LISTED;
+
+/// Rows that were made before the agent saw allocations.
+pub(crate) const BEFORE: &str = "<made before the profile>";
+/// Rows of threads that ran no Java code.
+pub(crate) const NO_FRAMES: &str = "<no Java frames>";
+/// Rows of a profile that keeps no frames.
+pub(crate) const NO_DEPTH: &str = "<no stacks, depth=0>";
+/// Rows whose names the file does not have.
+pub(crate) const UNKNOWN: &str = "<unknown>";
+
+/// Something that readers of a profile should know about a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The part of the metric's total.
+    pub value: u64,
+    /// What is true of it, to be read after the part: `is in stacks cut at 4 frames: ...`.
+    pub text: String,
+}
+
+/// What the rows mean whose only frame has this name.
+fn meaning(name: &str) -> Option<&'static str> {
+    Some(match name {
+        NOT_LISTED => {
+            "rows below the agent's cutoff, of which the file has only the sum; cutoff=0 lists them"
+        }
+        BEFORE => {
+            "objects that were there before the agent saw allocations, and those that the VM made without Java code"
+        }
+        NO_FRAMES => "threads that ran no Java code",
+        NO_DEPTH => "the profile was made without stacks; depth=512 keeps them",
+        UNKNOWN => "stacks that the file does not define",
+        "<unsampled>" => {
+            "CPU time whose stack could not be read: threads that ended before their next sample, code without Java frames"
+        }
+        _ => return None,
+    })
+}
+
+impl Profile {
+    /// Returns what is to be said about this metric: which part has stacks that were cut, and which has none, and why.
+    #[must_use]
+    pub fn remarks(&self, metric: Metric) -> Vec<Remark> {
+        let mut cut = 0_u64;
+        let mut named: Vec<(&str, u64)> = Vec::new();
+        for sample in self.samples(metric).filter(|sample| sample.value > 0) {
+            let add = |sum: &mut u64| *sum = sum.saturating_add(sample.value);
+            if self.is_cut(sample.stack) {
+                add(&mut cut);
+            }
+            let [only] = *self.stacks.frames(sample.stack) else {
+                continue;
+            };
+            let frame = self.frame(only);
+            if frame.kind == FrameKind::Marker || self.is_stand_in(frame) {
+                let name = self.names.text(frame.method);
+                match named.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => add(sum),
+                    None => named.push((name, sample.value)),
+                }
+            }
+        }
+        named.sort_by_key(|&(name, value)| (std::cmp::Reverse(value), name));
+        let cut = (cut > 0).then(|| Remark {
+            value: cut,
+            text: self.about_cut(),
+        });
+        let named = named.into_iter().filter_map(|(name, value)| {
+            let text = format!("is {name}: {}", meaning(name)?);
+            Some(Remark { value, text })
+        });
+        cut.into_iter().chain(named).collect()
+    }
+
+    fn about_cut(&self) -> String {
+        let depths: Vec<String> = self.depths.iter().map(u32::to_string).collect();
+        let depths = depths.join(" or ");
+        format!(
+            "is in stacks cut at {depths} frames: callers further out are missing, and their totals too small; depth=512 keeps \
+             whole stacks"
+        )
+    }
+
+    /// Returns the name of rows whose stack has no frames.
+    pub(crate) fn stackless(&self, metrics: &[Metric]) -> &'static str {
+        if self.depths == [0] {
+            return NO_DEPTH;
+        }
+        match metrics.contains(&Metric::AllocBytes) {
+            true => BEFORE,
+            false => NO_FRAMES,
+        }
+    }
+}
