@@ -203,6 +203,14 @@ pub(super) const ROWS: &[OptionRow] = &[
         }),
     },
     OptionRow {
+        name: "fold",
+        values: "y|n",
+        allowed: None,
+        default: "y in binary",
+        description: "add such rows up under shorter stacks",
+        setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
+    },
+    OptionRow {
         name: "sort",
         values: "live|alloc",
         allowed: None,

@@ -51,6 +51,15 @@ impl Profile {
             && !matches!(method, "<init>" | "<clinit>")
     }
 
+    /// Returns `true` for a stack under which the agent added small rows up, instead of the frames further out.
+    pub(crate) fn is_folded(&self, stack: StackId) -> bool {
+        let outermost = self.stacks.frames(stack).last();
+        outermost.is_some_and(|&frame| {
+            let frame = self.frame(frame);
+            self.is_stand_in(frame) && self.names.text(frame.method) == "<folded>"
+        })
+    }
+
     /// Returns the same with one more frame around each stack that was cut, `[cut at 4 frames]`: a tree of callees
     /// has them below one node instead of beside each other at its root.
     #[must_use]

@@ -13,6 +13,10 @@ pub(crate) const NO_DEPTH: &str = "<no stacks, depth=0>";
 /// Rows whose names the file does not have.
 pub(crate) const UNKNOWN: &str = "<unknown>";
 
+/// What is said of rows that end with `<folded>`.
+const FOLDED: &str =
+    "is <folded>: rows below the agent's cutoff, added up under shorter stacks; cutoff=0 keeps all";
+
 /// Something that readers of a profile should know about a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
@@ -45,12 +49,15 @@ impl Profile {
     /// Returns what is to be said about this metric: which part has stacks that were cut, and which has none, and why.
     #[must_use]
     pub fn remarks(&self, metric: Metric) -> Vec<Remark> {
-        let mut cut = 0_u64;
+        let (mut cut, mut folded) = (0_u64, 0_u64);
         let mut named: Vec<(&str, u64)> = Vec::new();
         for sample in self.samples(metric).filter(|sample| sample.value > 0) {
             let add = |sum: &mut u64| *sum = sum.saturating_add(sample.value);
             if self.is_cut(sample.stack) {
                 add(&mut cut);
+            }
+            if self.is_folded(sample.stack) {
+                add(&mut folded);
             }
             let [only] = *self.stacks.frames(sample.stack) else {
                 continue;
@@ -69,11 +76,15 @@ impl Profile {
             value: cut,
             text: self.about_cut(),
         });
+        let folded = (folded > 0).then(|| Remark {
+            value: folded,
+            text: FOLDED.to_owned(),
+        });
         let named = named.into_iter().filter_map(|(name, value)| {
             let text = format!("is {name}: {}", meaning(name)?);
             Some(Remark { value, text })
         });
-        cut.into_iter().chain(named).collect()
+        cut.into_iter().chain(folded).chain(named).collect()
     }
 
     fn about_cut(&self) -> String {

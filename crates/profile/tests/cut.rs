@@ -77,6 +77,9 @@ fn a_profile_says_which_part_was_cut_and_which_has_no_stack() {
         (48, "is <made before the profile>"),
     ]);
     assert_eq!(remarks(&run, Metric::LiveBytes), expected);
+    let folded = RUN.replace("java.lang.Thread.run(", "java.lang.Thread.<folded>(");
+    let folded = remarks(&read(folded.as_bytes()), Metric::Cpu);
+    assert_eq!(folded[1], (30, "is <folded>".to_owned()));
     let costs = costs(&run, Metric::LiveBytes, By::Trace);
     assert_eq!(costs[0].name, "<made before the profile>");
 }
