@@ -67,7 +67,7 @@ fn page(arguments: &Arguments) -> Result<(), Failure> {
     let metric = opened.metric(file, arguments.value)?;
     let mut profiles = Vec::new();
     if let Some(path) = &arguments.diff {
-        let base = open(path, None)?;
+        let base = arguments.choice.as_this(open(path, None)?);
         base.metric(path, Some(metric))?;
         profiles.push((path.as_path(), base));
     }
@@ -103,7 +103,12 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
                 .map(|(stack, value)| format!("{stack} {value}")),
         ),
         Some(base_path) => {
-            let base = open(base_path, None)?.comparable().with_cut_marked();
+            let base = open(base_path, None)?;
+            let base = arguments
+                .choice
+                .as_this(base)
+                .comparable()
+                .with_cut_marked();
             base.metric(base_path, Some(metric))?;
             lines = both(folded(&base.profile, metric, folding), stacks);
             base.finish()?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
-use hprof_profile::{Metric, Profile, Wanted, load};
+use hprof_profile::{Metric, OwnCode, Profile, Wanted, load};
 
 use crate::failure::Failure;
 use crate::input;
@@ -19,6 +19,24 @@ pub struct Choice {
     /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
+}
+
+/// The choice of one's own code.
+#[derive(clap::Args)]
+pub struct OwnCodeArgument {
+    /// Show only code of these packages, and charge it with what it calls; without `=`, all that is neither the JDK's
+    /// nor a well-known library's
+    #[arg(
+        long,
+        value_name = "PREFIX:...",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub mine: Option<OwnCode>,
 }
 
 /// A profile, and the reason its file could not be read to the end.
@@ -28,9 +46,14 @@ pub struct Opened {
 }
 
 impl Choice {
+    /// Returns another profile with the same code as this one.
+    pub fn as_this(&self, other: Opened) -> Opened {
+        other.of_own_code(&self.own)
+    }
+
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        open(&self.file, self.section)
+        Ok(open(&self.file, self.section)?.of_own_code(&self.own))
     }
 }
 
@@ -93,6 +116,17 @@ impl Opened {
     /// Returns what is to be said about the metric's parts, each with its share of the total.
     pub fn remarks(&self, metric: Metric) -> Vec<String> {
         remarks(&self.profile, metric)
+    }
+
+    /// Returns the same with one's own code alone, if that is wanted.
+    pub fn of_own_code(self, own: &OwnCodeArgument) -> Opened {
+        match &own.mine {
+            Some(own) => Opened {
+                profile: self.profile.of_own_code(own),
+                fault: self.fault,
+            },
+            None => self,
+        }
     }
 
     /// Returns the same with stacks that were cut marked as such.

@@ -13,6 +13,7 @@ use crate::heap::Heap;
 use crate::label::{Holder, Reference};
 use crate::names::Stack;
 use crate::objects::SiteIndex;
+use crate::own_code::IsOwn;
 use crate::paths::Path;
 
 /// The most rows about what a suspect retains, and the most stacks.
@@ -155,15 +156,16 @@ impl Common {
 }
 
 impl Heap<'_> {
-    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive.
+    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive. With `own`, the stacks that
+    /// allocated what they keep are added up by their innermost own frame, and begin with it.
     ///
     /// # Errors
     /// Those of reading records, and of temporary files.
-    pub fn leaks(&self, threshold: f64) -> Result<Leaks, Error> {
-        self.dump.unless_changed(|| self.find_leaks(threshold))
+    pub fn leaks(&self, threshold: f64, own: Option<IsOwn<'_>>) -> Result<Leaks, Error> {
+        self.dump.unless_changed(|| self.find_leaks(threshold, own))
     }
 
-    fn find_leaks(&self, threshold: f64) -> Result<Leaks, Error> {
+    fn find_leaks(&self, threshold: f64, own: Option<IsOwn<'_>>) -> Result<Leaks, Error> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
@@ -171,7 +173,7 @@ impl Heap<'_> {
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
         let below: Vec<_> = found
             .iter()
-            .map(|suspect| self.below(&tree, suspect))
+            .map(|suspect| self.below(&tree, suspect, own))
             .collect();
         drop(tree);
         let objects: Vec<u32> = found
@@ -365,7 +367,7 @@ impl Heap<'_> {
     }
 
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.
-    fn below(&self, tree: &Tree, suspect: &Found) -> Below {
+    fn below(&self, tree: &Tree, suspect: &Found, own: Option<IsOwn<'_>>) -> Below {
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
             tree.walk(&self.dominators, place, |step| {
@@ -401,14 +403,20 @@ impl Heap<'_> {
             }
             has_stack
         });
-        let (largest_sites, allocated_else) = largest(&sites);
-        let allocated = largest_sites
-            .into_iter()
-            .map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
+        let (allocated, allocated_else) = match own {
+            Some(is_own) => self.allocated_by_own(&sites, is_own),
+            None => {
+                let (largest, rest) = largest(&sites);
+                let rows = largest.into_iter();
+                let rows =
+                    rows.map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
+                (rows.collect(), rest)
+            }
+        };
         Below {
             kept: kept.collect(),
             kept_else,
-            allocated: allocated.collect(),
+            allocated,
             allocated_else,
             without_stack,
         }
@@ -427,7 +435,7 @@ impl Heap<'_> {
 }
 
 /// Returns those with the most bytes, and the sum of the others.
-fn largest(sums: &HashMap<u32, (u64, u64)>) -> (Vec<(u32, u64, u64)>, Rest) {
+pub(crate) fn largest(sums: &HashMap<u32, (u64, u64)>) -> (Vec<(u32, u64, u64)>, Rest) {
     let mut rows: Vec<(u32, u64, u64)> = sums
         .iter()
         .map(|(&key, &(objects, shallow))| (key, objects, shallow))

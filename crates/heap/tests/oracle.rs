@@ -130,7 +130,7 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
             (package.to_owned(), 0)
         });
         assert_paths(heap, &truth);
-        let leaks = heap.leaks(0.1).expect("readable records");
+        let leaks = heap.leaks(0.1, None).expect("readable records");
         for suspect in &leaks.suspects {
             if suspect.objects == 1 {
                 assert_eq!(
@@ -250,7 +250,7 @@ fn assert_list(length: u64) {
             let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
             assert_eq!(path.steps.len() as u64 + left_out, length);
             assert!(path.steps.len() <= 100);
-            assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
+            assert_eq!(heap.leaks(0.1, None).expect("readable").suspects[0].id, 800);
             let groups = heap.groups(By::Class, 1).expect("groups");
             assert_eq!(groups[0].objects, length);
             heap.areas(None, 1000).expect("readable");

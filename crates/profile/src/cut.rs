@@ -20,15 +20,18 @@ const ROOTS: [(&str, &str); 8] = [
 const MAIN: &str = "([Ljava/lang/String;)V";
 
 impl Profile {
-    /// Returns `true` if a stack is as long as the limit allows and does not end where the stack of a thread begins.
+    /// Returns the number of frames at which a stack was cut: it is as long as the limit allows and does not end where
+    /// the stack of a thread begins.
     #[must_use]
-    pub fn is_cut(&self, stack: StackId) -> bool {
+    pub fn cut_at(&self, stack: StackId) -> Option<u32> {
+        if let Some(cut) = &self.cut {
+            return cut[stack.0 as usize];
+        }
         let frames = self.stacks.frames(stack);
         let length = u32::try_from(frames.len()).unwrap_or(u32::MAX);
-        let Some(&outermost) = frames.last() else {
-            return false;
-        };
-        self.depths.contains(&length) && !self.is_root(self.frame(outermost))
+        let outermost = self.frame(*frames.last()?);
+        let is_cut = self.depths.contains(&length) && !self.is_root(outermost);
+        is_cut.then_some(length)
     }
 
     fn is_root(&self, frame: &Frame) -> bool {
@@ -65,16 +68,16 @@ impl Profile {
     #[must_use]
     pub fn with_cut_marked(mut self) -> Profile {
         let mut stacks = Stacks::default();
+        let mut cut = Vec::with_capacity(self.stacks.len());
         for stack in (0..self.stacks.len() as u32).map(StackId) {
-            let marker = self.is_cut(stack).then(|| {
-                let length = self.stacks.frames(stack).len();
-                self.marker(&format!("[cut at {length} frames]"))
-            });
+            let cut_at = self.cut_at(stack);
+            cut.push(cut_at);
+            let marker = cut_at.map(|frames| self.marker(&format!("[cut at {frames} frames]")));
             let frames: Vec<FrameId> = self.stacks.frames(stack).to_vec();
             stacks.push(frames.into_iter().chain(marker));
         }
         self.stacks = stacks;
-        self.depths.clear();
+        self.cut = Some(cut);
         self
     }
 }

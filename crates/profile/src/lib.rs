@@ -39,6 +39,7 @@ mod merge;
 mod metric;
 mod model;
 mod names;
+mod own_code;
 mod records;
 mod remarks;
 mod top;
@@ -55,6 +56,7 @@ pub use model::{
     Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
 };
 pub use names::{Name, Names};
+pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;
 pub use remarks::Remark;

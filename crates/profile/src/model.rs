@@ -202,6 +202,8 @@ pub struct Profile {
     /// The limits on frames with which its stacks were taken (`depth=`), in order; several for the sum of several runs,
     /// none if the file does not say it.
     pub depths: Vec<u32>,
+    /// For each stack, the limit at which it was cut, where its frames do not tell it any more.
+    pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The number of this dump in the run, from 1.
     pub section: u32,
     /// The number of dumps in the file.

@@ -2,6 +2,7 @@
 
 use crate::metric::Metric;
 use crate::model::{FrameKind, Profile};
+use crate::own_code::OTHER;
 use crate::records::NOT_LISTED;
 
 /// Rows that were made before the agent saw allocations.
@@ -37,6 +38,7 @@ fn meaning(name: &str) -> Option<&'static str> {
         }
         NO_FRAMES => "threads that ran no Java code",
         NO_DEPTH => "the profile was made without stacks; depth=512 keeps them",
+        OTHER => "stacks without a frame of your own; --mine=PREFIX:... says what is yours",
         UNKNOWN => "stacks that the file does not define",
         "<unsampled>" => {
             "CPU time whose stack could not be read: threads that ended before their next sample, code without Java frames"
@@ -53,16 +55,22 @@ impl Profile {
         let mut named: Vec<(&str, u64)> = Vec::new();
         for sample in self.samples(metric).filter(|sample| sample.value > 0) {
             let add = |sum: &mut u64| *sum = sum.saturating_add(sample.value);
-            if self.is_cut(sample.stack) {
+            if self.cut_at(sample.stack).is_some() {
                 add(&mut cut);
             }
             if self.is_folded(sample.stack) {
                 add(&mut folded);
             }
-            let [only] = *self.stacks.frames(sample.stack) else {
+            let frames = self.stacks.frames(sample.stack);
+            let Some(&innermost) = frames.first() else {
                 continue;
             };
-            let frame = self.frame(only);
+            let frame = self.frame(innermost);
+            let is_other =
+                frame.kind == FrameKind::Marker && self.names.text(frame.method) == OTHER;
+            if frames.len() > 1 && !is_other {
+                continue;
+            }
             if frame.kind == FrameKind::Marker || self.is_stand_in(frame) {
                 let name = self.names.text(frame.method);
                 match named.iter_mut().find(|(known, _)| *known == name) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::{Opened, open, write_remarks};
+use crate::profile::{Opened, OwnCodeArgument, open, write_remarks};
 use crate::table::{Style, Table, number, signed, unit};
 use crate::top::not_shown;
 use gate::Condition;
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// The grouping of rows, as in `hprof top`
     #[arg(long, default_value_t)]
     by: By,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
 
     /// Compare the costs of rows including everything they called
     #[arg(long)]
@@ -106,8 +109,11 @@ struct Compared {
 
 /// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let base = open(&arguments.base, None)?.comparable();
-    let new = open(&arguments.new, None)?.comparable();
+    let open = |path| {
+        let opened = open(path, None)?.of_own_code(&arguments.own);
+        Ok::<Opened, Failure>(opened.comparable())
+    };
+    let (base, new) = (open(&arguments.base)?, open(&arguments.new)?);
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
     let remarks = both_remarks(&base, &new, compared.metric);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
 use crate::input::{self, is_standard};
 use crate::output;
-use crate::profile::open;
+use crate::profile::{OwnCodeArgument, open};
 use crate::terminal::Watched;
 use data::Run;
 pub use data::Start;
@@ -41,6 +41,9 @@ pub struct Arguments {
     /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
 }
 
 /// The most dumps of a file that the page contains, counted from the last.
@@ -51,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     let mut heaps = Html::default();
     for path in &arguments.files {
-        add(path, &mut runs, &mut heaps)?;
+        add(path, &arguments.own, &mut runs, &mut heaps)?;
     }
     if let Some(value) = arguments.value {
         let has = |run: &Run| run.profile.metrics().contains(&value);
@@ -76,7 +79,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Adds the dumps of a file to the previous ones; it may hold a profile, a heap dump or both.
-fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure> {
+fn add(
+    path: &Path,
+    own: &OwnCodeArgument,
+    runs: &mut Vec<Run>,
+    heaps: &mut Html,
+) -> Result<(), Failure> {
     let last = open(path, None)?;
     let is_profile = !last.profile.metrics().is_empty();
     match heap(path) {
@@ -100,10 +108,11 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<(), Failure
     if !is_standard(path) {
         let first = sections.saturating_sub(MOST_SECTIONS).max(1);
         for section in first..sections {
-            runs.push(open(path, Some(section))?.into_run(path));
+            let opened = open(path, Some(section))?.of_own_code(own);
+            runs.push(opened.into_run(path));
         }
     }
-    runs.push(last.into_run(path));
+    runs.push(last.of_own_code(own).into_run(path));
     Ok(())
 }
 

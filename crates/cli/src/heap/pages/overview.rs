@@ -26,7 +26,7 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
     let mut out = Html::default();
     out.markup("<h1>").text(file).markup("</h1>\n");
     self::summary(&mut out, &summary);
-    suspects(&mut out, &heap.leaks(THRESHOLD)?, links);
+    suspects(&mut out, &heap.leaks(THRESHOLD, None)?, links);
     let areas = heap.areas(None, AREAS)?;
     out.markup("<h2>Dominator tree</h2>\n<p class=\"soft\">Each box is as large as what would be free without it.</p>\n");
     out.part(&treemap(&areas, links)).part(&tree(&areas, links));
