@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use crate::allocated::{Allocated, Rest, largest};
 use crate::groups::Group;
 use crate::heap::Heap;
-use crate::leaks::{Allocated, Rest, largest};
 use crate::names::Stack;
 
 /// Tells whether a frame, such as `a.B.c(B.java:7)`, is of the reader's own code.

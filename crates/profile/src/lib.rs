@@ -35,6 +35,7 @@ mod dense;
 mod diff;
 mod group;
 mod load;
+mod markers;
 mod merge;
 mod metric;
 mod model;

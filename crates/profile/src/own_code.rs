@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
+use crate::markers::OTHER;
 use crate::model::{FrameId, FrameKind, Profile, StackId, Stacks};
 
 /// Packages that are not one's own unless named: the JDK, languages on the JVM, and well-known libraries.
@@ -67,9 +68,6 @@ pub const WELL_KNOWN: [&str; 58] = [
     "scala",
     "sun",
 ];
-
-/// The frame of stacks in which no code is one's own.
-pub(crate) const OTHER: &str = "<other code>";
 
 /// The classes that are one's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use hprof_format::{
 };
 
 use crate::dense::Dense;
+use crate::markers::{NOT_LISTED, UNKNOWN};
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
-use crate::remarks::UNKNOWN;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -30,8 +30,6 @@ pub enum Wanted {
 
 /// The serial numbers that the agent uses for an unknown thread.
 const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
-/// The frame of costs that are in the file's totals but in no row.
-pub(crate) const NOT_LISTED: &str = "<not listed>";
 /// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
 pub(crate) const LABELS_NOTE: &str = "labels: ";
 /// The beginning of a note that `hprof merge` writes: the limits on the frames of stacks, if they cannot be in CONTROL

@@ -1,18 +1,8 @@
 //! What the numbers of a profile leave out, in words.
 
+use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER, UNKNOWN};
 use crate::metric::Metric;
 use crate::model::{FrameKind, Profile};
-use crate::own_code::OTHER;
-use crate::records::NOT_LISTED;
-
-/// Rows that were made before the agent saw allocations.
-pub(crate) const BEFORE: &str = "<made before the profile>";
-/// Rows of threads that ran no Java code.
-pub(crate) const NO_FRAMES: &str = "<no Java frames>";
-/// Rows of a profile that keeps no frames.
-pub(crate) const NO_DEPTH: &str = "<no stacks, depth=0>";
-/// Rows whose names the file does not have.
-pub(crate) const UNKNOWN: &str = "<unknown>";
 
 /// What is said of rows that end with `<folded>`.
 const FOLDED: &str =
@@ -102,16 +92,5 @@ impl Profile {
             "is in stacks cut at {depths} frames: callers further out are missing, and their totals too small; depth=512 keeps \
              whole stacks"
         )
-    }
-
-    /// Returns the name of rows whose stack has no frames.
-    pub(crate) fn stackless(&self, metrics: &[Metric]) -> &'static str {
-        if self.depths == [0] {
-            return NO_DEPTH;
-        }
-        match metrics.contains(&Metric::AllocBytes) {
-            true => BEFORE,
-            false => NO_FRAMES,
-        }
     }
 }

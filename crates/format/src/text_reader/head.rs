@@ -66,12 +66,9 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
 /// Returns the value of `depth=` in an agent's options, or its default.
 fn depth_in(options: &str) -> Option<u32> {
     const DEFAULT: u32 = 4;
-    let given = options
-        .split(',')
-        .filter_map(|option| option.strip_prefix("depth="));
-    given
-        .last()
-        .map_or(Some(DEFAULT), |depth| depth.parse().ok())
+    let mut options = options.rsplit(',');
+    let given = options.find_map(|option| option.strip_prefix("depth="));
+    given.map_or(Some(DEFAULT), |depth| depth.parse().ok())
 }
 
 /// Returns `true` if a line can only be the first of a record, and not part of a description.
