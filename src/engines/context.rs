@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
+use crate::names::frame::FrameId;
 use crate::options::Options;
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames};
@@ -31,6 +32,13 @@ pub struct Context {
     pub journal: Arc<Journal>,
     /// The path beside which temporary files may be put.
     pub path: PathBuf,
+}
+
+impl Context {
+    /// Returns the outermost frame of rows in which small rows are added up; `None` if those are left out.
+    pub(super) fn folded(&self) -> Option<FrameId> {
+        self.options.folds().then(|| self.stacks.folded_frame())
+    }
 }
 
 /// The capabilities of the VM that an option needs.

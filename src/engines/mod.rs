@@ -3,13 +3,14 @@
 //! records it reports.
 //!
 //! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
-//! limits of garbage collectors; `worker` is a thread of the agent inside the VM.
+//! limits of garbage collectors; `folding` adds small rows of a table up; `worker` is a thread of the agent inside the VM.
 
 pub mod allocations;
 mod context;
 pub mod cpu_samples;
 pub mod cpu_times;
 mod engine;
+mod folding;
 mod gc;
 pub mod heap_dump;
 pub mod monitors;

@@ -202,6 +202,35 @@ impl Traces {
         }
     }
 
+    /// Returns the thread of the trace with this id; see [`Trace::thread`].
+    pub fn thread(&self, id: TraceId) -> Option<ThreadSerial> {
+        let mut next = id;
+        loop {
+            next = match self.node(next).piece.outer {
+                Outer::Trace(outer) => outer,
+                Outer::Thread(thread) => return Some(thread),
+                Outer::Nothing => return None,
+            };
+        }
+    }
+
+    /// Returns one frame of the trace with this id, counted from the innermost; `None` if it has fewer.
+    pub fn frame(&self, id: TraceId, mut place: usize) -> Option<FrameId> {
+        let mut next = id;
+        loop {
+            let piece = &self.node(next).piece;
+            let count = usize::from(piece.count);
+            if place < count {
+                return Some(piece.frames[count - 1 - place]);
+            }
+            place -= count;
+            match piece.outer {
+                Outer::Trace(outer) => next = outer,
+                Outer::Thread(_) | Outer::Nothing => return None,
+            }
+        }
+    }
+
     /// Iterates over all traces that were requested.
     pub fn iter(&self) -> impl Iterator<Item = TraceId> {
         let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
@@ -267,6 +296,10 @@ mod tests {
                 };
                 let id = traces.intern(key);
                 assert_eq!(traces.intern(key), id);
+                for place in 0..=frames.len() {
+                    assert_eq!(traces.frame(id, place), frames.get(place).copied());
+                }
+                assert_eq!(traces.thread(id), thread);
                 let frames = frames.clone();
                 assert_eq!(traces.get(id), Trace { thread, frames });
                 ids.push(id);

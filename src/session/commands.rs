@@ -96,6 +96,8 @@ impl Session {
         let _dumping = self.dumping.lock();
         let request = SitesRequest {
             cutoff: f64::from(cutoff),
+            // A receiver may ask for what has changed, of which sums say nothing.
+            folded: None,
             by_allocation: flags & COMMAND_SITES_BY_ALLOCATION != 0,
             incremental: flags & COMMAND_SITES_INCREMENTAL != 0,
             is_last: false,

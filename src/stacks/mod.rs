@@ -80,6 +80,9 @@ impl WholeStack {
 /// that runs no Java.
 const UNSAMPLED: &str = "<unsampled>";
 
+/// The outermost frame of a row in which small rows were added up: it stands for their different callers.
+const FOLDED: &str = "<folded>";
+
 /// The class of frames that stand for something other than Java. They look like real frames, because readers of the
 /// text format fail on a row of CPU SAMPLES whose trace has no frames.
 const STAND_IN_CLASS: &str = "java.lang.Thread";
@@ -215,6 +218,11 @@ impl Stacks {
     /// Returns the trace for CPU time whose stack was not seen.
     pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
         self.intern(thread, &[self.unsampled])
+    }
+
+    /// Returns the outermost frame of rows in which small rows were added up.
+    pub fn folded_frame(&self) -> FrameId {
+        stand_in(&self.tables, self.stand_in_class, FOLDED)
     }
 
     /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, tells whose it is.

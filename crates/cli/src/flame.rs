@@ -67,7 +67,7 @@ fn page(arguments: &Arguments) -> Result<(), Failure> {
     let metric = opened.metric(file, arguments.value)?;
     let mut profiles = Vec::new();
     if let Some(path) = &arguments.diff {
-        let base = open(path, None)?;
+        let base = arguments.choice.as_this(open(path, None)?);
         base.metric(path, Some(metric))?;
         profiles.push((path.as_path(), base));
     }
@@ -88,6 +88,8 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
         opened = opened.comparable();
     }
     let metric = opened.metric(file, arguments.value)?;
+    let remarks = opened.remarks(metric);
+    let opened = opened.with_cut_marked();
     let folding = Folding {
         inverted: arguments.inverted,
         by_thread: arguments.by_thread,
@@ -101,7 +103,12 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
                 .map(|(stack, value)| format!("{stack} {value}")),
         ),
         Some(base_path) => {
-            let base = open(base_path, None)?.comparable();
+            let base = open(base_path, None)?;
+            let base = arguments
+                .choice
+                .as_this(base)
+                .comparable()
+                .with_cut_marked();
             base.metric(base_path, Some(metric))?;
             lines = both(folded(&base.profile, metric, folding), stacks);
             base.finish()?;
@@ -113,6 +120,7 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
     let title = format!("{metric} of {}", file.display());
     let mut options = Options::default();
     options.title = printable(&title).into_owned();
+    options.subtitle = (!remarks.is_empty()).then(|| printable(&remarks.join(". ")).into_owned());
     options.count_name = match metric.unit() {
         Unit::Count => metric.name().to_owned(),
         unit => unit.name().to_owned(),

@@ -1,11 +1,14 @@
 //! The arguments common to the commands that show profiles: the file, the dump of the run, the value.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_profile::{HeapDumpForm, Metric, Profile, Wanted, load};
+use hprof_format::printable;
+use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::failure::Failure;
 use crate::input;
+use crate::table::percent;
 
 /// The choice of a profile.
 #[derive(clap::Args)]
@@ -16,6 +19,24 @@ pub struct Choice {
     /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
+}
+
+/// The choice of one's own code.
+#[derive(Default, clap::Args)]
+pub struct OwnCodeArgument {
+    /// Show only code of these packages, and charge it with what it calls; without `=`, all that is neither the JDK's
+    /// nor a well-known library's
+    #[arg(
+        long,
+        value_name = "PREFIX:...",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub mine: Option<OwnCode>,
 }
 
 /// A profile, and the reason its file could not be read to the end.
@@ -25,9 +46,14 @@ pub struct Opened {
 }
 
 impl Choice {
+    /// Returns another profile with the same code as this one.
+    pub fn as_this(&self, other: Opened) -> Opened {
+        other.of_own_code(&self.own)
+    }
+
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        open(&self.file, self.section)
+        Ok(open(&self.file, self.section)?.of_own_code(&self.own))
     }
 }
 
@@ -40,6 +66,24 @@ pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
         profile: loaded.profile,
         fault: loaded.fault.map(about),
     })
+}
+
+/// Returns what is to be said about the metric's parts, each with its share of the total.
+pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
+    let all = profile.total(metric);
+    let remarks = profile.remarks(metric).into_iter();
+    let lines = remarks.map(|remark| {
+        let share = percent(remark.value, all);
+        format!("{share:.2} % of {metric} {}", remark.text)
+    });
+    lines.collect()
+}
+
+/// Writes remarks, one a line.
+pub fn write_remarks(remarks: &[String], out: &mut dyn Write) -> io::Result<()> {
+    remarks
+        .iter()
+        .try_for_each(|remark| writeln!(out, "{}", printable(remark)))
 }
 
 impl Opened {
@@ -74,6 +118,30 @@ impl Opened {
                     format_args!("has no value `{wanted}`, only {names}"),
                 ))
             }
+        }
+    }
+
+    /// Returns what is to be said about the metric's parts, each with its share of the total.
+    pub fn remarks(&self, metric: Metric) -> Vec<String> {
+        remarks(&self.profile, metric)
+    }
+
+    /// Returns the same with one's own code alone, if that is wanted.
+    pub fn of_own_code(self, own: &OwnCodeArgument) -> Opened {
+        match &own.mine {
+            Some(own) => Opened {
+                profile: self.profile.of_own_code(own),
+                fault: self.fault,
+            },
+            None => self,
+        }
+    }
+
+    /// Returns the same with stacks that were cut marked as such.
+    pub fn with_cut_marked(self) -> Opened {
+        Opened {
+            profile: self.profile.with_cut_marked(),
+            fault: self.fault,
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::Choice;
+use crate::profile::{Choice, write_remarks};
 use crate::table::{Style, Table, number, percent, unit};
 
 /// Show what costs most: methods, lines, classes, packages, threads or stacks
@@ -66,6 +66,7 @@ struct TopDocument<'a> {
     sections: u32,
     total: u64,
     rows: Vec<TopRow<'a>>,
+    remarks: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -81,17 +82,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let opened = arguments.choice.open()?;
     let metric = opened.metric(file, arguments.value)?;
-    let rows = arguments.rows(&opened.profile, metric);
+    let (rows, all) = arguments.rows(&opened.profile, metric);
+    let remarks = opened.remarks(metric);
     let output = Output::open(None, file)?;
     output.write(|out| match arguments.json {
-        true => arguments.json(&opened.profile, metric, &rows, out),
-        false => arguments.table(&opened.profile, metric, &rows, out),
+        true => arguments.json(&opened.profile, metric, &rows, &remarks, out),
+        false => {
+            arguments.table(&opened.profile, metric, &rows, out)?;
+            not_shown(rows.len(), all, out)?;
+            write_remarks(&remarks, out)
+        }
     })?;
     opened.finish()
 }
 
 impl Arguments {
-    fn rows(&self, profile: &Profile, metric: Metric) -> Vec<Cost> {
+    /// Returns the rows to show, and the number of all.
+    fn rows(&self, profile: &Profile, metric: Metric) -> (Vec<Cost>, usize) {
         let mut rows = costs(profile, metric, self.by);
         if let Some(filter) = &self.filter {
             rows.retain(|row| filter.is_match(&row.name));
@@ -99,10 +106,11 @@ impl Arguments {
         if self.total {
             rows.sort_by_key(|row| std::cmp::Reverse((row.total, row.own)));
         }
+        let all = rows.len();
         if self.number > 0 {
             rows.truncate(self.number);
         }
-        rows
+        (rows, all)
     }
 
     fn table(
@@ -135,6 +143,7 @@ impl Arguments {
         profile: &Profile,
         metric: Metric,
         rows: &[Cost],
+        remarks: &[String],
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let document = TopDocument {
@@ -147,6 +156,7 @@ impl Arguments {
             sections: profile.sections,
             total: profile.total(metric),
             rows: rows.iter().map(row).collect(),
+            remarks,
         };
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)
@@ -159,6 +169,14 @@ fn row(cost: &Cost) -> TopRow<'_> {
         own: cost.own,
         total: cost.total,
     }
+}
+
+/// Writes how many of all rows were shown, unless all were.
+pub fn not_shown(shown: usize, all: usize, out: &mut dyn Write) -> io::Result<()> {
+    if shown < all {
+        writeln!(out, "{shown} of {all} rows; -n 0 shows all")?;
+    }
+    Ok(())
 }
 
 /// Writes the metric, its total, and the dump's number; without any contention also which the agent cannot see.

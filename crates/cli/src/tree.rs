@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::Choice;
+use crate::profile::{Choice, write_remarks};
 use crate::table::{Style, Table, number, percent};
 use crate::top::heading;
 
@@ -65,6 +65,7 @@ struct TreeDocument<'a> {
     sections: u32,
     total: u64,
     nodes: Vec<TreeRow<'a>>,
+    remarks: &'a [String],
 }
 
 /// A node, directly after its parent or a sibling's last descendant.
@@ -88,6 +89,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let opened = arguments.choice.open()?;
     let metric = opened.metric(file, arguments.value)?;
+    let remarks = opened.remarks(metric);
+    let opened = opened.with_cut_marked();
     let tree = arguments.tree(&opened.profile, metric);
     let method = arguments.callers.as_ref().or(arguments.callees.as_ref());
     if let (Some(method), [_]) = (method, tree.nodes.as_slice()) {
@@ -97,10 +100,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ));
     }
     let rows = arguments.rows(&tree);
+    let left_out = tree.nodes.len().saturating_sub(1 + rows.len());
     let output = Output::open(None, file)?;
     output.write(|out| match arguments.json {
-        true => arguments.json(&opened.profile, metric, rows, out),
-        false => table(&opened.profile, metric, &rows, out),
+        true => arguments.json(&opened.profile, metric, rows, &remarks, out),
+        false => {
+            table(&opened.profile, metric, &rows, out)?;
+            if left_out > 0 {
+                let limits = arguments.limits();
+                writeln!(out, "{left_out} nodes are left out by {limits}")?;
+            }
+            write_remarks(&remarks, out)
+        }
     })?;
     opened.finish()
 }
@@ -143,11 +154,20 @@ impl Arguments {
         rows
     }
 
+    /// Returns the options that leave nodes out.
+    fn limits(&self) -> String {
+        match self.depth {
+            usize::MAX => format!("--min {}", self.min),
+            depth => format!("--min {} and --depth {depth}", self.min),
+        }
+    }
+
     fn json(
         &self,
         profile: &Profile,
         metric: Metric,
         nodes: Vec<TreeRow<'_>>,
+        remarks: &[String],
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let document = TreeDocument {
@@ -163,6 +183,7 @@ impl Arguments {
             sections: profile.sections,
             total: profile.total(metric),
             nodes,
+            remarks,
         };
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)

@@ -122,6 +122,7 @@ fn samples_are_those_that_the_file_counts() {
 cpu: 282
 self      %  total      %              method
  141  50.00    141  50.00  █████       sun.nio.ch.Net.accept
+1 of 9 rows; -n 0 shows all
 ";
     assert_eq!(table, expected);
     let filtered = shown(&["top", "--filter", "warm$"], &[&file]);

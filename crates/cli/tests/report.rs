@@ -169,6 +169,32 @@ fn a_report_zooms_searches_and_shows_what_the_terminal_shows() {
 }
 
 #[test]
+fn a_report_has_stacks_that_were_cut_below_one_box_and_says_so() {
+    let directory = directory("cut");
+    let (file, page) = (directory.join("cut.txt"), directory.join("report.html"));
+    let text = "\
+JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+Options:    cpu=samples,depth=2
+--------
+TRACE 1:
+\tA.go(A.java:7)
+\tA.one(A.java:9)
+TRACE 2:
+\tA.go(A.java:7)
+\tA.two(A.java:9)
+CPU SAMPLES BEGIN (total = 3) Fri Nov 20 10:39:12 2026
+rank   self  accum   count trace method
+   1 66.67% 66.67%       2     1 A.go
+   2 33.33% 100.00%       1     2 A.go
+CPU SAMPLES END
+";
+    fs::write(&file, text).expect("the directory can be written");
+    report(&[&file], &page);
+    browse("cut", &[&page]);
+}
+
+#[test]
 fn a_report_shows_monitors_and_threads() {
     let page = directory("monitors").join("report.html");
     report(&[&profile("agent-monitor.txt")], &page);

@@ -7,16 +7,14 @@ use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::Error;
+use crate::allocated::{Allocated, Rest, largest};
 use crate::classes::{ClassIndex, Known};
 use crate::dominators::{Place, Step, TOP, Tree};
 use crate::heap::Heap;
 use crate::label::{Holder, Reference};
-use crate::names::Stack;
-use crate::objects::SiteIndex;
+use crate::own_code::IsOwn;
 use crate::paths::Path;
 
-/// The most rows about what a suspect retains, and the most stacks.
-const ROWS: usize = 5;
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
 
@@ -64,10 +62,17 @@ pub struct Suspect {
     pub holder: Option<Holder>,
     /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
-    /// The objects it keeps alive, by class.
+    /// The objects it keeps alive, by class: those with the most bytes.
     pub kept: Vec<Kept>,
-    /// The stacks that allocated those; empty if the dump does not have them.
+    /// Those of the other classes.
+    pub kept_else: Rest,
+    /// The stacks that allocated the objects it keeps alive, those with the most bytes; empty if the dump does not have
+    /// them.
     pub allocated: Vec<Allocated>,
+    /// Those of the other stacks.
+    pub allocated_else: Rest,
+    /// The objects it keeps alive whose stack the dump does not have.
+    pub without_stack: Rest,
 }
 
 /// Objects of one class below a suspect.
@@ -81,17 +86,13 @@ pub struct Kept {
     pub shallow: u64,
 }
 
-/// Objects of one class and one stack below a suspect.
-#[derive(Clone, Debug, Serialize)]
-pub struct Allocated {
-    /// The class.
-    pub class: Arc<str>,
-    /// The number of objects.
-    pub objects: u64,
-    /// Their shallow size, in bytes.
-    pub shallow: u64,
-    /// The stack that allocated them, innermost frame first.
-    pub stack: Stack,
+/// The objects below a suspect.
+struct Below {
+    kept: Vec<Kept>,
+    kept_else: Rest,
+    allocated: Vec<Allocated>,
+    allocated_else: Rest,
+    without_stack: Rest,
 }
 
 /// A suspect before it is described.
@@ -120,15 +121,16 @@ impl Common {
 }
 
 impl Heap<'_> {
-    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive.
+    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive. With `own`, the stacks that
+    /// allocated what they keep are added up by their innermost own frame, and begin with it.
     ///
     /// # Errors
     /// Those of reading records, and of temporary files.
-    pub fn leaks(&self, threshold: f64) -> Result<Leaks, Error> {
-        self.dump.unless_changed(|| self.find_leaks(threshold))
+    pub fn leaks(&self, threshold: f64, own: Option<IsOwn<'_>>) -> Result<Leaks, Error> {
+        self.dump.unless_changed(|| self.find_leaks(threshold, own))
     }
 
-    fn find_leaks(&self, threshold: f64) -> Result<Leaks, Error> {
+    fn find_leaks(&self, threshold: f64, own: Option<IsOwn<'_>>) -> Result<Leaks, Error> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
@@ -136,7 +138,7 @@ impl Heap<'_> {
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
         let below: Vec<_> = found
             .iter()
-            .map(|suspect| self.below(&tree, suspect))
+            .map(|suspect| self.below(&tree, suspect, own))
             .collect();
         drop(tree);
         let objects: Vec<u32> = found
@@ -145,7 +147,7 @@ impl Heap<'_> {
             .collect();
         let (ways, _) = self.ways(&objects, objects.len())?;
         let mut suspects = Vec::with_capacity(found.len());
-        for ((suspect, object), (kept, allocated)) in found.iter().zip(objects).zip(below) {
+        for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
             let path = self.path(&ways, object)?;
             let stack = || self.dump.stack(self.objects.trace(object));
             suspects.push(Suspect {
@@ -168,8 +170,11 @@ impl Heap<'_> {
                 },
                 holder: path.as_ref().and_then(holder),
                 path,
-                kept,
-                allocated,
+                kept: below.kept,
+                kept_else: below.kept_else,
+                allocated: below.allocated,
+                allocated_else: below.allocated_else,
+                without_stack: below.without_stack,
             });
         }
         Ok(Leaks {
@@ -327,7 +332,7 @@ impl Heap<'_> {
     }
 
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.
-    fn below(&self, tree: &Tree, suspect: &Found) -> (Vec<Kept>, Vec<Allocated>) {
+    fn below(&self, tree: &Tree, suspect: &Found, own: Option<IsOwn<'_>>) -> Below {
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
             tree.walk(&self.dominators, place, |step| {
@@ -347,37 +352,40 @@ impl Heap<'_> {
             sum.0 += objects;
             sum.1 += shallow;
         }
-        let kept = largest(&classes).map(|(class, objects, shallow)| Kept {
-            class: Arc::clone(&self.classes.get(class).name),
-            objects,
-            shallow,
+        let (largest_classes, kept_else) = largest(&classes);
+        let kept = largest_classes
+            .into_iter()
+            .map(|(class, objects, shallow)| Kept {
+                class: Arc::clone(&self.classes.get(class).name),
+                objects,
+                shallow,
+            });
+        let mut without_stack = Rest::default();
+        sites.retain(|&site, &mut sum| {
+            let has_stack = self.dump.has_stack(self.objects.sites.get(site).trace);
+            if !has_stack {
+                without_stack.add(sum);
+            }
+            has_stack
         });
-        sites.retain(|&site, _| self.dump.has_stack(self.objects.sites.get(site).trace));
-        let allocated =
-            largest(&sites).map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
-        (kept.collect(), allocated.collect())
-    }
-
-    /// Returns the description of objects that a site has allocated.
-    pub(crate) fn allocated(&self, site: SiteIndex, objects: u64, shallow: u64) -> Allocated {
-        let site = self.objects.sites.get(site);
-        Allocated {
-            class: Arc::clone(&self.classes.get(site.class).name),
-            objects,
-            shallow,
-            stack: self.dump.stack(site.trace),
+        let (allocated, allocated_else) = match own {
+            Some(is_own) => self.allocated_by_own(&sites, is_own),
+            None => {
+                let (largest, rest) = largest(&sites);
+                let rows = largest.into_iter();
+                let rows =
+                    rows.map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
+                (rows.collect(), rest)
+            }
+        };
+        Below {
+            kept: kept.collect(),
+            kept_else,
+            allocated,
+            allocated_else,
+            without_stack,
         }
     }
-}
-
-/// Iterates over those with the most bytes.
-fn largest(sums: &HashMap<u32, (u64, u64)>) -> impl Iterator<Item = (u32, u64, u64)> {
-    let mut rows: Vec<(u32, u64, u64)> = sums
-        .iter()
-        .map(|(&key, &(objects, shallow))| (key, objects, shallow))
-        .collect();
-    rows.sort_by_key(|&(key, _, shallow)| (std::cmp::Reverse(shallow), key));
-    rows.into_iter().take(ROWS)
 }
 
 /// Returns the last part of the program on a path.

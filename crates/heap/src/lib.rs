@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod allocated;
 mod areas;
 mod classes;
 mod contents;
@@ -56,6 +57,7 @@ mod mapping;
 mod memory;
 mod names;
 mod objects;
+mod own_code;
 mod paths;
 mod progress;
 mod records;
@@ -65,6 +67,7 @@ mod summary;
 mod walk;
 mod waste;
 
+pub use allocated::{Allocated, Rest};
 pub use areas::Area;
 pub use diff::{Change, diff};
 pub use dump::Dump;
@@ -75,9 +78,10 @@ pub use histogram::{Histogram, Row, histogram};
 pub use keeping::{Keeping, Retained};
 pub use label::{Holder, Label, Reference};
 pub use layout::{Known, Layout, LayoutError};
-pub use leaks::{Allocated, Kept, Leaks, Suspect, SuspectKind};
+pub use leaks::{Kept, Leaks, Suspect, SuspectKind};
 pub use memory::{Memory, is_asking};
 pub use names::Stack;
+pub use own_code::{IsOwn, by_own_frame};
 pub use paths::{Path, PathStep, Target, root_name};
 pub use progress::{Progress, Silent, Stage};
 pub use references::{Excluded, ExcludedError};

@@ -81,7 +81,7 @@ fn assert_changed(dump: &Dump, heap: &Heap<'_>) {
     assert!(is_changed(heap.paths(&Target::Object(middle), 1)));
     assert!(is_changed(heap.paths(&Target::Class("Main".to_owned()), 1)));
     assert!(is_changed(heap.largest(None, 10)));
-    assert!(is_changed(heap.leaks(0.1)));
+    assert!(is_changed(heap.leaks(0.1, None)));
     assert!(is_changed(heap.waste(10)));
     assert!(is_changed(heap.areas(None, 10)));
     assert!(is_changed(heap.threads(10)));

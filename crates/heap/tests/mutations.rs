@@ -22,7 +22,7 @@ fn ask_all(bytes: &[u8]) -> Result<(), Error> {
     for by in [By::Class, By::Loader, By::Package, By::Site] {
         heap.groups(by, 2)?;
     }
-    heap.leaks(0.01)?;
+    heap.leaks(0.01, None)?;
     heap.waste(5)?;
     heap.areas(None, 50)?;
     heap.threads(usize::MAX)?;

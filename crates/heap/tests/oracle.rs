@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Target, histogram};
+use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Suspect, Target, histogram};
 use model::{Model, Truth, model, with_heap};
 use proptest::prelude::*;
 
@@ -130,16 +130,27 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
             (package.to_owned(), 0)
         });
         assert_paths(heap, &truth);
-        let leaks = heap.leaks(0.1).expect("readable records");
+        let leaks = heap.leaks(0.1, None).expect("readable records");
         for suspect in &leaks.suspects {
             if suspect.objects == 1 {
                 assert_eq!(
                     suspect.retained,
                     truth.retained(|object| object == suspect.id)
                 );
+                assert_adds_up(suspect);
             }
         }
     });
+}
+
+/// Checks that both lists about what a suspect keeps are complete with what they do not list.
+fn assert_adds_up(suspect: &Suspect) {
+    let kept = suspect.kept.iter().map(|kept| kept.shallow).sum::<u64>();
+    assert_eq!(kept + suspect.kept_else.shallow, suspect.retained);
+    let listed = suspect.allocated.iter().map(|row| row.shallow).sum::<u64>();
+    let others = [suspect.allocated_else, suspect.without_stack];
+    let others: u64 = others.iter().map(|rest| rest.shallow).sum();
+    assert_eq!(listed + others, suspect.retained);
 }
 
 proptest! {
@@ -239,7 +250,7 @@ fn assert_list(length: u64) {
             let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
             assert_eq!(path.steps.len() as u64 + left_out, length);
             assert!(path.steps.len() <= 100);
-            assert_eq!(heap.leaks(0.1).expect("readable").suspects[0].id, 800);
+            assert_eq!(heap.leaks(0.1, None).expect("readable").suspects[0].id, 800);
             let groups = heap.groups(By::Class, 1).expect("groups");
             assert_eq!(groups[0].objects, length);
             heap.areas(None, 1000).expect("readable");

@@ -49,6 +49,8 @@ pub struct Options {
     pub vm_threads: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
+    /// `fold=`: add small rows up instead of leaving them out; if `None`, the format decides.
+    pub fold: Option<bool>,
     /// `sort=`: the order of sites.
     pub sort: Sort,
     /// `lineno=`: give frames line numbers.
@@ -99,6 +101,11 @@ pub struct Options {
 
 impl Options {
     /// Returns `true` if at least one measurement is requested.
+    /// Returns `true` if rows below the cutoff are added up under shorter stacks, and not left out.
+    pub fn folds(&self) -> bool {
+        self.fold.unwrap_or(self.format == Format::Binary)
+    }
+
     fn measures_something(&self) -> bool {
         self.heap.is_some() || self.cpu.is_some() || self.monitors
     }
@@ -128,6 +135,7 @@ impl Default for Options {
             engine: SamplingChoice::Auto,
             vm_threads: false,
             cutoff: 0.0001,
+            fold: None,
             sort: Sort::Live,
             line_numbers: true,
             threads: false,

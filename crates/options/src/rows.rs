@@ -189,6 +189,15 @@ pub(super) const ROWS: &[OptionRow] = &[
         }),
     },
     OptionRow {
+        name: "fold",
+        values: "y|n",
+        allowed: None,
+        default: "y in binary",
+        description: "add such rows up under shorter stacks",
+        scope: Scope::Only(WITH_ROWS),
+        setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
+    },
+    OptionRow {
         name: "sort",
         values: "live|alloc",
         allowed: None,

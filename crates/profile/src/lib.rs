@@ -30,14 +30,19 @@
 pub mod export;
 
 mod comparable;
+mod cut;
+mod dense;
 mod diff;
 mod group;
 mod load;
+mod markers;
 mod merge;
 mod metric;
 mod model;
 mod names;
+mod own_code;
 mod records;
+mod remarks;
 mod top;
 mod tree;
 mod write;
@@ -53,8 +58,10 @@ pub use model::{
     Table,
 };
 pub use names::{Name, Names};
+pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;
+pub use remarks::Remark;
 pub use top::{Cost, costs};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

@@ -87,6 +87,9 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         for (label, value) in reader.facts() {
             records.fact(label, value);
         }
+        if let Some(depth) = reader.depth() {
+            records.depth(depth);
+        }
         self::text(&mut reader, &mut records).err()
     } else {
         let mut reader = Reader::new(source)?;

@@ -43,6 +43,11 @@ impl Merger {
             created => created.min(other.created),
         };
         self.profile.created = created;
+        for &depth in &other.depths {
+            if let Err(place) = self.profile.depths.binary_search(&depth) {
+                self.profile.depths.insert(place, depth);
+            }
+        }
         for note in &other.notes {
             if !self.profile.notes.contains(note) {
                 self.profile.notes.push(note.clone());

@@ -212,6 +212,11 @@ pub struct Profile {
     pub notes: Vec<String>,
     /// The facts about the run in the file's head, with their labels: `Program`, `JDK`, `Options`.
     pub facts: Vec<(String, String)>,
+    /// The limits on frames with which its stacks were taken (`depth=`), in order; several for the sum of several runs,
+    /// none if the file does not say it.
+    pub depths: Vec<u32>,
+    /// For each stack, the limit at which it was cut, where its frames do not tell it any more.
+    pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The number of this dump in the run, from 1.
     pub section: u32,
     /// The number of dumps in the file.
@@ -280,6 +285,19 @@ impl Profile {
     /// Returns the id of a frame, adding it if it is new.
     pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
         FrameId(self.frames.insert_full(frame).0 as u32)
+    }
+
+    /// Returns the id of a frame that is no method.
+    pub(crate) fn marker(&mut self, name: &str) -> FrameId {
+        let frame = Frame {
+            class: self.names.intern(""),
+            method: self.names.intern(name),
+            signature: None,
+            source: None,
+            line: None,
+            kind: FrameKind::Marker,
+        };
+        self.intern_frame(frame)
     }
 
     /// Returns the labels with this id.

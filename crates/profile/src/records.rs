@@ -9,6 +9,8 @@ use hprof_format::{
     source_name,
 };
 
+use crate::dense::Dense;
+use crate::markers::{NOT_LISTED, UNKNOWN};
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
@@ -28,15 +30,14 @@ pub enum Wanted {
 
 /// The serial numbers that the agent uses for an unknown thread.
 const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
-/// The name of anything that no record named.
-const UNKNOWN: &str = "<unknown>";
 /// The most facts about a run that are kept.
 const MOST_FACTS: usize = 64;
-/// The frame of costs that are in the file's totals but in no row.
-const NOT_LISTED: &str = "<not listed>";
 /// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
 pub(crate) const LABELS_NOTE: &str = "labels: ";
-/// The separator between two labels.
+/// The beginning of a note that `hprof merge` writes: the limits on the frames of stacks, if they cannot be in CONTROL
+/// SETTINGS.
+pub(crate) const DEPTHS_NOTE: &str = "depth: ";
+/// The separator between two labels, and between two limits.
 pub(crate) const LABEL_SEPARATOR: &str = ", ";
 
 const SITES: [Metric; 4] = [
@@ -129,6 +130,11 @@ impl Records {
         self.profile.heap_dump = Some(form);
     }
 
+    /// Sets the limit on the frames of stacks.
+    pub fn depth(&mut self, frames: u32) {
+        self.profile.depths = vec![frames];
+    }
+
     /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
@@ -188,6 +194,7 @@ impl Records {
                 self.sites(totals, sites);
             }
             Record::CpuSamples { total, ref rows } => self.cpu_samples(total.into(), rows),
+            Record::ControlSettings { depth, .. } => self.depth(depth.into()),
             _ => {}
         }
     }
@@ -209,6 +216,11 @@ impl Records {
 
     fn note(&mut self, text: &str) {
         self.left_out = LeftOut::of_sites(text).or(self.left_out);
+        if let Some(depths) = text.strip_prefix(DEPTHS_NOTE) {
+            let depths = depths.split(LABEL_SEPARATOR).map(str::parse);
+            self.profile.depths = depths.filter_map(Result::ok).collect();
+            return;
+        }
         let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
             self.profile.notes.push(text.to_owned());
             return;
@@ -273,21 +285,9 @@ impl Records {
         self.frames.insert(id.0, frame);
     }
 
-    fn marker(&mut self, name: &str) -> FrameId {
-        let frame = Frame {
-            class: self.profile.names.intern(""),
-            method: self.profile.names.intern(name),
-            signature: None,
-            source: None,
-            line: None,
-            kind: FrameKind::Marker,
-        };
-        self.profile.intern_frame(frame)
-    }
-
     fn trace(&mut self, serial: TraceSerial, thread: ThreadSerial, frames: &[FrameRecord]) {
         let known = |frame: &FrameRecord| self.frames.get(frame.0).is_some();
-        let unknown = (!frames.iter().all(known)).then(|| self.marker(UNKNOWN));
+        let unknown = (!frames.iter().all(known)).then(|| self.profile.marker(UNKNOWN));
         let find = |frame: &FrameRecord| self.frames.get(frame.0).or(unknown);
         let stack = self.profile.stacks.push(frames.iter().filter_map(find));
         let trace = Trace {
@@ -370,8 +370,9 @@ impl Records {
         let labels = self.profile.intern_labels(self.file_labels());
         for call in calls {
             let callee = self.frames.get(call.callee.0);
+            let callee = callee.unwrap_or_else(|| self.profile.marker(UNKNOWN));
             let caller = call.caller.and_then(|caller| self.frames.get(caller.0));
-            let stack = self.profile.stacks.push(callee.into_iter().chain(caller));
+            let stack = self.profile.stacks.push([callee].into_iter().chain(caller));
             let table = self.profile.table(&OLD_PROF);
             table.push(stack, labels, &[call.total, call.calls]);
         }
@@ -385,12 +386,16 @@ impl Records {
         rows: impl Iterator<Item = (TraceSerial, Option<ClassSerial>, [u64; N])>,
     ) {
         let mut sums = [0_u64; N];
+        let mut stackless = None;
         self.profile.table(&metrics);
         for (trace, class, values) in rows {
             for (sum, value) in sums.iter_mut().zip(values) {
                 *sum = sum.saturating_add(value);
             }
-            let (stack, labels) = self.place(trace, class);
+            let (mut stack, labels) = self.place(trace, class);
+            if self.profile.stacks.frames(stack).is_empty() {
+                stack = *stackless.get_or_insert_with(|| self.stackless(&metrics));
+            }
             self.profile.table(&metrics).push(stack, labels, &values);
         }
         let mut rest = totals;
@@ -398,18 +403,25 @@ impl Records {
             *rest = rest.saturating_sub(sum);
         }
         if rest.iter().any(|&rest| rest > 0) {
-            let frame = self.marker(NOT_LISTED);
+            let frame = self.profile.marker(NOT_LISTED);
             let stack = self.profile.stacks.push([frame]);
             let labels = self.profile.intern_labels(self.file_labels());
             self.profile.table(&metrics).push(stack, labels, &rest);
         }
     }
 
+    /// Adds the stack of rows that have none.
+    fn stackless(&mut self, metrics: &[Metric]) -> StackId {
+        let name = self.profile.stackless(metrics);
+        let frame = self.profile.marker(name);
+        self.profile.stacks.push([frame])
+    }
+
     fn place(&mut self, trace: TraceSerial, class: Option<ClassSerial>) -> (StackId, LabelsId) {
         let trace = match self.traces.get(trace.0.into()) {
             Some(found) => found,
             None => {
-                let frame = self.marker(UNKNOWN);
+                let frame = self.profile.marker(UNKNOWN);
                 let stack = self.profile.stacks.push([frame]);
                 let unknown = Trace {
                     stack,
@@ -446,77 +458,5 @@ impl Records {
             file: self.file,
             ..Labels::default()
         }
-    }
-}
-
-/// A map from numbers that are mostly consecutive.
-struct Dense<V> {
-    first: u64,
-    near: Vec<Option<V>>,
-    far: Map<u64, V>,
-}
-
-/// The greatest distance of a number from the last one for which it is stored next to it.
-const GAP: usize = 1 << 16;
-
-impl<V> Default for Dense<V> {
-    fn default() -> Self {
-        Dense {
-            first: 0,
-            near: Vec::new(),
-            far: Map::default(),
-        }
-    }
-}
-
-impl<V: Copy> Dense<V> {
-    fn insert(&mut self, key: u64, value: V) {
-        if self.near.is_empty() {
-            self.first = key;
-        }
-        match self.near_index(key) {
-            Some(index) if index < self.near.len() => self.near[index] = Some(value),
-            Some(index) if index < self.near.len() + GAP => {
-                self.near.resize(index, None);
-                self.near.push(Some(value));
-            }
-            _ => {
-                self.far.insert(key, value);
-            }
-        }
-    }
-
-    #[inline]
-    fn get(&self, key: u64) -> Option<V> {
-        let near = self.near_index(key).and_then(|index| self.near.get(index));
-        match near {
-            Some(Some(value)) => Some(*value),
-            _ if self.far.is_empty() => None,
-            _ => self.far.get(&key).copied(),
-        }
-    }
-
-    fn near_index(&self, key: u64) -> Option<usize> {
-        key.checked_sub(self.first)
-            .and_then(|index| index.try_into().ok())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_found_near_and_far() {
-        let mut map = Dense::default();
-        for key in [500_000, 500_001, 500_100, 7, u64::MAX, 600_000] {
-            map.insert(key, key);
-        }
-        map.insert(7, 8);
-        for key in [500_000, 500_001, 500_100, u64::MAX, 600_000] {
-            assert_eq!(map.get(key), Some(key));
-        }
-        assert_eq!(map.get(7), Some(8));
-        assert_eq!(map.get(500_002), None);
     }
 }

@@ -17,9 +17,6 @@ pub struct Cost {
     pub total: u64,
 }
 
-/// The name of an empty stack.
-const EMPTY: &str = "<empty>";
-
 /// Returns the costs of all groups that have any, the largest own cost first.
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
@@ -43,18 +40,14 @@ struct MethodSums {
 }
 
 fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
-    let mut groups = Groups::of_frames(profile, by);
-    let empty = groups.names.len();
-    groups.names.push(EMPTY.to_owned());
+    let groups = Groups::of_frames(profile, by);
     let mut sums = vec![MethodSums::default(); groups.names.len()];
     let samples = profile.samples(metric).filter(|sample| sample.value > 0);
     for (number, sample) in (1..).zip(samples) {
         let frames = profile.stacks.frames(sample.stack);
         let group = |frame: &FrameId| groups.of[frame.0 as usize] as usize;
-        let innermost = frames.first().map_or(empty, group);
-        sums[innermost].own = sums[innermost].own.saturating_add(sample.value);
-        if frames.is_empty() {
-            sums[empty].total = sums[empty].total.saturating_add(sample.value);
+        if let Some(innermost) = frames.first().map(group) {
+            sums[innermost].own = sums[innermost].own.saturating_add(sample.value);
         }
         for frame in frames {
             let sums = &mut sums[group(frame)];
@@ -99,12 +92,8 @@ fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
     let text = |frame: &FrameId| groups.names[groups.of[frame.0 as usize] as usize].as_str();
     let cost = |(frames, own): (&[FrameId], u64)| {
         let lines: Vec<&str> = frames.iter().map(text).collect();
-        let name = match lines.is_empty() {
-            true => EMPTY.to_owned(),
-            false => lines.join("\n"),
-        };
         Cost {
-            name,
+            name: lines.join("\n"),
             own,
             total: own,
         }

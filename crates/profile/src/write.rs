@@ -14,7 +14,7 @@ use hprof_format::{
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
-use crate::records::{LABEL_SEPARATOR, LABELS_NOTE};
+use crate::records::{DEPTHS_NOTE, LABEL_SEPARATOR, LABELS_NOTE};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -123,6 +123,10 @@ impl<W: Write> Writer<'_, W> {
         for note in notes.filter(|note| !tells_what_is_left_out(note)) {
             self.note(note)?;
         }
+        if profile.depths.len() > 1 || self.form != Form::Binary && !profile.depths.is_empty() {
+            let depths: Vec<String> = profile.depths.iter().map(u32::to_string).collect();
+            self.note(&format!("{DEPTHS_NOTE}{}", depths.join(LABEL_SEPARATOR)))?;
+        }
         for frame in 0..profile.frames().len() as u32 {
             self.frame(FrameId(frame))?;
         }
@@ -162,10 +166,19 @@ impl<W: Write> Writer<'_, W> {
         let flag = |metric, flag| if metrics.contains(&metric) { flag } else { 0 };
         let flags =
             flag(Metric::LiveBytes, CONTROL_ALLOC_TRACES) | flag(Metric::Cpu, CONTROL_CPU_SAMPLING);
-        let used = self.profile.tables().iter().flat_map(Table::rows);
-        let depths = used.map(|(stack, ..)| self.profile.stacks.frames(stack).len());
-        let depth = depths.max().unwrap_or(0).try_into().unwrap_or(u16::MAX);
+        let depth = match self.profile.depths.last() {
+            Some(&depth) => depth as usize,
+            // No stack was cut, as far as the file says it.
+            None => self.longest() + 1,
+        };
+        let depth = depth.try_into().unwrap_or(u16::MAX);
         self.record(&Record::ControlSettings { flags, depth })
+    }
+
+    fn longest(&self) -> usize {
+        let used = self.profile.tables().iter().flat_map(Table::rows);
+        let lengths = used.map(|(stack, ..)| self.profile.stacks.frames(stack).len());
+        lengths.max().unwrap_or(0)
     }
 
     fn note(&mut self, text: &str) -> io::Result<()> {

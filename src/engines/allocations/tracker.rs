@@ -22,6 +22,7 @@ use crate::jvmti::{
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::class::ClassId;
+use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::options::{Options, Sort};
@@ -53,6 +54,8 @@ struct ReportPlan {
     sites: bool,
     /// `cutoff=`.
     cutoff: f64,
+    /// `fold=`: the outermost frame of rows in which small rows are added up.
+    folded: Option<FrameId>,
     /// `sort=`: order sites by allocated bytes instead of live ones.
     by_allocation: bool,
     /// `gc=`: collect garbage before live objects are reported.
@@ -65,6 +68,7 @@ impl ReportPlan {
     fn request(&self, totals: Totals) -> SitesRequest {
         SitesRequest {
             cutoff: self.cutoff,
+            folded: self.folded,
             by_allocation: self.by_allocation,
             incremental: false,
             is_last: totals == Totals::EndPeriod,
@@ -142,6 +146,7 @@ impl AllocationTracker {
             plan: ReportPlan {
                 sites: heap.has_sites(),
                 cutoff: options.cutoff,
+                folded: context.folded(),
                 by_allocation: options.sort == Sort::Allocated,
                 collect: options.collect,
                 sampled: options.sample,

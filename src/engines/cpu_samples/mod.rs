@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, Jni, JvmtiError, Object};
+use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
 use crate::output::Journal;
@@ -72,6 +73,8 @@ pub struct CpuSamples {
     method: SamplingMethod,
     counts: Arc<SampleCounts>,
     cutoff: f64,
+    /// See [`Context::folded`].
+    folded: Option<FrameId>,
     /// `true` if stderr gets a line about how the samples were taken.
     tells_outcome: bool,
 }
@@ -104,6 +107,7 @@ impl CpuSamples {
             method,
             counts,
             cutoff: options.cutoff,
+            folded: context.folded(),
             tells_outcome: options.details,
         })
     }
@@ -125,7 +129,7 @@ impl CpuSamples {
 
     /// Writes the samples counted so far, without resetting them.
     pub fn report_so_far(&self, journal: &Journal, cutoff: f64) {
-        report::cpu_samples(journal, self.counts.get(), cutoff);
+        report::cpu_samples(journal, self.counts.get(), cutoff, self.folded);
     }
 
     /// Resets the counts.
@@ -136,7 +140,7 @@ impl CpuSamples {
 
 /// Answers a receiver's request for samples in a run that takes none.
 pub fn report_nothing(journal: &Journal) {
-    report::cpu_samples(journal, Default::default(), 0.0);
+    report::cpu_samples(journal, Default::default(), 0.0, None);
 }
 
 impl Engine for CpuSamples {
@@ -189,6 +193,6 @@ impl CpuSamples {
             true => self.counts.take(),
             false => self.counts.get(),
         };
-        report::cpu_samples(report.journal, samples, self.cutoff);
+        report::cpu_samples(report.journal, samples, self.cutoff, self.folded);
     }
 }

@@ -5,14 +5,24 @@ use std::borrow::Cow;
 use hprof_format::{CpuSample, Record};
 
 use super::counts::Samples;
-use crate::names::trace::TraceId;
+use crate::engines::folding::{Row, fold, is_small};
+use crate::names::frame::FrameId;
+use crate::names::trace::{TraceId, Traces};
 use crate::output::Journal;
 use crate::output::serials;
 
-/// Writes the samples. Rows below `cutoff`, a share of all samples, are omitted.
-pub(super) fn cpu_samples(journal: &Journal, samples: Samples, cutoff: f64) {
+/// Writes the samples. Rows below `cutoff`, a share of all samples, are omitted, or with `folded` added up.
+pub(super) fn cpu_samples(
+    journal: &Journal,
+    samples: Samples,
+    cutoff: f64,
+    folded: Option<FrameId>,
+) {
     journal.entry(|entry| {
-        let (total, rows) = rows(samples, cutoff);
+        let (total, rows) = match folded {
+            Some(folded) => folded_rows(samples, cutoff, folded, &entry.tables.traces),
+            None => rows(samples, cutoff),
+        };
         for &(trace, _) in &rows {
             entry.trace(trace);
         }
@@ -41,6 +51,28 @@ fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
     (total, rows)
 }
 
+/// Returns the total, and all rows, of which those below the cutoff are added up under shorter stacks.
+fn folded_rows(
+    samples: Samples,
+    cutoff: f64,
+    folded: FrameId,
+    traces: &Traces,
+) -> (u64, Vec<(TraceId, u64)>) {
+    let (total, all) = rows(samples, 0.0);
+    let (small, mut rows): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|&(_, count)| is_small(&[count], &[total], cutoff));
+    let small = small.into_iter().map(|(trace, count)| Row {
+        class: None,
+        trace,
+        values: [count],
+    });
+    let sums = fold(small.collect(), [total], cutoff, folded, traces);
+    rows.extend(sums.iter().map(|row| (row.trace, row.values[0])));
+    rows.sort_by_key(|&(trace, count)| (std::cmp::Reverse(count), trace));
+    (total, rows)
+}
+
 /// Limits a count to 32 bits, the size of the fields: a year at 100 samples a second fits, and anything more must not
 /// wrap.
 fn saturated(count: u64) -> u32 {
@@ -52,6 +84,33 @@ mod tests {
     use super::*;
     use crate::names::thread::ThreadSerial;
     use crate::names::trace::{TraceKey, Traces};
+
+    #[test]
+    fn what_is_folded_is_in_its_place_among_the_others() {
+        let traces = Traces::default();
+        let trace = |numbers: &[u32]| {
+            let frames: Vec<FrameId> = numbers
+                .iter()
+                .map(|&number| FrameId::numbered(number))
+                .collect();
+            traces.intern(TraceKey {
+                thread: None,
+                frames: &frames,
+            })
+        };
+        let [large, one, two] = [trace(&[1, 2]), trace(&[1, 3]), trace(&[1, 4])];
+        let samples = || {
+            [(large, 12), (one, 9), (two, 9)]
+                .into_iter()
+                .chain([(trace(&[5]), 70)])
+        };
+        let (total, rows) = folded_rows(samples().collect(), 0.1, FrameId::numbered(9), &traces);
+        assert_eq!(total, 100);
+        let expected = [(trace(&[5]), 70), (trace(&[1, 9]), 18), (large, 12)];
+        assert_eq!(rows, expected);
+        let (_, rows) = folded_rows(samples().collect(), 0.0, FrameId::numbered(9), &traces);
+        assert_eq!(rows.len(), 4, "nothing is small");
+    }
 
     #[test]
     fn rows_go_by_cost_and_are_cut_at_the_first_below_the_cutoff() {

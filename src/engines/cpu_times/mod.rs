@@ -28,6 +28,7 @@ use crate::jvmti::{
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
+use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
 use crate::stacks::{Stacks, TraceShape};
@@ -58,6 +59,8 @@ pub struct MethodTimer {
     clock: Clock,
     shape: TraceShape,
     cutoff: f64,
+    /// See [`Context::folded`].
+    folded: Option<FrameId>,
     /// `cpu=old`: write costs by caller and callee.
     old_prof: bool,
     rewriter: ClassRewriter,
@@ -105,6 +108,7 @@ impl MethodTimer {
                 ..shape
             },
             cutoff: options.cutoff,
+            folded: context.folded(),
             old_prof,
             rewriter,
             unmounted_stacks: UnmountedStacks::default(),
@@ -331,7 +335,11 @@ impl MethodTimer {
     fn report_costs(&self, report: &Report<'_>, notes: Vec<String>) {
         let costs = self.costs(report.totals);
         if !self.old_prof {
-            report::cpu_times(report.journal, costs, self.cutoff, &notes);
+            let limit = report::RowLimit {
+                cutoff: self.cutoff,
+                folded: self.folded,
+            };
+            report::cpu_times(report.journal, costs, limit, &notes);
             return;
         }
         report::old_prof(report.journal, &costs);

@@ -7,21 +7,33 @@ use hashbrown::HashMap;
 use hprof_format::{CallTime, LeftOut, Timing, TraceTime};
 
 use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
+use crate::engines::folding::{Row, fold, is_small};
 use crate::names::Tables;
+use crate::names::frame::FrameId;
+use crate::names::trace::Traces;
 use crate::output::Journal;
 use crate::output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// Writes the cost of traces, preceded by one line for each of `notes`. Rows below `cutoff`, a share of the total time,
-/// are omitted.
-pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, cutoff: f64, notes: &[String]) {
+/// What becomes of small rows.
+#[derive(Clone, Copy)]
+pub struct RowLimit {
+    /// A row is small if its time and its calls are smaller shares of their totals.
+    pub cutoff: f64,
+    /// The outermost frame of rows in which small rows are added up; `None` to omit those.
+    pub folded: Option<FrameId>,
+}
+
+/// Writes the cost of traces, preceded by one line for each of `notes`.
+pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, limit: RowLimit, notes: &[String]) {
+    let cutoff = limit.cutoff;
     journal.entry(|entry| {
         let Selection {
             total,
             rows,
             left_out,
-        } = rows_by_time(costs, cutoff);
+        } = rows_by_time(costs, limit, &entry.tables.traces);
         for row in &rows {
             entry.trace(row.trace);
         }
@@ -72,13 +84,30 @@ struct Selection {
     left_out: Option<LeftOut<2>>,
 }
 
-/// Returns the rows above the cutoff: the costliest first, equal ones in the order in which they were first seen.
-fn rows_by_time(mut costs: Vec<TraceCost>, cutoff: f64) -> Selection {
+/// Returns the rows that are not small: the costliest first, equal ones in the order in which they were first seen.
+fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Selection {
     let total = sum(&costs);
-    let order = |row: &TraceCost| (std::cmp::Reverse(row.cost.own), row.trace);
-    costs.sort_by_key(order);
-    let end = costs.partition_point(|row| is_above(row.cost.own, total.own, cutoff));
-    let cut = costs.split_off(end);
+    let totals = [total.own, total.calls];
+    let is_cut = |row: &TraceCost| is_small(&[row.cost.own, row.cost.calls], &totals, limit.cutoff);
+    let (mut cut, mut costs): (Vec<TraceCost>, Vec<TraceCost>) =
+        costs.into_iter().partition(is_cut);
+    if let Some(folded) = limit.folded {
+        let small = cut.drain(..).map(|row| Row {
+            class: None,
+            trace: row.trace,
+            values: [row.cost.own, row.cost.calls],
+        });
+        let sums = fold(small.collect(), totals, limit.cutoff, folded, traces);
+        costs.extend(sums.into_iter().map(|row| TraceCost {
+            trace: row.trace,
+            cost: Cost {
+                own: row.values[0],
+                calls: row.values[1],
+                total: 0,
+            },
+        }));
+    }
+    costs.sort_by_key(|row| (std::cmp::Reverse(row.cost.own), row.trace));
     Selection {
         total,
         rows: costs,
@@ -112,10 +141,6 @@ fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> 
     let order = |&(pair, cost): &(CallPair, Cost)| (std::cmp::Reverse(cost.calls), pair);
     rows.sort_by_key(order);
     rows
-}
-
-fn is_above(part: u64, whole: u64, cutoff: f64) -> bool {
-    cutoff <= 0.0 || whole > 0 && part as f64 / whole as f64 >= cutoff
 }
 
 #[cfg(test)]
@@ -165,22 +190,38 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_by_their_own_time_and_are_cut_at_the_first_below_the_cutoff() {
+    fn rows_go_by_their_own_time_and_are_left_out_if_small_in_both_columns() {
         let tables = Tables::default();
-        let [a, b, c] = ["a", "b", "c"].map(|name| trace(&tables, &[name]));
-        let costs = vec![cost(a, 90, 10), cost(b, 5, 70), cost(c, 5, 20)];
-        let selected = rows_by_time(costs.clone(), 0.15);
-        assert_eq!(selected.rows, [costs[1], costs[2]]);
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| trace(&tables, &[name]));
+        let costs = vec![
+            cost(a, 5, 10),
+            cost(b, 5, 70),
+            cost(c, 90, 0),
+            cost(d, 0, 20),
+        ];
+        let limit = |cutoff| RowLimit {
+            cutoff,
+            folded: None,
+        };
+        let selected = rows_by_time(costs.clone(), limit(0.15), &tables.traces);
+        assert_eq!(selected.rows, [costs[1], costs[3], costs[2]]);
         let total = (selected.total.own, selected.total.calls);
         assert_eq!(total, (100, 100), "what is cut off counts");
         let left_out = selected
             .left_out
             .map(|left_out| left_out.note_of_call_times(0.15));
-        let note = "left out below the cutoff of 0.15: 1 rows with 0 ms, 90 calls";
+        let note = "left out below the cutoff of 0.15: 1 rows with 0 ms, 5 calls";
         assert_eq!(left_out.as_deref(), Some(note));
-        let all = rows_by_time(costs, 0.0);
-        assert_eq!((all.rows.len(), all.left_out), (3, None));
-        assert_eq!(rows_by_time(vec![], 0.1).rows, []);
+        let all = rows_by_time(costs.clone(), limit(0.0), &tables.traces);
+        assert_eq!((all.rows.len(), all.left_out), (4, None));
+        assert_eq!(rows_by_time(vec![], limit(0.1), &tables.traces).rows, []);
+        let limit = RowLimit {
+            folded: Some(frame(&tables, "folded")),
+            ..limit(0.15)
+        };
+        let folded = rows_by_time(costs, limit, &tables.traces);
+        assert_eq!((folded.rows.len(), folded.left_out), (4, None));
+        assert_eq!(sum(&folded.rows).own, 100);
     }
 
     #[test]

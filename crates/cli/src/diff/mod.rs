@@ -11,8 +11,9 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair;
-use crate::profile::{Opened, open};
+use crate::profile::{Opened, OwnCodeArgument, open, write_remarks};
 use crate::table::{Style, Table, number, signed, unit};
+use crate::top::not_shown;
 use gate::Condition;
 
 /// Compare two profiles: rows that grew, shrank, appeared or disappeared
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// The grouping of rows, as in `hprof top`
     #[arg(long, default_value_t)]
     by: By,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
 
     /// Compare the costs of rows including everything they called
     #[arg(long)]
@@ -81,7 +85,8 @@ struct DiffDocument<'a> {
     base_total: u64,
     new_total: u64,
     rows: Vec<DiffRow<'a>>,
-    failed: Vec<String>,
+    failed: &'a [String],
+    remarks: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -104,24 +109,33 @@ struct Compared {
     base: u64,
     new: u64,
     changes: Vec<Change>,
+    /// The number of all rows that changed.
+    all: usize,
 }
 
 /// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (base, new) = (&arguments.base, arguments.new_file());
     let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
-    let base = open(base, base_section)?.comparable();
-    let new = open(new, new_section)?.comparable();
+    let open = |path, section| {
+        let opened = open(path, section)?.of_own_code(&arguments.own);
+        Ok::<Opened, Failure>(opened.comparable())
+    };
+    let base = open(base, base_section)?;
+    let new = open(new, new_section)?;
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
+    let remarks = both_remarks(&base, &new, compared.metric);
     let output = Output::open(None, arguments.new_file())?;
     output.write(|out| {
         if arguments.json {
-            arguments.json(&compared, &failed, out)
+            arguments.json(&compared, &failed, &remarks, out)
         } else if arguments.markdown {
-            arguments.markdown(&compared, out)
+            arguments.markdown(&compared, &remarks, out)
         } else {
-            arguments.table(&compared, out)
+            arguments.table(&compared, out)?;
+            not_shown(compared.changes.len(), compared.all, out)?;
+            write_remarks(&remarks, out)
         }
     })?;
     base.finish()?;
@@ -154,6 +168,7 @@ impl Arguments {
             });
         }
         changes.retain(|change| change.difference(self.cost()) != 0);
+        let all = changes.len();
         if self.number > 0 {
             changes.truncate(self.number);
         }
@@ -162,6 +177,7 @@ impl Arguments {
             base: scaled(before, scale),
             new: after,
             changes,
+            all,
         })
     }
 
@@ -202,7 +218,12 @@ impl Arguments {
         table.write(&style, out)
     }
 
-    fn markdown(&self, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+    fn markdown(
+        &self,
+        compared: &Compared,
+        remarks: &[String],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         writeln!(out, "{}\n", compared.summary())?;
         writeln!(out, "| base | new | change | % | | {} |", self.by)?;
         writeln!(out, "|---:|---:|---:|---:|---|---|")?;
@@ -210,10 +231,19 @@ impl Arguments {
             let columns = compared.columns(change, self.cost()).join(" | ");
             writeln!(out, "| {columns} | {} |", markdown_text(&change.name))?;
         }
+        for remark in remarks {
+            writeln!(out, "\n{}", markdown_text(remark))?;
+        }
         Ok(())
     }
 
-    fn json(&self, compared: &Compared, failed: &[String], out: &mut dyn Write) -> io::Result<()> {
+    fn json(
+        &self,
+        compared: &Compared,
+        failed: &[String],
+        remarks: &[String],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let sums = |costs: Costs| DiffSums {
             own: costs.own,
             total: costs.total,
@@ -236,7 +266,8 @@ impl Arguments {
                     new: change.new.map(sums),
                 })
                 .collect(),
-            failed: failed.to_vec(),
+            failed,
+            remarks,
         };
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)
@@ -275,6 +306,15 @@ impl Compared {
             seen.to_owned(),
         ]
     }
+}
+
+/// Returns the remarks on both profiles, each with the profile that it is about.
+fn both_remarks(base: &Opened, new: &Opened, metric: Metric) -> Vec<String> {
+    let named = |name: &'static str, opened: &Opened| {
+        let remarks = opened.remarks(metric).into_iter();
+        remarks.map(move |remark| format!("{name}: {remark}"))
+    };
+    named("base", base).chain(named("new", new)).collect()
 }
 
 fn relative(base: u64, new: u64) -> String {

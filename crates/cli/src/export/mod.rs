@@ -94,6 +94,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let opened = open(file, arguments.section)?;
     let metric = opened.metric(file, arguments.value)?;
+    // In the formats that are drawn as trees.
+    let opened = match arguments.to {
+        Format::Collapsed | Format::Speedscope | Format::Firefox => opened.with_cut_marked(),
+        _ => opened,
+    };
     let output = Output::open(arguments.output.as_deref(), file)?;
     output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
     if arguments.to == Format::Firefox {

@@ -7,12 +7,13 @@ mod print;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use hprof_heap::{Dump, Group, Heap, Target};
+use hprof_heap::{Dump, Group, Heap, IsOwn, Target, by_own_frame};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::input;
 use crate::pair;
+use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
 use options::{Choice, ObjectId, Reading};
 pub use print::number;
@@ -94,6 +95,8 @@ pub struct Leaks {
     /// Print at most this many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     waste: usize,
+    #[command(flatten)]
+    own: OwnCodeArgument,
 }
 
 /// The answer of `hprof heap leaks`.
@@ -148,6 +151,8 @@ pub struct Who {
     /// Compute the exact retained size of each printed site
     #[arg(long)]
     exact: bool,
+    #[command(flatten)]
+    own: OwnCodeArgument,
 }
 
 /// `hprof heap show`.
@@ -226,8 +231,13 @@ impl HeapCommand {
             }
             HeapCommand::Leaks(arguments) => arguments.source.with_heap(|heap| {
                 let about = about(&arguments.source.file);
+                let mine = arguments.own.mine.as_ref();
+                let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
+                let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
                 let found = LeaksDocument {
-                    leaks: heap.leaks(arguments.threshold / 100.0).map_err(&about)?,
+                    leaks: heap
+                        .leaks(arguments.threshold / 100.0, is_own)
+                        .map_err(&about)?,
                     waste: heap.waste(arguments.waste).map_err(&about)?,
                 };
                 arguments.source.reading.print(&found, |out| {
@@ -248,6 +258,10 @@ impl HeapCommand {
                     let groups = heap
                         .who(&arguments.class, exact)
                         .map_err(about(&source.file))?;
+                    let groups = match &arguments.own.mine {
+                        Some(own) => by_own_frame(groups, &|frame| own.has_frame(frame)),
+                        None => groups,
+                    };
                     print_groups(&arguments.rows, heap, &groups)
                 })
             }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Row,
-    Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
+    Allocated, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest,
+    Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
 use crate::table::percent;
@@ -236,7 +236,38 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
             kept.class
         )?;
     }
-    allocated_by(out, &suspect.allocated)
+    rests(out, &[kept_else(suspect)])?;
+    allocated_by(out, &suspect.allocated)?;
+    rests(out, &allocated_else(suspect))
+}
+
+/// The sum of rows that are not listed, and its name.
+pub type NamedRest = (Rest, &'static str);
+
+/// Returns the objects that a suspect keeps alive and that are not listed by class.
+pub fn kept_else(suspect: &Suspect) -> NamedRest {
+    (suspect.kept_else, "<other classes>")
+}
+
+/// Returns the objects that a suspect keeps alive and that are not listed by stack: with the listed ones, they are all
+/// that it keeps. Empty if the dump has no stacks.
+pub fn allocated_else(suspect: &Suspect) -> Vec<NamedRest> {
+    if suspect.allocated.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        (suspect.allocated_else, "<other stacks>"),
+        (suspect.without_stack, "<made before the profile>"),
+    ]
+}
+
+/// Prints the sums of rows that are not listed.
+fn rests(out: Out<'_>, rests: &[NamedRest]) -> io::Result<()> {
+    for (rest, name) in rests.iter().filter(|(rest, _)| rest.rows > 0) {
+        let (bytes, objects) = (number(rest.shallow), number(rest.objects));
+        writeln!(out, "{bytes:>15} bytes in {objects} {name}")?;
+    }
+    Ok(())
 }
 
 fn allocated_by(out: Out<'_>, rows: &[Allocated]) -> io::Result<()> {

@@ -36,7 +36,7 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
         return Ok(false);
     };
     terminal.clear();
-    let (Ok(leaks), Ok(classes)) = (heap.leaks(MUCH), heap.groups(By::Class, 0)) else {
+    let (Ok(leaks), Ok(classes)) = (heap.leaks(MUCH, None), heap.groups(By::Class, 0)) else {
         return Ok(false);
     };
     let objects = heap.summary().objects;

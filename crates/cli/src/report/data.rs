@@ -6,6 +6,7 @@
 //! [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those of each table of each
 //! profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
@@ -22,6 +23,8 @@ pub struct Run {
     pub profile: Profile,
     /// The reason the file was not read to its end.
     pub fault: Option<String>,
+    /// For each metric, what is to be said about it.
+    pub remarks: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Run {
@@ -70,6 +73,7 @@ struct About {
     length: f64,
     notes: Vec<String>,
     fault: Option<String>,
+    remarks: BTreeMap<&'static str, Vec<String>>,
     tables: Vec<Vec<Measured>>,
 }
 
@@ -77,8 +81,6 @@ struct About {
 #[derive(Serialize)]
 struct Measured(&'static str, &'static str);
 
-/// The name of the only frame of an empty stack.
-const EMPTY: &str = "<empty>";
 /// The largest number that the page represents exactly.
 const LARGEST: u64 = 1 << 53;
 
@@ -122,6 +124,7 @@ fn about(run: &Run) -> About {
         length: run.profile.length as f64 / 1e6,
         notes: run.profile.notes.clone(),
         fault: run.fault.clone(),
+        remarks: run.remarks.clone(),
         tables: tables
             .map(|table| table.metrics().iter().map(measured).collect())
             .collect(),
@@ -192,7 +195,6 @@ impl Writer {
 
     fn place(&mut self, profile: &Profile, by_thread: bool) -> RowKeys {
         let frames: Vec<u32> = profile.frames().map(|f| self.frame(profile, f)).collect();
-        let empty = self.marker(EMPTY);
         let thread_frames: Vec<u32> = match by_thread {
             true => self.thread_frames(profile),
             false => Vec::new(),
@@ -212,10 +214,8 @@ impl Writer {
                 let thread_frame = thread_frames.get(label.0 as usize).copied();
                 let place = *known.entry((stack, thread_frame)).or_insert_with(|| {
                     let of_stack = profile.stacks.frames(stack);
-                    let marker = of_stack.is_empty().then_some(empty);
                     let inner = of_stack.iter().rev().map(|frame| frames[frame.0 as usize]);
-                    self.stacks
-                        .push(thread_frame.into_iter().chain(marker).chain(inner))
+                    self.stacks.push(thread_frame.into_iter().chain(inner))
                 });
                 let [thread, class] = labels[label.0 as usize];
                 places.push([place, thread, class]);

@@ -104,6 +104,16 @@ class App {
     return known;
   }
 
+  // What is to be said about what is shown: of both runs in a comparison.
+  remarks() {
+    const { state, profiles } = this;
+    if (['heap', 'runs'].includes(state.view)) return [];
+    const value = SITES[state.view]?.metrics[0] ?? state.value;
+    const of = (run) => run?.remarks[value] ?? [];
+    const before = of(profiles.runs[state.base]).map((remark) => `before: ${remark}`);
+    return [...of(this.run), ...before];
+  }
+
   finds(text) {
     return !this.pattern || this.pattern.test(text);
   }
@@ -249,6 +259,7 @@ class App {
     if (this.run.fault) {
       parts.push(element('span', { className: 'warning' }, `The file could not be read to its end: ${shown(this.run.fault, 300)}`));
     }
+    for (const remark of this.remarks()) parts.push(element('span', { className: 'remark' }, shown(remark, 1000)));
     filters.hidden = !parts.length;
     filters.replaceChildren(...parts);
   }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
 use crate::input::{self, is_standard};
 use crate::output;
-use crate::profile::open;
+use crate::profile::{OwnCodeArgument, open};
 use crate::terminal::Watched;
 use data::Run;
 pub use data::Start;
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
 }
 
 /// The most dumps of a file that the page contains, counted from the last.
@@ -53,6 +56,7 @@ pub fn write_page(files: &[PathBuf], output: &Path) -> Result<(), Failure> {
         files: files.to_owned(),
         output: output.to_owned(),
         value: None,
+        own: OwnCodeArgument::default(),
     })
 }
 
@@ -62,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut heaps = Html::default();
     let mut left_out = Vec::new();
     for path in &arguments.files {
-        match add(path, &mut runs, &mut heaps)? {
+        match add(path, &arguments.own, &mut runs, &mut heaps)? {
             Added::Shown => {}
             Added::JustBegun(reason) => left_out.push(reason),
         }
@@ -109,7 +113,12 @@ enum Added {
 }
 
 /// Adds the dumps of a file to the previous ones; it may hold a profile, a heap dump or both.
-fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<Added, Failure> {
+fn add(
+    path: &Path,
+    own: &OwnCodeArgument,
+    runs: &mut Vec<Run>,
+    heaps: &mut Html,
+) -> Result<Added, Failure> {
     let last = open(path, None)?;
     let is_profile = !last.profile.metrics().is_empty();
     if last.profile.sections == 0
@@ -139,10 +148,11 @@ fn add(path: &Path, runs: &mut Vec<Run>, heaps: &mut Html) -> Result<Added, Fail
     if !is_standard(path) {
         let first = sections.saturating_sub(MOST_SECTIONS).max(1);
         for section in first..sections {
-            runs.push(open(path, Some(section))?.into_run(path));
+            let opened = open(path, Some(section))?.of_own_code(own);
+            runs.push(opened.into_run(path));
         }
     }
-    runs.push(last.into_run(path));
+    runs.push(last.of_own_code(own).into_run(path));
     Ok(Added::Shown)
 }
 
@@ -209,11 +219,15 @@ fn write<'a>(
 
 impl crate::profile::Opened {
     fn into_run(self, path: &Path) -> Run {
-        let (profile, fault) = self.into_parts();
+        let metrics = self.profile.metrics().into_iter();
+        let remarks = metrics.map(|metric| (metric.name(), self.remarks(metric)));
+        let remarks = remarks.filter(|(_, remarks)| !remarks.is_empty()).collect();
+        let (profile, fault) = self.with_cut_marked().into_parts();
         Run {
             file: path.display().to_string(),
             profile,
             fault: fault.and_then(|fault| fault.message().map(str::to_owned)),
+            remarks,
         }
     }
 }

@@ -182,6 +182,7 @@ class RunsView {
     for (const [label, text] of run.facts) fact(shown(label, 40), shown(text, 5000));
     if (run.sections > 1) fact('dump', `${run.section} of ${run.sections}`);
     run.metrics.forEach((metric, at) => fact(metric, exactly(sums[at] ?? 0, UNITS[metric])));
+    for (const remark of Object.values(run.remarks).flat()) fact('remark', shown(remark, 2000));
     for (const note of run.notes) fact('note', shown(note, 2000));
     if (run.fault) fact('damaged', shown(run.fault, 2000));
     const show = button('Show', () => app.state.set({ run: number, view: 'flame', zoom: [] }, true),

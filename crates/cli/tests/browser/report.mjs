@@ -37,6 +37,17 @@ const cases = {
     console.log(((performance.now() - start) / 1000).toFixed(2));
   },
 
+  // A page of samples whose stacks were all cut at two frames.
+  async cut(context, [file]) {
+    const page = await open(context, file);
+    await page.focus('canvas');
+    await page.keyboard.press('ArrowUp');
+    assert.equal(await title(page), '[cut at 2 frames]');
+    assert.match(await page.textContent('.remark'), /^100\.00 % of cpu is in stacks cut at 2 frames: .*depth=512/);
+    await page.keyboard.press('2');
+    assert.match(await page.textContent('.remark'), /cut at 2 frames/);
+  },
+
   // A page of alloc.hprof.gz and the answer of `hprof top --json --value alloc-objects`.
   async report(context, [file, top]) {
     const page = await open(context, file);

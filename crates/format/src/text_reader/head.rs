@@ -22,6 +22,8 @@ pub(super) struct Head {
     pub(super) process: Option<u32>,
     /// The facts about the run, with their labels.
     pub(super) facts: Vec<(String, String)>,
+    /// `depth=`, if the file has the options.
+    pub(super) depth: Option<u32>,
 }
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
@@ -32,6 +34,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
             old_prof: true,
             process: None,
             facts: Vec::new(),
+            depth: None,
         });
     }
     if !first.starts_with(MAGIC) {
@@ -39,7 +42,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
     }
     let date = first.split_once(", created ").map(|(_, date)| date);
     let created = date.and_then(ctime::parse).unwrap_or_default();
-    let mut process = None;
+    let (mut process, mut depth) = (None, None);
     let mut facts = Vec::new();
     let mut blank_lines = 0;
     loop {
@@ -58,6 +61,9 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         if let Some(number) = line.strip_prefix("Process:") {
             process = number.trim().parse().ok();
         }
+        if let Some(options) = line.strip_prefix("Options:") {
+            depth = depth_in(options.trim());
+        }
         // The file is an excerpt without a header.
         if begins_record(line) {
             lines.put_back();
@@ -69,7 +75,16 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
         old_prof: false,
         process,
         facts,
+        depth,
     })
+}
+
+/// Returns the value of `depth=` in an agent's options, or its default.
+fn depth_in(options: &str) -> Option<u32> {
+    const DEFAULT: u32 = 4;
+    let mut options = options.rsplit(',');
+    let given = options.find_map(|option| option.strip_prefix("depth="));
+    given.map_or(Some(DEFAULT), |depth| depth.parse().ok())
 }
 
 /// Returns `true` if a line can only be the first of a record, and not part of a description.

@@ -115,6 +115,11 @@ impl<R: Read> TextReader<R> {
         &self.head.facts
     }
 
+    /// Returns the limit on the frames of traces, if the file has the options of its run.
+    pub fn depth(&self) -> Option<u32> {
+        self.head.depth
+    }
+
     /// Returns `true` if the file is in the old prof format.
     pub fn is_old_prof(&self) -> bool {
         self.head.old_prof

@@ -11,8 +11,8 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::Error;
+use crate::allocated::Allocated;
 use crate::heap::Heap;
-use crate::leaks::Allocated;
 use crate::objects::SiteIndex;
 use gather::Gathered;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use foldhash::HashMap;
 
-use super::{ANY_THREAD, EMPTY, method_names};
+use super::{ANY_THREAD, method_names};
 use crate::metric::Metric;
 use crate::model::{FrameId, Profile, StackId};
 use crate::names::Name;
@@ -50,9 +50,6 @@ pub fn folded(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(Strin
         });
         let frames = profile.stacks.frames(stack);
         let mut path: Vec<&str> = frames.iter().map(name_of).collect();
-        if path.is_empty() {
-            path.push(EMPTY);
-        }
         if !folding.inverted {
             path.reverse();
         }

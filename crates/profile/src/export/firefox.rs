@@ -9,7 +9,7 @@ use fxprof_processed_profile::{
     ReferenceTimestamp, SamplingInterval, StringHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::{ANY_THREAD, EMPTY, is_native, method_names};
+use super::{ANY_THREAD, is_native, method_names};
 use crate::metric::{Metric, Unit};
 use crate::model::{LabelsId, Profile};
 use crate::names::Name;
@@ -56,7 +56,6 @@ pub fn firefox(profile: &Profile, name: &str, mut out: impl Write) -> io::Result
 /// The document's handles for each frame.
 struct Frames {
     names: Vec<(StringHandle, CategoryHandle)>,
-    empty: (StringHandle, CategoryHandle),
 }
 
 impl Frames {
@@ -70,7 +69,6 @@ impl Frames {
         };
         Frames {
             names: profile.frames().zip(&names).map(name).collect(),
-            empty: (document.intern_string(EMPTY), java),
         }
     }
 }
@@ -108,11 +106,8 @@ fn add_metric(
             thread
         });
         let stack = profile.stacks.frames(sample.stack).iter().rev();
-        let mut names: Vec<_> = stack.map(|frame| frames.names[frame.0 as usize]).collect();
-        if names.is_empty() {
-            names.push(frames.empty);
-        }
-        let infos = names.into_iter().map(|(name, category)| FrameInfo {
+        let names = stack.map(|frame| frames.names[frame.0 as usize]);
+        let infos = names.map(|(name, category)| FrameInfo {
             frame: Frame::Label(name),
             category_pair: category.into(),
             flags: FrameFlags::empty(),

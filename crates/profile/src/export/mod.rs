@@ -27,9 +27,6 @@ fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
     frame.source.map_or("", |source| profile.names.text(source))
 }
 
-/// The name of a sample without frames.
-const EMPTY: &str = "<empty>";
-
 /// Stands for all threads if the file does not distinguish them.
 const ANY_THREAD: &str = "any thread";
 

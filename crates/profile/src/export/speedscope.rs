@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
-use super::{EMPTY, method_names, source};
+use super::{method_names, source};
 use crate::metric::{Metric, Unit};
 use crate::model::{Profile, Sample};
 
@@ -59,7 +59,7 @@ struct Weights<'a>(&'a Profile, Metric);
 /// Those of `out`.
 pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Result<()> {
     let names = method_names(profile);
-    let mut frames: Vec<SharedFrame<'_>> = profile
+    let frames: Vec<SharedFrame<'_>> = profile
         .frames()
         .zip(&names)
         .map(|(frame, name)| SharedFrame {
@@ -68,11 +68,6 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
             line: frame.line,
         })
         .collect();
-    frames.push(SharedFrame {
-        name: EMPTY,
-        file: "",
-        line: None,
-    });
     let sampled = |metric: Metric| Sampled {
         kind: "sampled",
         name: metric.name(),
@@ -108,14 +103,10 @@ fn counted(profile: &Profile, metric: Metric) -> impl Iterator<Item = Sample> {
 impl Serialize for Samples<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Samples(profile, metric) = *self;
-        let empty = profile.frames().len() as u32;
         let mut rows = serializer.serialize_seq(None)?;
         for sample in counted(profile, metric) {
             let frames = profile.stacks.frames(sample.stack).iter().rev();
-            let mut frames: Vec<u32> = frames.map(|frame| frame.0).collect();
-            if frames.is_empty() {
-                frames.push(empty);
-            }
+            let frames: Vec<u32> = frames.map(|frame| frame.0).collect();
             rows.serialize_element(&frames)?;
         }
         rows.end()

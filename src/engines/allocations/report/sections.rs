@@ -8,17 +8,21 @@ use hprof_format::{
 };
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
+use crate::engines::folding::{Row, fold, is_small};
 use crate::memory;
 use crate::names::class::ClassId;
-use crate::names::trace::TraceId;
+use crate::names::frame::FrameId;
+use crate::names::trace::{TraceId, Traces};
 use crate::output::serials;
 use crate::output::{Entry, Journal};
 
 /// A request for a report of sites.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SitesRequest {
-    /// Rows are omitted if each of their values is a smaller share of its total.
+    /// Rows are omitted or folded if each of their values is a smaller share of its total.
     pub cutoff: f64,
+    /// The outermost frame of rows in which small rows are added up; `None` to omit those.
+    pub folded: Option<FrameId>,
     /// `true` to order by allocated bytes instead of live ones.
     pub by_allocation: bool,
     /// `true` to report only sites that have changed since the last report.
@@ -69,11 +73,17 @@ impl SiteRow {
         ]
     }
 
+    fn of([live_bytes, live, allocated_bytes, allocated]: [u64; 4]) -> SiteRow {
+        let amount = |instances, bytes| Amount { instances, bytes };
+        SiteRow {
+            live: amount(live, live_bytes),
+            allocated: amount(allocated, allocated_bytes),
+        }
+    }
+
     /// Returns `true` if each value is a smaller share of the total than the cutoff.
     fn is_below(&self, cutoff: f64, total: &SiteRow) -> bool {
-        let mut shares = self.values().into_iter().zip(total.values());
-        cutoff > 0.0
-            && shares.all(|(value, total)| value == 0 || (value as f64) < cutoff * total as f64)
+        is_small(&self.values(), &total.values(), cutoff)
     }
 }
 
@@ -98,7 +108,7 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
             total,
             rows,
             left_out,
-        } = select(rows, request, is_last);
+        } = select(rows, request, &entry.tables.traces, is_last);
         for (key, _) in &rows {
             entry.trace(key.trace);
             entry.class(key.class);
@@ -187,11 +197,12 @@ fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey
     rows.into_iter().collect()
 }
 
-/// Returns the sum of all rows, and those above the cutoff, largest first, except for those that come last. Ties are
+/// Returns the sum of all rows, and those above the cutoff or with the others folded, largest first, except for those that come last. Ties are
 /// ordered by the other amount, then by number, so that equal runs give equal files.
 fn select(
     mut rows: Vec<(SiteKey, SiteRow)>,
     request: SitesRequest,
+    traces: &Traces,
     is_last: impl Fn(SiteKey) -> bool,
 ) -> Selection {
     let sizes = |row: &SiteRow| match request.by_allocation {
@@ -199,7 +210,11 @@ fn select(
         false => (row.live.bytes, row.allocated.bytes),
     };
     let total = sum(&rows);
-    let is_cut = |row: &SiteRow| row.is_below(request.cutoff, &total);
+    if let Some(folded) = request.folded {
+        fold_small(&mut rows, &total, request.cutoff, folded, traces);
+    }
+    // Then nothing is left to omit.
+    let is_cut = |row: &SiteRow| request.folded.is_none() && row.is_below(request.cutoff, &total);
     rows.sort_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
         let place = (is_cut(row), is_last(*key));
@@ -214,6 +229,30 @@ fn select(
             values: sum(&cut).values(),
         }),
     }
+}
+
+/// Adds small rows up under shorter stacks. A row that has no stack stays as it is.
+fn fold_small(
+    rows: &mut Vec<(SiteKey, SiteRow)>,
+    total: &SiteRow,
+    cutoff: f64,
+    folded: FrameId,
+    traces: &Traces,
+) {
+    let is_folded = |&mut (key, row): &mut (SiteKey, SiteRow)| {
+        key.trace != TraceId::EMPTY && row.is_below(cutoff, total)
+    };
+    let small = rows.extract_if(.., is_folded).map(|(key, row)| Row {
+        class: Some(key.class),
+        trace: key.trace,
+        values: row.values(),
+    });
+    let small = small.collect();
+    let sums = fold(small, total.values(), cutoff, folded, traces).into_iter();
+    rows.extend(sums.filter_map(|sum| {
+        let (class, trace) = (sum.class?, sum.trace);
+        Some((SiteKey { class, trace }, SiteRow::of(sum.values)))
+    }));
 }
 
 fn sum(rows: &[(SiteKey, SiteRow)]) -> SiteRow {
@@ -251,6 +290,7 @@ mod tests {
     use crate::names::Tables;
     use crate::names::loader::LoaderId;
     use crate::names::object::ObjectId;
+    use crate::names::trace::TraceKey;
 
     /// Creates sites of one class each, from pairs of (objects of 16 bytes allocated, of them dead).
     fn some_sites(made_and_dead: &[(u64, u64)]) -> (Tables, Sites, Vec<SiteKey>) {
@@ -280,7 +320,7 @@ mod tests {
 
     fn chosen(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> (SiteRow, Vec<SiteKey>) {
         let rows = rows(sites, request, unseen);
-        let Selection { total, rows, .. } = select(rows, request, |_| false);
+        let Selection { total, rows, .. } = select(rows, request, &Traces::default(), |_| false);
         (total, rows.into_iter().map(|(key, _)| key).collect())
     }
 
@@ -329,10 +369,10 @@ mod tests {
             ..Default::default()
         };
         let rows = rows(&sites, SitesRequest::default(), &[]);
-        let left_out = select(rows.clone(), request, |_| false).left_out;
+        let left_out = select(rows.clone(), request, &Traces::default(), |_| false).left_out;
         let left_out = left_out.expect("two rows are cut off");
         assert_eq!((left_out.rows, left_out.values), (2, [32, 2, 160, 10]));
-        let all = select(rows, SitesRequest::default(), |_| false).left_out;
+        let all = select(rows, SitesRequest::default(), &Traces::default(), |_| false).left_out;
         assert_eq!(all, None);
     }
 
@@ -372,9 +412,59 @@ mod tests {
         };
         let is_last = |key: SiteKey| [keys[1], keys[3], keys[4]].contains(&key);
         let rows = rows(&sites, SitesRequest::default(), &[]);
-        let selected = select(rows, request, is_last).rows;
+        let selected = select(rows, request, &Traces::default(), is_last).rows;
         let selected: Vec<SiteKey> = selected.into_iter().map(|(key, _)| key).collect();
         assert_eq!(selected, [keys[2], keys[1], keys[3]]);
+    }
+
+    #[test]
+    fn small_rows_are_folded_and_those_without_a_stack_stay() {
+        let tables = Tables::default();
+        let folded = FrameId::numbered(9);
+        let trace = |numbers: &[u32]| {
+            let frames: Vec<FrameId> = numbers
+                .iter()
+                .map(|&number| FrameId::numbered(number))
+                .collect();
+            tables.traces.intern(TraceKey {
+                thread: None,
+                frames: &frames,
+            })
+        };
+        let (_, _, keys) = some_sites(&[(1, 0), (1, 0)]);
+        let (one, other) = (keys[0].class, keys[1].class);
+        let row = |class, trace, bytes| {
+            let amount = Amount {
+                instances: bytes,
+                bytes,
+            };
+            let row = SiteRow {
+                live: amount,
+                allocated: amount,
+            };
+            (SiteKey { class, trace }, row)
+        };
+        let rows = vec![
+            row(one, trace(&[1, 2]), 900),
+            row(one, trace(&[1, 3]), 60),
+            row(one, trace(&[1, 4]), 60),
+            row(other, trace(&[1, 4]), 5),
+            row(other, TraceId::EMPTY, 1),
+        ];
+        let request = SitesRequest {
+            cutoff: 0.1,
+            folded: Some(folded),
+            ..Default::default()
+        };
+        let selected = select(rows, request, &tables.traces, |_| false);
+        assert_eq!(selected.left_out, None);
+        let expected = [
+            row(one, trace(&[1, 2]), 900),
+            row(one, trace(&[1, 9]), 120),
+            row(other, trace(&[9]), 5),
+            row(other, TraceId::EMPTY, 1),
+        ];
+        assert_eq!(selected.rows, expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use hprof_heap::{
 use super::html::Html;
 use super::treemap::{tree, treemap};
 use super::{Links, allocated, figures, number, path, percent, stack};
+use crate::heap::print::{NamedRest, allocated_else, kept_else};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
@@ -25,7 +26,7 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
     let mut out = Html::default();
     out.markup("<h1>").text(file).markup("</h1>\n");
     self::summary(&mut out, &summary);
-    suspects(&mut out, &heap.leaks(THRESHOLD)?, links);
+    suspects(&mut out, &heap.leaks(THRESHOLD, None)?, links);
     let areas = heap.areas(None, AREAS)?;
     out.markup("<h2>Dominator tree</h2>\n<p class=\"soft\">Each box is as large as what would be free without it.</p>\n");
     out.part(&treemap(&areas, links)).part(&tree(&areas, links));
@@ -101,12 +102,26 @@ fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
             links.class(out, &kept.class);
             out.markup("</li>\n");
         }
+        rests(out, &[kept_else(suspect)]);
         out.markup("</ul>\n</details>\n");
         if !suspect.allocated.is_empty() {
             out.markup("<details open><summary>Allocated by</summary>\n");
             allocated(out, &suspect.allocated, links);
+            out.markup("<ul>\n");
+            rests(out, &allocated_else(suspect));
+            out.markup("</ul>\n");
             out.markup("</details>\n");
         }
+    }
+}
+
+/// Writes the sums of rows that are not listed.
+fn rests(out: &mut Html, rests: &[NamedRest]) {
+    for (rest, name) in rests.iter().filter(|(rest, _)| rest.rows > 0) {
+        let (bytes, objects) = (number(rest.shallow), number(rest.objects));
+        out.markup("<li>")
+            .text(&format!("{bytes} bytes in {objects} {name}"))
+            .markup("</li>\n");
     }
 }
 
