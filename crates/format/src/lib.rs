@@ -61,6 +61,7 @@ mod kind;
 mod left_out;
 mod monitor;
 mod monitor_text;
+mod names;
 mod old_prof;
 mod printable;
 mod reader;
@@ -84,6 +85,7 @@ pub use id_size::IdSize;
 pub use kind::{HeapKind, RecordKind};
 pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
+pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};
 pub use reader::{
@@ -91,6 +93,6 @@ pub use reader::{
 };
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};
-pub use text::{TextEncoder, source_name};
+pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};

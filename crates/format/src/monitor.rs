@@ -4,9 +4,6 @@ use std::borrow::Cow;
 
 use crate::record::{ClassSerial, ThreadSerial, TraceSerial};
 
-/// The serial number of the unknown thread, which is never started.
-pub(crate) const UNKNOWN_THREAD: ThreadSerial = ThreadSerial(200_000);
-
 /// A record that only the text format has. It is not a [`crate::record::Record`], so that code for those handles only what both
 /// formats can hold.
 #[derive(Clone, Debug, PartialEq)]

@@ -36,6 +36,20 @@ identifiers! {
     TraceSerial(u32);
 }
 
+impl ThreadSerial {
+    /// "Any thread", in a trace.
+    pub const ANY: ThreadSerial = ThreadSerial(0);
+
+    /// The unknown thread, which is never started.
+    pub const UNKNOWN: ThreadSerial = ThreadSerial(200_000);
+
+    /// Returns `true` if it stands for a thread that is started: neither for any nor for the unknown one.
+    #[must_use]
+    pub fn is_started(self) -> bool {
+        self != ThreadSerial::ANY && self != ThreadSerial::UNKNOWN
+    }
+}
+
 impl StringId {
     /// The string of an id from here on (2^62, which no address and no counter reaches) is named by only one record.
     /// The agent gives such ids to the names of threads: a program may start millions, and an encoder that remembers

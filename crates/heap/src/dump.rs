@@ -51,6 +51,9 @@ struct Texts {
 }
 
 /// The records outside of the dump.
+///
+/// Unlike [`NameTable`](hprof_format::NameTable), it holds no text: a dump has a string for each field and method of
+/// the program, of which few are shown. Texts stay in the mapped file until they are.
 #[derive(Debug, Default)]
 struct Tables {
     /// The range of each string in the file.

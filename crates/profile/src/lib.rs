@@ -37,6 +37,7 @@ mod merge;
 mod metric;
 mod model;
 mod names;
+mod origin;
 mod records;
 mod top;
 mod tree;
@@ -52,6 +53,7 @@ pub use model::{
     Frame, FrameId, FrameKind, Labels, LabelsId, Profile, Sample, StackId, Stacks, Table,
 };
 pub use names::{Name, Names};
+pub use origin::Origin;
 pub use records::Records;
 pub use records::Wanted;
 pub use top::{Cost, costs};

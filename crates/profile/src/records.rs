@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use hprof_format::{
     AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
-    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
-    source_name,
+    Line, MonitorRecord, NameTable, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
+    UNKNOWN_NAME, source_name,
 };
 
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
+use crate::origin::Origin;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -26,16 +27,8 @@ pub enum Wanted {
     Number(u32),
 }
 
-/// The serial numbers that the agent uses for an unknown thread.
-const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
-/// The name of anything that no record named.
-const UNKNOWN: &str = "<unknown>";
 /// The frame of costs that are in the file's totals but in no row.
 const NOT_LISTED: &str = "<not listed>";
-/// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
-pub(crate) const LABELS_NOTE: &str = "labels: ";
-/// The separator between two labels.
-pub(crate) const LABEL_SEPARATOR: &str = ", ";
 
 const SITES: [Metric; 4] = [
     Metric::LiveBytes,
@@ -55,8 +48,7 @@ const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
 pub struct Records {
     profile: Profile,
     wanted: Wanted,
-    strings: Map<StringId, Name>,
-    classes: Map<ClassSerial, Name>,
+    table: NameTable<Name>,
     threads: Map<ThreadSerial, Name>,
     frames: Dense<FrameId>,
     traces: Dense<Trace>,
@@ -119,13 +111,14 @@ impl Records {
             }
             Record::String { id, ref text } => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
-                self.strings.insert(id, name);
+                self.table.define_string(id, name);
             }
             Record::LoadClass { serial, name, .. } => {
-                let name = self.string(name);
-                let source = source_name(self.profile.names.text(name)).into_owned();
-                let name = self.profile.names.intern(&source);
-                self.classes.insert(serial, name);
+                let names = &mut self.profile.names;
+                self.table.define_class(serial, name, |&name| {
+                    let source = source_name(names.text(name)).into_owned();
+                    names.intern(&source)
+                });
             }
             Record::Frame {
                 id,
@@ -143,9 +136,7 @@ impl Records {
             Record::StartThread { serial, name, .. } => {
                 let text = self.string(name);
                 self.threads.insert(serial, text);
-                if name.0 >= StringId::USED_ONCE {
-                    self.strings.remove(&name);
-                }
+                self.table.forget_used(name);
             }
             Record::AllocSites {
                 live_bytes,
@@ -185,33 +176,23 @@ impl Records {
 
     fn note(&mut self, text: &str) {
         self.left_out = LeftOut::of_sites(text).or(self.left_out);
-        let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
-            self.profile.notes.push(text.to_owned());
-            return;
-        };
-        (self.host, self.file) = (None, None);
-        for label in labels.split(LABEL_SEPARATOR) {
-            match label.split_once('=') {
-                Some(("host", host)) => self.host = Some(self.profile.names.intern(host)),
-                Some(("file", file)) => self.file = Some(self.profile.names.intern(file)),
-                _ => {}
+        match Origin::of_note(text) {
+            Some(origin) => {
+                let mut intern = |name: &str| self.profile.names.intern(name);
+                (self.host, self.file) = (origin.host.map(&mut intern), origin.file.map(intern));
             }
+            None => self.profile.notes.push(text.to_owned()),
         }
     }
 
     fn string(&mut self, id: StringId) -> Name {
-        match (id, self.strings.get(&id)) {
-            (StringId(0), _) => self.profile.names.intern(""),
-            (_, Some(&name)) => name,
-            (_, None) => self.profile.names.intern(UNKNOWN),
-        }
+        let name = self.table.string(id).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
     }
 
     fn class(&mut self, class: ClassSerial) -> Name {
-        match self.classes.get(&class) {
-            Some(&name) => name,
-            None => self.profile.names.intern(UNKNOWN),
-        }
+        let name = self.table.class(class).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
     }
 
     fn optional(&mut self, id: StringId) -> Option<Name> {
@@ -238,12 +219,7 @@ impl Records {
                 Line::Number(number) => Some(number),
                 _ => None,
             },
-            kind: match line {
-                _ if self.profile.names.text(class).is_empty() => FrameKind::Marker,
-                Line::Native => FrameKind::Native,
-                Line::Compiled => FrameKind::Compiled,
-                _ => FrameKind::Java,
-            },
+            kind: FrameKind::of(self.profile.names.text(class), line),
         };
         let frame = self.profile.intern_frame(frame);
         self.frames.insert(id.0, frame);
@@ -263,7 +239,7 @@ impl Records {
 
     fn trace(&mut self, serial: TraceSerial, thread: ThreadSerial, frames: &[FrameRecord]) {
         let known = |frame: &FrameRecord| self.frames.get(frame.0).is_some();
-        let unknown = (!frames.iter().all(known)).then(|| self.marker(UNKNOWN));
+        let unknown = (!frames.iter().all(known)).then(|| self.marker(UNKNOWN_NAME));
         let find = |frame: &FrameRecord| self.frames.get(frame.0).or(unknown);
         let stack = self.profile.stacks.push(frames.iter().filter_map(find));
         let trace = Trace {
@@ -385,7 +361,7 @@ impl Records {
         let trace = match self.traces.get(trace.0.into()) {
             Some(found) => found,
             None => {
-                let frame = self.marker(UNKNOWN);
+                let frame = self.marker(UNKNOWN_NAME);
                 let stack = self.profile.stacks.push([frame]);
                 let unknown = Trace {
                     stack,
@@ -407,7 +383,7 @@ impl Records {
     }
 
     fn thread(&mut self, thread: ThreadSerial) -> Option<Name> {
-        if UNKNOWN_THREADS.contains(&thread.0) {
+        if !thread.is_started() {
             return None;
         }
         Some(match self.threads.get(&thread) {

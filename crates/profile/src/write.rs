@@ -14,7 +14,7 @@ use hprof_format::{
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
-use crate::records::{LABEL_SEPARATOR, LABELS_NOTE};
+use crate::origin::Origin;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -267,12 +267,12 @@ impl<W: Write> Writer<'_, W> {
         for (labels, stack) in keys {
             if origin(&labels) != last {
                 last = origin(&labels);
-                self.note(&self.labels_note(&labels))?;
+                self.note(&self.origin(&labels).note())?;
             }
             self.trace(stack, labels)?;
         }
         if last != (None, None) {
-            self.note(LABELS_NOTE)?;
+            self.note(&Origin::default().note())?;
         }
         Ok(())
     }
@@ -299,14 +299,12 @@ impl<W: Write> Writer<'_, W> {
         trace.copied().unwrap_or(SYSTEM_TRACE)
     }
 
-    fn labels_note(&self, labels: &Labels) -> String {
-        let keyed = [("host", labels.host), ("file", labels.file)];
-        let known = keyed.iter().filter_map(|&(key, name)| Some((key, name?)));
-        let labels = known.map(|(key, name)| format!("{key}={}", self.profile.names.text(name)));
-        format!(
-            "{LABELS_NOTE}{}",
-            labels.collect::<Vec<_>>().join(LABEL_SEPARATOR)
-        )
+    fn origin(&self, labels: &Labels) -> Origin<'_> {
+        let text = |name| self.profile.names.text(name);
+        Origin {
+            host: labels.host.map(text),
+            file: labels.file.map(text),
+        }
     }
 
     fn sites(&mut self, table: &Table) -> io::Result<()> {

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameId, Line, ObjectId, Record, StringId, ThreadSerial, TraceSerial, printable,
-    shortened, source_name,
+    ClassSerial, FrameId, Line, NameTable, ObjectId, Record, StringId, ThreadSerial, TraceSerial,
+    UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
-use hprof_profile::stable_class;
+use hprof_profile::{FrameKind, Origin, stable_class};
 
 use crate::error::Error;
 use crate::hash;
@@ -17,21 +17,15 @@ use crate::output::Output;
 pub(crate) const MADE_UP: i64 = 1 << 32;
 /// The same for frames, whose numbers have 64 bits.
 const MADE_UP_FRAMES: i64 = 1 << 62;
-/// The thread that stands for those unknown to the agent.
-const UNKNOWN_THREAD: u32 = 200_000;
-/// The name of anything that no record named.
-const UNKNOWN: &str = "<unknown>";
 /// The text of a stack without frames.
 const EMPTY: &str = "<empty>";
 /// The most bytes of a stack on one line: thousands of frames with one long name would be gigabytes in a cell.
 const LONGEST_STACK: usize = 1 << 20;
-/// The beginning of the note that `hprof merge` writes before the traces of a run.
-const LABELS: &str = "labels: ";
 
 /// The names in the records so far.
 #[derive(Default)]
 pub(crate) struct Names {
-    strings: HashMap<u64, Box<str>>,
+    table: NameTable,
     classes: Vec<Class>,
     class_of: HashMap<u32, usize>,
     class_of_object: HashMap<u64, usize>,
@@ -75,7 +69,7 @@ impl Names {
             }
             Record::String { id, ref text } => {
                 let text = String::from_utf8_lossy(text);
-                self.strings.insert(id.0, (*shortened(&text)).into());
+                self.table.define_string(id, shortened(&text).into());
             }
             Record::LoadClass {
                 serial,
@@ -147,26 +141,18 @@ impl Names {
     }
 
     fn note(&mut self, text: &str) {
-        let Some(labels) = text.strip_prefix(LABELS) else {
-            self.notes.push(text.to_owned());
-            return;
-        };
-        (self.merged_host, self.merged_file) = (None, None);
-        for label in labels.split(", ") {
-            match label.split_once('=') {
-                Some(("host", host)) => self.merged_host = Some(host.to_owned()),
-                Some(("file", file)) => self.merged_file = Some(file.to_owned()),
-                _ => {}
+        match Origin::of_note(text) {
+            Some(origin) => {
+                self.merged_host = origin.host.map(str::to_owned);
+                self.merged_file = origin.file.map(str::to_owned);
             }
+            None => self.notes.push(text.to_owned()),
         }
     }
 
     /// Returns the text of a string; `None` for no string and for an empty one.
     fn string(&self, id: StringId) -> Option<&str> {
-        let text = match id {
-            StringId(0) => "",
-            _ => self.strings.get(&id.0).map_or(UNKNOWN, |text| text),
-        };
+        let text = self.table.string(id).as_str();
         (!text.is_empty()).then_some(text)
     }
 
@@ -174,8 +160,8 @@ impl Names {
         if self.class_of.contains_key(&serial.0) {
             return;
         }
-        let name = self.string(name).unwrap_or_default();
-        let mut class = Class::named(serial.0.into(), &source_name(name));
+        self.table.define_class(serial, name, shared_source_name);
+        let mut class = Class::named(serial.0.into(), self.table.class(serial).as_str());
         class.trace = (trace.0 != 0).then_some(trace.0.into());
         class.object = (object.0 != 0).then(|| id(object.0));
         let index = self.classes.len();
@@ -193,7 +179,8 @@ impl Names {
         }
         if !self.class_of.contains_key(&serial.0) {
             self.class_of.insert(serial.0, self.classes.len());
-            self.classes.push(Class::named(serial.0.into(), UNKNOWN));
+            self.classes
+                .push(Class::named(serial.0.into(), UNKNOWN_NAME));
         }
         Some(serial.0.into())
     }
@@ -225,13 +212,8 @@ impl Names {
             .class_of
             .get(&class.0)
             .map(|&index| &*self.classes[index].name);
-        let class_name = class.unwrap_or(UNKNOWN);
-        let kind = match line {
-            _ if class_name.is_empty() => "marker",
-            Line::Native => "native",
-            Line::Compiled => "compiled",
-            _ => "java",
-        };
+        let class_name = class.unwrap_or(UNKNOWN_NAME);
+        let kind = FrameKind::of(class_name, line).name();
         let number = match line {
             Line::Number(number) => Some(number.cast_signed()),
             _ => None,
@@ -281,7 +263,7 @@ impl Names {
                 let _ = write!(stack, "<{} more frames>", frames.len() - place);
                 break;
             }
-            stack.push_str(self.frames.get(frame).map_or(UNKNOWN, |name| name));
+            stack.push_str(self.frames.get(frame).map_or(UNKNOWN_NAME, |name| name));
         }
         if frames.is_empty() {
             EMPTY.clone_into(&mut stack);
@@ -323,7 +305,7 @@ impl Names {
     pub(crate) fn trace_id(&mut self, out: &mut Output, serial: TraceSerial) -> Result<i64, Error> {
         let trace = serial.0.into();
         if !self.traces.contains(&trace) {
-            let frame = self.marker(out, UNKNOWN)?;
+            let frame = self.marker(out, UNKNOWN_NAME)?;
             self.add_trace(out, trace, None, &[frame])?;
         }
         Ok(trace)
@@ -358,7 +340,7 @@ impl Names {
 
     /// Returns the thread of a serial number; `None` if the file does not define it.
     pub(crate) fn thread_id(&mut self, thread: ThreadSerial) -> Option<i64> {
-        if [0, UNKNOWN_THREAD].contains(&thread.0) {
+        if !thread.is_started() {
             return None;
         }
         self.named_threads.insert(thread.0);
@@ -388,9 +370,7 @@ impl Names {
             })?;
         }
         for name in names {
-            if name.0 >= StringId::USED_ONCE {
-                self.strings.remove(&name.0);
-            }
+            self.table.forget_used(name);
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! A heap dump's records: first those that the dump names, then the dump itself, in segments.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hprof_format::{ObjectId, Record, StringId, TraceSerial};
@@ -16,7 +15,7 @@ use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::output::serials;
-use crate::output::{Journal, ThreadNames};
+use crate::output::{Journal, ThreadNames, create_private};
 use std::panic::resume_unwind;
 
 /// The size at which a segment is written, in bytes. A larger record has its own segment.
@@ -215,12 +214,10 @@ struct Spool {
 
 impl Spool {
     fn new(folder: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
         for number in 0.. {
             let name = format!(".hprof.{}.{number}.spool", std::process::id());
             let path = folder.join(name);
-            match options.open(&path) {
+            match create_private(&path) {
                 // The file was left by a killed program with this number, or belongs to one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

@@ -11,9 +11,6 @@ use crate::kind::{HeapKind, RecordKind};
 use crate::record::Record;
 use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
 
-/// "Any thread", and the unknown thread: never started, yet traces may name them.
-const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
-
 /// The trace that Android's dumper writes for a thread without a stack.
 const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
 
@@ -178,7 +175,7 @@ impl Defined {
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
-                    || NO_THREADS.contains(&serial)
+                    || !serial.is_started()
                     || self.writer == Writer::HeapDumper
             }
             Named::Trace(serial) => {
@@ -201,7 +198,7 @@ impl Defined {
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
-                    || NO_THREADS.contains(&serial)
+                    || !serial.is_started()
                     || self.writer == Writer::HeapDumper
             }
             Named::Class(_) | Named::Frame(_) => unreachable!("{by} names neither"),

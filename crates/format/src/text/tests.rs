@@ -37,7 +37,7 @@ fn a_note_is_a_line_of_its_own() {
         encoder.record(Micros(0), &note, &mut out);
     }
     assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
-    assert!(encoder.names.count() == 0);
+    assert!(encoder.names.strings() == 0);
 }
 
 #[test]
@@ -78,7 +78,11 @@ fn names_that_are_used_once_are_not_kept() {
         start_thread(&mut encoder, StringId(StringId::USED_ONCE + 9)),
         line
     );
-    assert!(encoder.names.count() == 0);
+    assert!(encoder.names.strings() == 0);
     assert_eq!(start_thread(&mut encoder, StringId(9)), line);
-    assert_eq!(encoder.names.count(), 1, "another record may name this one");
+    assert_eq!(
+        encoder.names.strings(),
+        1,
+        "another record may name this one"
+    );
 }

@@ -1,4 +1,5 @@
-//! Assigns ids to names in the text, and creates the records that define them.
+//! Assigns ids to names in the text, and creates the records that define them: the opposite of a
+//! [`NameTable`](crate::NameTable), which finds the names of ids.
 
 use foldhash::HashMap;
 

@@ -5,6 +5,7 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::{AssignedIds, CodeLocation, UNKNOWN_FRAME};
+use crate::names::UNKNOWN_NAME;
 use crate::record::{FrameId, ThreadSerial, TraceSerial};
 use crate::record::{Line, Record};
 
@@ -60,7 +61,7 @@ fn frame(text: &str, names: &mut AssignedIds) -> Option<FrameId> {
     let open = text.rfind('(')?;
     let (method, place) = text.split_at(open);
     let place = place.strip_prefix('(')?.strip_suffix(')')?;
-    if method == "<unknown>" {
+    if method == UNKNOWN_NAME {
         return Some(UNKNOWN_FRAME);
     }
     let (class, method) = method.rsplit_once('.')?;
