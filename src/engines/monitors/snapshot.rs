@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use hprof_format::{MonitorState, ThreadState, ThreadStatus};
+use std::collections::HashMap;
 
 use super::MonitorWatch;
 use crate::jvmti::{
