@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use crate::encode::{Encoder, Micros, Millis};
 use crate::names::{NameTable, UNKNOWN_NAME, shared_source_name};
 use crate::printable::printable;
-use crate::record::{FrameId, Record};
+use crate::record::{FrameId, FrameRecord, LoadClassRecord, Record, StringRecord};
 use crate::timing::Timing;
 use crate::timing::millis;
 
@@ -41,20 +41,20 @@ impl Encoder for OldProfEncoder {
 
     fn record(&mut self, _time: Micros, record: &Record<'_>, _out: &mut Vec<u8>) {
         match *record {
-            Record::String { id, ref text } if id.is_name() => {
+            Record::String(StringRecord { id, ref text }) if id.is_name() => {
                 let text = printable(text).into();
                 self.names.define_string(id, text);
             }
-            Record::LoadClass { serial, name, .. } => {
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) => {
                 self.names.define_class(serial, name, shared_source_name);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 signature,
                 class,
                 ..
-            } => {
+            }) => {
                 let string = |id| self.names.string(id).as_str();
                 let class = self.names.class(class).as_str();
                 let text = format!("{class}.{}{}", string(method), string(signature));
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::record::Line;
-    use crate::record::{ClassSerial, StringId};
+    use crate::record::{ClassSerial, EndThreadRecord, StringId};
     use crate::record::{ObjectId, TraceSerial};
     use crate::timing::CallTime;
 
@@ -100,21 +100,21 @@ mod tests {
     }
 
     fn string(id: u64, text: &str) -> Record<'_> {
-        Record::String {
+        Record::String(StringRecord {
             id: StringId(id),
             text: Cow::Borrowed(text.as_bytes()),
-        }
+        })
     }
 
     fn frame(id: u64, method: u64) -> Record<'static> {
-        Record::Frame {
+        Record::Frame(FrameRecord {
             id: FrameId(id),
             method: StringId(method),
             signature: StringId(4),
             source_file: StringId(0),
             class: ClassSerial(1),
             line: Line::Number(7),
-        }
+        })
     }
 
     #[test]
@@ -124,17 +124,17 @@ mod tests {
             string(2, "main"),
             string(3, "leaf"),
             string(4, "(I)V"),
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial: ClassSerial(1),
                 class_object: ObjectId(1),
                 trace: TraceSerial(300_000),
                 name: StringId(1),
-            },
+            }),
             frame(10, 2),
             frame(11, 3),
-            Record::EndThread {
+            Record::EndThread(EndThreadRecord {
                 serial: crate::record::ThreadSerial(200_001),
-            },
+            }),
         ];
         let calls = [
             CallTime {

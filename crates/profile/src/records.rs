@@ -4,9 +4,10 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
-    Line, MonitorRecord, NameTable, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime,
-    UNKNOWN_NAME, source_name,
+    AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, CpuSample, CpuSamplesRecord,
+    FrameId as FormatFrameId, FrameRecord, LeftOut, Line, LoadClassRecord, MonitorRecord,
+    NameTable, Record, StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing,
+    TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME, source_name,
 };
 
 use crate::metric::Metric;
@@ -106,46 +107,35 @@ impl Records {
     /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
                 self.table.define_string(id, name);
             }
-            Record::LoadClass { serial, name, .. } => {
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) => {
                 let names = &mut self.profile.names;
                 self.table.define_class(serial, name, |&name| {
                     let source = source_name(names.text(name)).into_owned();
                     names.intern(&source)
                 });
             }
-            Record::Frame {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            } => self.frame(id, class, method, signature, source_file, line),
-            Record::Trace {
-                serial,
-                thread,
-                ref frames,
-            } => self.trace(serial, thread, frames),
-            Record::StartThread { serial, name, .. } => {
+            Record::Frame(ref frame) => self.frame(frame),
+            Record::Trace(ref trace) => self.trace(trace),
+            Record::StartThread(StartThreadRecord { serial, name, .. }) => {
                 let text = self.string(name);
                 self.threads.insert(serial, text);
                 self.table.forget_used(name);
             }
-            Record::AllocSites {
+            Record::AllocSites(AllocSitesRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
                 ref sites,
                 ..
-            } => {
+            }) => {
                 let totals = [
                     live_bytes,
                     live_instances,
@@ -154,7 +144,9 @@ impl Records {
                 ];
                 self.sites(totals, sites);
             }
-            Record::CpuSamples { total, ref rows } => self.cpu_samples(total.into(), rows),
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
+                self.cpu_samples(total.into(), rows)
+            }
             _ => {}
         }
     }
@@ -200,29 +192,21 @@ impl Records {
         (!self.profile.names.text(name).is_empty()).then_some(name)
     }
 
-    fn frame(
-        &mut self,
-        id: FrameRecord,
-        class: ClassSerial,
-        method: StringId,
-        signature: StringId,
-        source_file: StringId,
-        line: Line,
-    ) {
-        let class = self.class(class);
+    fn frame(&mut self, record: &FrameRecord) {
+        let class = self.class(record.class);
         let frame = Frame {
             class,
-            method: self.string(method),
-            signature: self.optional(signature),
-            source: self.optional(source_file),
-            line: match line {
+            method: self.string(record.method),
+            signature: self.optional(record.signature),
+            source: self.optional(record.source_file),
+            line: match record.line {
                 Line::Number(number) => Some(number),
                 _ => None,
             },
-            kind: FrameKind::of(self.profile.names.text(class), line),
+            kind: FrameKind::of(self.profile.names.text(class), record.line),
         };
         let frame = self.profile.intern_frame(frame);
-        self.frames.insert(id.0, frame);
+        self.frames.insert(record.id.0, frame);
     }
 
     fn marker(&mut self, name: &str) -> FrameId {
@@ -237,18 +221,21 @@ impl Records {
         self.profile.intern_frame(frame)
     }
 
-    fn trace(&mut self, serial: TraceSerial, thread: ThreadSerial, frames: &[FrameRecord]) {
-        let known = |frame: &FrameRecord| self.frames.get(frame.0).is_some();
-        let unknown = (!frames.iter().all(known)).then(|| self.marker(UNKNOWN_NAME));
-        let find = |frame: &FrameRecord| self.frames.get(frame.0).or(unknown);
-        let stack = self.profile.stacks.push(frames.iter().filter_map(find));
+    fn trace(&mut self, record: &TraceRecord<'_>) {
+        let known = |frame: &FormatFrameId| self.frames.get(frame.0).is_some();
+        let unknown = (!record.frames.iter().all(known)).then(|| self.marker(UNKNOWN_NAME));
+        let find = |frame: &FormatFrameId| self.frames.get(frame.0).or(unknown);
+        let stack = self
+            .profile
+            .stacks
+            .push(record.frames.iter().filter_map(find));
         let trace = Trace {
             stack,
-            thread,
+            thread: record.thread,
             host: self.host,
             file: self.file,
         };
-        self.traces.insert(serial.0.into(), trace);
+        self.traces.insert(record.serial.0.into(), trace);
     }
 
     /// Begins a section of a dump; returns `true` if it is wanted.

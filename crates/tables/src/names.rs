@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameId, Line, NameTable, ObjectId, Record, StringId, ThreadSerial, TraceSerial,
+    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Record,
+    StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
     UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
 use hprof_profile::{FrameKind, Origin, stable_class};
@@ -64,43 +65,17 @@ impl Names {
     /// Takes a record; those without names are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let text = String::from_utf8_lossy(text);
                 self.table.define_string(id, shortened(&text).into());
             }
-            Record::LoadClass {
-                serial,
-                class_object,
-                trace,
-                name,
-            } => self.class(serial, class_object, trace, name),
-            Record::Frame {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            } => return self.frame(out, id, class, [method, signature, source_file], line),
-            Record::Trace {
-                serial,
-                thread,
-                ref frames,
-            } => return self.trace(out, serial, thread, frames),
-            Record::StartThread {
-                serial,
-                object,
-                trace,
-                name,
-                group,
-                parent_group,
-            } => {
-                let names = [name, group, parent_group];
-                return self.thread(out, serial, object, trace, names);
-            }
+            Record::LoadClass(ref class) => self.class(class),
+            Record::Frame(ref frame) => return self.frame(out, frame),
+            Record::Trace(ref trace) => return self.trace(out, trace),
+            Record::StartThread(ref thread) => return self.thread(out, thread),
             _ => {}
         }
         Ok(())
@@ -128,14 +103,7 @@ impl Names {
             .collect();
         missing.sort_unstable();
         for serial in missing {
-            let no_names = [StringId(0); 3];
-            self.thread(
-                out,
-                ThreadSerial(serial),
-                ObjectId(0),
-                TraceSerial(0),
-                no_names,
-            )?;
+            self.unnamed_thread(out, ThreadSerial(serial), ObjectId(0))?;
         }
         Ok(())
     }
@@ -156,11 +124,13 @@ impl Names {
         (!text.is_empty()).then_some(text)
     }
 
-    fn class(&mut self, serial: ClassSerial, object: ObjectId, trace: TraceSerial, name: StringId) {
+    fn class(&mut self, record: &LoadClassRecord) {
+        let (serial, object, trace) = (record.serial, record.class_object, record.trace);
         if self.class_of.contains_key(&serial.0) {
             return;
         }
-        self.table.define_class(serial, name, shared_source_name);
+        self.table
+            .define_class(serial, record.name, shared_source_name);
         let mut class = Class::named(serial.0.into(), self.table.class(serial).as_str());
         class.trace = (trace.0 != 0).then_some(trace.0.into());
         class.object = (object.0 != 0).then(|| id(object.0));
@@ -196,58 +166,46 @@ impl Names {
         self.classes.push(class);
     }
 
-    fn frame(
-        &mut self,
-        out: &mut Output,
-        frame: FrameId,
-        class: ClassSerial,
-        [method, signature, source_file]: [StringId; 3],
-        line: Line,
-    ) -> Result<(), Error> {
-        if self.frames.contains_key(&id(frame.0)) {
+    fn frame(&mut self, out: &mut Output, record: &FrameRecord) -> Result<(), Error> {
+        let frame = id(record.id.0);
+        if self.frames.contains_key(&frame) {
             return Ok(());
         }
-        let class_id = self.class_id(class);
+        let class_id = self.class_id(record.class);
         let class = self
             .class_of
-            .get(&class.0)
+            .get(&record.class.0)
             .map(|&index| &*self.classes[index].name);
         let class_name = class.unwrap_or(UNKNOWN_NAME);
-        let kind = FrameKind::of(class_name, line).name();
-        let number = match line {
+        let kind = FrameKind::of(class_name, record.line).name();
+        let number = match record.line {
             Line::Number(number) => Some(number.cast_signed()),
             _ => None,
         };
-        let method = self.string(method).unwrap_or_default();
+        let method = self.string(record.method).unwrap_or_default();
         let full = match class_name {
             "" => method.to_owned(),
             _ => format!("{class_name}.{method}"),
         };
         out.frame.row(|row| {
-            row.long(id(frame.0))
+            row.long(frame)
                 .long(class_id.filter(|_| !class_name.is_empty()))
                 .text(class_name)
                 .text(method)
-                .text(self.string(signature))
-                .text(self.string(source_file))
+                .text(self.string(record.signature))
+                .text(self.string(record.source_file))
                 .int(number)
                 .text(kind);
         })?;
         let in_stack = shortened(&printable(&full)).replace(';', ":");
-        self.frames.insert(id(frame.0), in_stack.into());
+        self.frames.insert(frame, in_stack.into());
         Ok(())
     }
 
-    fn trace(
-        &mut self,
-        out: &mut Output,
-        serial: TraceSerial,
-        thread: ThreadSerial,
-        frames: &[FrameId],
-    ) -> Result<(), Error> {
-        let thread = self.thread_id(thread);
-        let frames: Vec<i64> = frames.iter().map(|frame| id(frame.0)).collect();
-        self.add_trace(out, serial.0.into(), thread, &frames)
+    fn trace(&mut self, out: &mut Output, record: &TraceRecord<'_>) -> Result<(), Error> {
+        let thread = self.thread_id(record.thread);
+        let frames: Vec<i64> = record.frames.iter().map(|frame| id(frame.0)).collect();
+        self.add_trace(out, record.serial.0.into(), thread, &frames)
     }
 
     /// Formats a stack on one line, outermost frame first. If it would be longer than [`LONGEST_STACK`], the innermost
@@ -286,7 +244,7 @@ impl Names {
         out.trace.row(|row| {
             row.long(trace)
                 .long(thread)
-                .int(frames.len() as i32)
+                .int(i32::try_from(frames.len()).unwrap_or(i32::MAX))
                 .text(&*stack)
                 .long(hash::of_text(&stack))
                 .long(frames.first().copied())
@@ -347,26 +305,37 @@ impl Names {
         Some(thread.0.into())
     }
 
-    /// Adds a thread, unless it exists.
-    pub(crate) fn thread(
+    /// Adds a thread that no record describes, unless it exists.
+    pub(crate) fn unnamed_thread(
         &mut self,
         out: &mut Output,
         serial: ThreadSerial,
         object: ObjectId,
-        trace: TraceSerial,
-        names: [StringId; 3],
     ) -> Result<(), Error> {
-        if self.threads.insert(serial.0) {
+        let unnamed = StartThreadRecord {
+            serial,
+            object,
+            trace: TraceSerial(0),
+            name: StringId(0),
+            group: StringId(0),
+            parent_group: StringId(0),
+        };
+        self.thread(out, &unnamed)
+    }
+
+    fn thread(&mut self, out: &mut Output, record: &StartThreadRecord) -> Result<(), Error> {
+        let names = [record.name, record.group, record.parent_group];
+        if self.threads.insert(record.serial.0) {
             let [name, group, parent_group] = names.map(|name| self.string(name));
             let pool = name.map(pool);
             out.thread.row(|row| {
-                row.long(i64::from(serial.0))
+                row.long(i64::from(record.serial.0))
                     .text(name)
                     .text(pool.as_deref())
                     .text(group)
                     .text(parent_group)
-                    .long((object.0 != 0).then(|| id(object.0)))
-                    .long((trace.0 != 0).then_some(trace.0.into()));
+                    .long((record.object.0 != 0).then(|| id(record.object.0)))
+                    .long((record.trace.0 != 0).then_some(record.trace.0.into()));
             })?;
         }
         for name in names {

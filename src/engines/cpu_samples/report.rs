@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hprof_format::{CpuSample, Record};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record};
 
 use super::counts::Samples;
 use crate::names::trace::TraceId;
@@ -20,10 +20,10 @@ pub(super) fn cpu_samples(journal: &Journal, samples: Samples, cutoff: f64) {
             count: saturated(count),
             trace: serials::trace(trace),
         });
-        entry.records.write(&Record::CpuSamples {
+        entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
             total: saturated(total),
             rows: Cow::Owned(rows.collect()),
-        });
+        }));
     });
 }
 

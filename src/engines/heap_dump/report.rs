@@ -5,7 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use hprof_format::{ObjectId, Record, StringId, TraceSerial};
+use hprof_format::{
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectId, Record, StringId,
+    StringRecord, TraceSerial,
+};
 
 use super::choice::Done;
 use super::{DumpError, DumpOutput};
@@ -61,10 +64,10 @@ pub fn heap_dump(
     };
     if let Err(error) = &answer {
         journal.entry(|entry| {
-            entry.records.write(&Record::String {
+            entry.records.write(&Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
                 text: Cow::Owned(error.to_string().into_bytes()),
-            });
+            }));
             entry.dump_ended();
         });
     }
@@ -159,7 +162,7 @@ impl SegmentWriter<'_> {
             return Err(DumpError::Output);
         }
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapDumpEnd);
+            entry.records.write(&Record::HeapDumpEnd(HeapDumpEndRecord));
             entry.dump_ended();
         });
         Ok(done)
@@ -167,12 +170,12 @@ impl SegmentWriter<'_> {
 
     fn summary(&mut self, objects: u64, bytes: u64) {
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapSummary {
+            entry.records.write(&Record::HeapSummary(HeapSummaryRecord {
                 live_bytes: bytes,
                 live_instances: objects,
                 allocated_bytes: bytes,
                 allocated_instances: objects,
-            })
+            }))
         });
     }
 
@@ -198,9 +201,11 @@ impl SegmentWriter<'_> {
         memory::need(2 * content.len());
         self.journal.count_segment();
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapDumpSegment {
-                content: Cow::Borrowed(content),
-            });
+            entry
+                .records
+                .write(&Record::HeapDumpSegment(HeapDumpSegmentRecord {
+                    content: Cow::Borrowed(content),
+                }));
             entry.records.is_sound()
         })
     }

@@ -10,13 +10,13 @@ use super::digits::{put_decimal, put_hex};
 use crate::bytes::read_id_be;
 use crate::ctime::ctime;
 use crate::encode::Micros;
-use crate::heap::{ClassDump, HeapRecord, HeapRecords, HeapTotals, Root, Value};
-use crate::heap::{ClassIndex, Classes, array_size, class_of, instance_size};
+use crate::heap::{ClassDump, HeapRecord, HeapRecords, Root, Value};
+use crate::heap_layout::{ClassIndex, Classes, HeapTotals, array_size, class_of, instance_size};
 use crate::id_size::IdSize;
 use crate::names::{ResolvedName, UNKNOWN_NAME};
 use crate::printable::printable;
 use crate::reader::HeapItem;
-use crate::record::{BasicType, Record};
+use crate::record::{BasicType, HeapSummaryRecord, Record};
 use crate::record::{ClassSerial, ObjectId, TraceSerial};
 
 /// The trace without frames, used for global references of native code, which have no trace in the binary format.
@@ -70,12 +70,12 @@ impl HeapText {
     /// Notes the totals directly before a dump.
     pub(super) fn note(&mut self, record: &Record<'_>) {
         match *record {
-            Record::HeapSummary {
+            Record::HeapSummary(HeapSummaryRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
-            } => {
+            }) => {
                 // The first two are limited to 32 bits in the binary format. Before a dump, all objects are alive.
                 let fitting = |live, all| match live {
                     0..0xFFFF_FFFF => live,
@@ -86,7 +86,7 @@ impl HeapText {
                     bytes: fitting(live_bytes, allocated_bytes),
                 });
             }
-            Record::AllocSites { .. } => self.totals = None,
+            Record::AllocSites(_) => self.totals = None,
             _ => {}
         }
     }
@@ -396,7 +396,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     fn elements(&mut self, elements: &[u8], first: u64) -> io::Result<()> {
-        let ids = elements.chunks_exact(self.id_size.bytes() as usize);
+        let ids = elements.chunks_exact(self.id_size.width());
         for (index, id) in (first..).zip(ids) {
             let id = read_id_be(id, 0, self.id_size);
             if id != 0 {

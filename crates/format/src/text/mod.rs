@@ -15,8 +15,12 @@ use crate::encode::{Encoder, Micros, Millis};
 use crate::monitor::MonitorRecord;
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
+use crate::record::{
+    AllocSitesRecord, CpuSample, CpuSamplesRecord, EndThreadRecord, FrameRecord, HeapDumpEndRecord,
+    HeapDumpSegmentRecord, Line, LoadClassRecord, Record, StartThreadRecord, StringRecord,
+    TraceRecord,
+};
 use crate::record::{ClassSerial, FrameId, StringId, TraceSerial};
-use crate::record::{CpuSample, Line, Record};
 use crate::timing::millis;
 use crate::timing::{Timing, TraceTime};
 use heap::HeapText;
@@ -218,43 +222,43 @@ impl TextEncoder {
     ) -> io::Result<()> {
         self.heap.note(record);
         match *record {
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 writeln!(out, "({})", printable(text))?;
             }
-            Record::String {
+            Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
                 ref text,
-            } => self.heap_broke_off(text, out)?,
-            Record::String { id, ref text } => {
+            }) => self.heap_broke_off(text, out)?,
+            Record::String(StringRecord { id, ref text }) => {
                 let text = shortened(&printable(text)).into();
                 self.names.define_string(id, text);
             }
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial,
                 name,
                 class_object,
                 ..
-            } => {
+            }) => {
                 self.names.define_class(serial, name, shared_source_name);
                 self.heap.load(serial, class_object);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 source_file,
                 class,
                 line,
                 ..
-            } => {
+            }) => {
                 let frame = self.frame(class, method, source_file, line);
                 self.frames.insert(id, frame);
             }
             // Traces and sites go on naming an unloaded class.
-            Record::UnloadClass { .. }
-            | Record::HeapSummary { .. }
-            | Record::ControlSettings { .. } => {}
-            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out)?,
-            Record::HeapDumpEnd => self.heap_end(out)?,
+            Record::UnloadClass(_) | Record::HeapSummary(_) | Record::ControlSettings(_) => {}
+            Record::HeapDumpSegment(HeapDumpSegmentRecord { ref content }) => {
+                self.heap_content(time, content, out)?
+            }
+            Record::HeapDumpEnd(HeapDumpEndRecord) => self.heap_end(out)?,
             _ => self.print(time, record, out)?,
         }
         Ok(())
@@ -267,13 +271,13 @@ impl TextEncoder {
 
     fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         match *record {
-            Record::StartThread {
+            Record::StartThread(StartThreadRecord {
                 serial,
                 object,
                 name,
                 group,
                 ..
-            } => {
+            }) => {
                 writeln!(
                     out,
                     "THREAD START (obj={:x}, id = {serial}, name=\"{}\", group=\"{}\")",
@@ -284,12 +288,14 @@ impl TextEncoder {
                 self.names.forget_used(name);
                 Ok(())
             }
-            Record::EndThread { serial } => writeln!(out, "THREAD END (id = {serial})"),
-            Record::Trace {
+            Record::EndThread(EndThreadRecord { serial }) => {
+                writeln!(out, "THREAD END (id = {serial})")
+            }
+            Record::Trace(TraceRecord {
                 serial,
                 thread,
                 ref frames,
-            } => {
+            }) => {
                 self.tops.insert(serial, frames.first().copied());
                 match thread.0 {
                     0 => writeln!(out, "TRACE {serial}:")?,
@@ -297,16 +303,16 @@ impl TextEncoder {
                 }
                 self.print_frames(frames, out)
             }
-            Record::CpuSamples { total, ref rows } => {
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
                 self.print_cpu_samples(time, total, rows, out)
             }
-            Record::AllocSites {
+            Record::AllocSites(AllocSitesRecord {
                 flags,
                 live_bytes,
                 allocated_bytes,
                 ref sites,
                 ..
-            } => {
+            }) => {
                 let order = SitesOrder::of(flags, live_bytes, allocated_bytes);
                 self.print_sites(time, &order, sites, out)
             }

@@ -7,7 +7,7 @@ use super::lines::Lines;
 use super::names::{AssignedIds, CodeLocation, UNKNOWN_FRAME};
 use crate::names::UNKNOWN_NAME;
 use crate::record::{FrameId, ThreadSerial, TraceSerial};
-use crate::record::{Line, Record};
+use crate::record::{Line, Record, TraceRecord};
 
 const FORM: &str = "`TRACE N:` or `TRACE N: (thread=N)`";
 const FRAME_FORM: &str = "a frame, `Class.method(File:line)`";
@@ -33,11 +33,11 @@ pub(super) fn read<R: Read>(
             None => return Err(lines.unexpected(FRAME_FORM)),
         }
     }
-    Ok(Record::Trace {
+    Ok(Record::Trace(TraceRecord {
         serial,
         thread,
         frames: frames.into(),
-    })
+    }))
 }
 
 fn head(line: &str) -> Option<(TraceSerial, ThreadSerial)> {
