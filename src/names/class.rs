@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use super::intern::{need_to_push, table_ids};
 use super::loader::LoaderId;

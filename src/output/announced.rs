@@ -1,7 +1,7 @@
 //! Threads whose START THREAD records are pending or have been written.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use crate::memory;
 use crate::names::object::ObjectId;

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use hprof_format::{
-    FrameId as FormatFrameId, Line as FormatLine, ObjectId as FormatObjectId, Record,
-    StringId as FormatStringId,
+    EndThreadRecord, FrameId as FormatFrameId, FrameRecord, Line as FormatLine, LoadClassRecord,
+    ObjectId as FormatObjectId, Record, StartThreadRecord, StringId as FormatStringId,
+    StringRecord, TraceRecord, UnloadClassRecord,
 };
+use std::collections::HashMap;
 
 use super::Records;
 use super::announced::{AnnouncedThreads, ThreadNames};
@@ -101,11 +102,11 @@ impl Entry<'_> {
             .iter()
             .map(|&frame| self.frame(frame))
             .collect();
-        self.records.write(&Record::Trace {
+        self.records.write(&Record::Trace(TraceRecord {
             serial: serials::trace(id),
             thread: trace.thread.map(serials::thread).unwrap_or_default(),
             frames: Cow::Owned(frames),
-        });
+        }));
     }
 
     /// Writes a frame, preceded by its names.
@@ -118,7 +119,7 @@ impl Entry<'_> {
         // Some readers look up the file of every frame, and would resolve id 0 to an unrelated string.
         let source_file = frame.method.source_file;
         let source_file = source_file.unwrap_or_else(|| self.tables.strings.intern(""));
-        let record = Record::Frame {
+        let record = Record::Frame(FrameRecord {
             id: number,
             method: self.string(frame.method.name),
             signature: self.string(frame.method.signature),
@@ -129,7 +130,7 @@ impl Entry<'_> {
                 Line::Unknown => FormatLine::Unknown,
                 Line::Native => FormatLine::Native,
             },
-        };
+        });
         self.records.write(&record);
         number
     }
@@ -139,7 +140,8 @@ impl Entry<'_> {
         let id = FormatStringId::note(self.written.notes);
         self.written.notes = self.written.notes.saturating_add(1);
         let text = Cow::Borrowed(text.as_bytes());
-        self.records.write(&Record::String { id, text });
+        self.records
+            .write(&Record::String(StringRecord { id, text }));
     }
 
     /// Writes a class, preceded by its name.
@@ -151,12 +153,12 @@ impl Entry<'_> {
         let tables = self.tables;
         let class = tables.classes.get(id);
         let name = self.class_name(class.name);
-        self.records.write(&Record::LoadClass {
+        self.records.write(&Record::LoadClass(LoadClassRecord {
             serial,
             class_object: serials::object(class.object),
             trace: serials::trace(TraceId::EMPTY),
             name,
-        });
+        }));
         if class.is_unloaded() {
             self.unloaded(id);
         }
@@ -173,12 +175,12 @@ impl Entry<'_> {
             return;
         }
         let name = self.class_name(self.tables.classes.get(id).name);
-        self.records.write(&Record::LoadClass {
+        self.records.write(&Record::LoadClass(LoadClassRecord {
             serial: serials::class(id),
             class_object: object,
             trace: serials::trace(TraceId::EMPTY),
             name,
-        });
+        }));
     }
 
     /// Writes a thread that has started, unless it has been written. Within a heap dump, which holds back START THREAD
@@ -212,29 +214,29 @@ impl Entry<'_> {
         let name = self.thread_name(&names.name);
         let group = self.interned(&names.group);
         let parent_group = self.interned(&names.parent_group);
-        self.records.write(&Record::StartThread {
+        self.records.write(&Record::StartThread(StartThreadRecord {
             serial: serials::thread(serial),
             object: serials::object(object),
             trace: serials::trace(TraceId::EMPTY),
             name,
             group,
             parent_group,
-        });
+        }));
     }
 
     pub(super) fn end_thread(&mut self, serial: ThreadSerial) {
-        self.records.write(&Record::EndThread {
+        self.records.write(&Record::EndThread(EndThreadRecord {
             serial: serials::thread(serial),
-        });
+        }));
     }
 
     /// Writes that a class has been unloaded, if the file names it.
     pub(super) fn unloaded(&mut self, id: ClassId) {
         let is_named = self.written.classes.contains(id.index() as usize);
         if is_named && is_new(&mut self.written.unloaded_classes, id.index()) {
-            self.records.write(&Record::UnloadClass {
+            self.records.write(&Record::UnloadClass(UnloadClassRecord {
                 serial: serials::class(id),
-            });
+            }));
         }
     }
 
@@ -258,7 +260,8 @@ impl Entry<'_> {
         let number = serials::string(id);
         if is_new(&mut self.written.strings, id.index()) {
             let text = Cow::Borrowed(self.tables.strings.get(id).as_bytes());
-            self.records.write(&Record::String { id: number, text });
+            self.records
+                .write(&Record::String(StringRecord { id: number, text }));
         }
         number
     }
@@ -266,10 +269,10 @@ impl Entry<'_> {
     fn thread_name(&mut self, name: &str) -> FormatStringId {
         let id = FormatStringId(FormatStringId::USED_ONCE + self.written.thread_names);
         self.written.thread_names += 1;
-        self.records.write(&Record::String {
+        self.records.write(&Record::String(StringRecord {
             id,
             text: Cow::Borrowed(name.as_bytes()),
-        });
+        }));
         id
     }
 }

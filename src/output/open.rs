@@ -162,18 +162,21 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Creates the file; fails if there is a file or a link.
 pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .write(true)
-        .create_new(true)
-        .mode(PRIVATE)
-        .open(path)?;
+    let file = create_private(path)?;
     lock(&file)?;
     Ok(Opened {
         file,
         is_plain: true,
         found_at: None,
     })
+}
+
+/// Creates a file that only this user can read, and opens it for reading and writing. That it exists already, as a link
+/// too, is an error.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    options.mode(PRIVATE).open(path)
 }
 
 /// The target of a path, behind its links.

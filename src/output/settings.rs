@@ -1,6 +1,9 @@
 //! The settings of the run that go into CONTROL SETTINGS.
 
-use hprof_format::{CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CONTROL_HEAP_DUMP_FOLLOWS, Record};
+use hprof_format::{
+    CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CONTROL_HEAP_DUMP_FOLLOWS, ControlSettingsRecord,
+    Record,
+};
 
 use super::announced::KeptThreads;
 
@@ -28,9 +31,9 @@ impl ControlSettings {
             (dump_follows, CONTROL_HEAP_DUMP_FOLLOWS),
         ];
         let set = flags.iter().filter(|(is_set, _)| *is_set);
-        Record::ControlSettings {
+        Record::ControlSettings(ControlSettingsRecord {
             flags: set.map(|(_, flag)| flag).sum(),
             depth: self.depth,
-        }
+        })
     }
 }

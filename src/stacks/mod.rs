@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};

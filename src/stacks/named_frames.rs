@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
 use crate::lock_order::{Mutex, rank};

@@ -25,6 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const MARK: char = '\u{1}';
 /// Lines of a profile's head whose values depend on the machine.
 const OF_THE_MACHINE: [&str; 2] = ["JDK:", "Collector:"];
+/// Begins the comment before commands that are not run.
+const NOT_RUN: &str = "<!-- not run: ";
 /// Stands in a page for any lines.
 const ANY_LINES: &str = "...";
 
@@ -50,6 +52,8 @@ pages! {
     reading: "docs/guide/reading.md",
     heap_analysis: "docs/guide/heap-analysis.md",
     network: "docs/guide/network.md",
+    report: "docs/guide/report.md",
+    options: "docs/reference/options.md",
     cpu_samples: "docs/reference/cpu-samples.md",
     call_times: "docs/reference/call-times.md",
     allocation_sites: "docs/reference/allocation-sites.md",
@@ -60,23 +64,51 @@ pages! {
     readme: "README.md",
 }
 
-#[test]
-fn every_page_with_commands_is_run() {
+/// The names of all pages.
+fn pages() -> Vec<String> {
     let mut folders = vec![root().join("docs")];
+    let mut pages = vec!["README.md".to_owned(), "fleet/README.md".to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("a page").path();
             if path.is_dir() {
                 folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let name = path.strip_prefix(root()).expect("below the root");
+                pages.push(name.to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    pages
+}
+
+#[test]
+fn every_page_with_commands_is_run() {
+    for name in pages() {
+        let has_commands = !Page::read(&name).commands.is_empty();
+        let is_run = PAGES.contains(&name.as_str());
+        assert!(!has_commands || is_run, "{name} is not run");
+    }
+}
+
+#[test]
+fn commands_that_are_not_run_have_a_reason() {
+    for name in pages() {
+        let page = Page::read(&name);
+        for (number, line) in page.lines.iter().enumerate() {
+            let kind = line.trim_start().strip_prefix("```").unwrap_or_default();
+            if !["sh", "bash", "shell"].contains(&kind) {
                 continue;
             }
-            if path.extension().is_none_or(|extension| extension != "md") {
-                continue;
-            }
-            let name = path.strip_prefix(root()).expect("below the root");
-            let name = name.to_str().expect("UTF-8");
-            let has_commands = !Page::read(name).commands.is_empty();
-            assert!(!has_commands || PAGES.contains(&name), "{name} is not run");
+            let mut before = page.lines[..number].iter().rev();
+            let before = before.find(|line| !line.is_empty());
+            let reason = before.and_then(|line| line.trim_start().strip_prefix(NOT_RUN));
+            let reason = reason.and_then(|reason| reason.strip_suffix(" -->"));
+            assert!(
+                reason.is_some_and(|reason| !reason.is_empty()),
+                "{name}:{}: `{NOT_RUN}REASON -->` must stand before commands that no test runs",
+                number + 1
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ const LEAKS: [(&str, &str); 5] = [
 ];
 
 /// Returns the answer of `hprof heap`.
-fn heap(arguments: &[&str], file: &Path) -> String {
+pub(crate) fn heap(arguments: &[&str], file: &Path) -> String {
     let mut command = Command::new(cli());
     command
         .arg("heap")
@@ -34,7 +34,7 @@ fn heap(arguments: &[&str], file: &Path) -> String {
     answer
 }
 
-fn agent(jvm: &Jvm, options: &str, name: &str, argument: &str) -> Running {
+pub(crate) fn agent(jvm: &Jvm, options: &str, name: &str, argument: &str) -> Running {
     let options = format!("heap=dump,format=b,depth=8,file=x.hprof{options}");
     let run = Program::java(jvm, &options, &[])
         .program("heap", name)

@@ -18,6 +18,7 @@ mod handler;
 mod harness;
 mod head;
 mod heap_graph;
+mod heap_json;
 mod heapfile;
 mod instrument;
 mod lock_order;

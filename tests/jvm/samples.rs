@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use hprof_format::{Item, Line, Reader, Record};
+use hprof_format::{FrameRecord, Item, Line, Reader, Record};
 
 use crate::harness::{Jvm, Program, any_jvm};
 use crate::profile::Profile;
@@ -172,10 +172,10 @@ fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text(jvm: 
     while let Some(entry) = reader.read().expect("a sound profile") {
         native |= matches!(
             entry.item,
-            Item::Record(Record::Frame {
+            Item::Record(Record::Frame(FrameRecord {
                 line: Line::Native,
                 ..
-            })
+            }))
         );
     }
     assert!(native, "{}", jvm.feature);

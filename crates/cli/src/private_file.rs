@@ -9,12 +9,22 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+const PRIVATE: u32 = 0o600;
+
+/// Creates a file; that it exists already, as a link too, is an error.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(PRIVATE);
+    options.open(path)
+}
+
 /// Creates the file, or truncates it. A file or link that belongs to another user is an error, and is left unchanged;
 /// devices, and anything other than a file behind a link of this user or the system, are opened as they are.
 pub fn create(path: &Path) -> io::Result<File> {
     let user = geteuid().as_raw();
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
+    options.write(true).create(true).truncate(false);
+    options.mode(PRIVATE);
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let (file, is_linked) = match options.clone().custom_flags(no_link).open(path) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
@@ -37,7 +47,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     if owner != user {
         return Err(foreign("is there", owner));
     }
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
     file.set_len(0)?;
     Ok(file)
 }

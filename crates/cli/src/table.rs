@@ -85,11 +85,33 @@ impl Style {
     }
 }
 
-/// Formats a number in a readable unit: milliseconds for times.
+/// Formats a number in a readable unit: milliseconds for times, rounded to about four digits.
 pub fn number(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Count | Unit::Bytes => value.to_string(),
-        Unit::Nanoseconds => format!("{}.{:06}", value / 1_000_000, value % 1_000_000),
+        Unit::Nanoseconds => millis(value),
+    }
+}
+
+/// Formats nanoseconds as milliseconds, in whole ones from 1000 on and otherwise with four significant digits, as far
+/// as nanoseconds have them: `1873`, `18.73`, `0.01873`, `0.000042`.
+fn millis(nanos: u64) -> String {
+    const PER_MILLI: u64 = 1_000_000;
+    if nanos == 0 {
+        return "0".to_owned();
+    }
+    // 1 ms has seven digits: it keeps three after the point.
+    let digits = nanos.ilog10() + 1;
+    let dropped = digits.saturating_sub(4).min(6);
+    let scale = 10_u64.pow(dropped);
+    let rounded = nanos.saturating_add(scale / 2) / scale;
+    match 6 - dropped {
+        0 => rounded.to_string(),
+        places => {
+            let per_milli = PER_MILLI / scale;
+            let (whole, rest) = (rounded / per_milli, rounded % per_milli);
+            format!("{whole}.{rest:0width$}", width = places as usize)
+        }
     }
 }
 
@@ -225,7 +247,22 @@ mod tests {
 
     #[test]
     fn times_are_milliseconds() {
-        assert_eq!(number(1_234_567, Unit::Nanoseconds), "1.234567");
+        for (nanos, millis) in [
+            (0, "0"),
+            (1, "0.000001"),
+            (42, "0.000042"),
+            (18_730, "0.01873"),
+            (1_234_567, "1.235"),
+            (9_999_600, "10.000"),
+            (18_734_999, "18.73"),
+            (187_350_000, "187.4"),
+            (1_873_000_000, "1873"),
+            (1_873_499_999, "1873"),
+            (123_456_789_012_345, "123456789"),
+        ] {
+            assert_eq!(number(nanos, Unit::Nanoseconds), millis);
+        }
+        assert_eq!(number(u64::MAX, Unit::Nanoseconds), "18446744073709");
         assert_eq!(signed(-5, Unit::Bytes), "-5");
         assert_eq!(signed(5, Unit::Count), "+5");
     }

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Encoder, Item, ReadError, Reader, Record, TextEncoder};
+use hprof_format::{Encoder, Item, ReadError, Reader, Record, StringRecord, TextEncoder};
 
 use crate::failure::Failure;
 use crate::input;
@@ -194,7 +194,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
             let (offset, time) = (entry.offset, entry.time);
             self.text.reached(offset);
             match entry.item {
-                Item::Record(Record::String { id, .. }) if id.is_fact() => {}
+                Item::Record(Record::String(StringRecord { id, .. })) if id.is_fact() => {}
                 Item::Record(ref record) => self.encoder.write(time, record, &mut self.text)?,
                 Item::HeapDumpEnd => self.encoder.heap_end(&mut self.text)?,
                 Item::HeapDump { segment, .. } => {
@@ -221,14 +221,14 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
         // A fault is reported when the records are printed.
         while let Ok(Some(entry)) = self.reader.read() {
             match entry.item {
-                Item::Record(Record::String { id, text })
+                Item::Record(Record::String(StringRecord { id, text }))
                     if id.is_fact() && facts.len() < MOST_FACTS =>
                 {
                     let text = String::from_utf8_lossy(&text);
                     let fact = text.split_once(": ");
                     facts.extend(fact.map(|(label, value)| (label.to_owned(), value.to_owned())));
                 }
-                Item::Record(Record::ControlSettings { .. }) => {}
+                Item::Record(Record::ControlSettings(_)) => {}
                 _ => break,
             }
         }

@@ -13,30 +13,30 @@ const NAME: usize = 100_000;
 const LIMIT: u32 = 150_000;
 
 fn string(id: u64, text: Vec<u8>) -> Record<'static> {
-    Record::String {
+    Record::String(StringRecord {
         id: StringId(id),
         text: text.into(),
-    }
+    })
 }
 
 fn load() -> Record<'static> {
-    Record::LoadClass {
+    Record::LoadClass(LoadClassRecord {
         serial: ClassSerial(1),
         class_object: ObjectId(0x10),
         trace: TraceSerial(1),
         name: StringId(1),
-    }
+    })
 }
 
 fn frame(id: u64) -> Record<'static> {
-    Record::Frame {
+    Record::Frame(FrameRecord {
         id: FrameId(id),
         method: StringId(1),
         signature: StringId(1),
         source_file: StringId(1),
         class: ClassSerial(1),
         line: Line::Unknown,
-    }
+    })
 }
 
 fn file(name: &str, records: impl IntoIterator<Item = Record<'static>>) -> PathBuf {
@@ -75,11 +75,11 @@ fn frames_share_their_names() {
 
 #[test]
 fn a_traces_text_is_not_held_whole() {
-    let trace = Record::Trace {
+    let trace = Record::Trace(TraceRecord {
         serial: TraceSerial(1),
         thread: ThreadSerial(0),
         frames: vec![FrameId(1); 1_000].into(),
-    };
+    });
     assert!(prints(&file("trace", [name(), load(), frame(1), trace])));
 }
 
@@ -104,7 +104,10 @@ fn fields_and_classes_share_their_names() {
         HeapRecord::Class(other.clone()).write(&mut content);
     }
     let content = content.into();
-    let dump = [Record::HeapDumpSegment { content }, Record::HeapDumpEnd];
+    let dump = [
+        Record::HeapDumpSegment(HeapDumpSegmentRecord { content }),
+        Record::HeapDumpEnd(HeapDumpEndRecord),
+    ];
     let records = [name(), load()].into_iter().chain(dump);
     assert!(prints(&file("fields", records)));
 }

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, CpuSample, Encoder, FrameId, HeapRecord,
-    Line, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, CpuSample, CpuSamplesRecord, Encoder,
+    FrameId, FrameRecord, HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line,
+    LoadClassRecord, Micros, Millis, ObjectId, Record, Root, StringId, StringRecord, ThreadSerial,
+    TraceRecord, TraceSerial, Value,
 };
 
 use skip::skip;
@@ -120,42 +122,42 @@ fn dump(with_samples: bool) -> Vec<u8> {
         (HOSTILE_CLASS, CLASS),
     ];
     for (id, text) in names.into_iter().chain(classes) {
-        put(Record::String {
+        put(Record::String(StringRecord {
             id: StringId(id),
             text: text.as_bytes().into(),
-        });
+        }));
     }
     for (serial, (class, _)) in (1..).zip(classes) {
-        put(Record::LoadClass {
+        put(Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(serial),
             class_object: ObjectId(class),
             trace,
             name: StringId(class),
-        });
+        }));
     }
-    put(Record::Frame {
+    put(Record::Frame(FrameRecord {
         id: FrameId(9),
         method: StringId(4),
         signature: StringId(4),
         source_file: StringId(3),
         class: ClassSerial(4),
         line: Line::Number(1),
-    });
-    put(Record::Trace {
+    }));
+    put(Record::Trace(TraceRecord {
         serial: trace,
         thread: ThreadSerial(0),
         frames: [FrameId(9)][..].into(),
-    });
-    put(Record::HeapDumpSegment {
+    }));
+    put(Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    });
-    put(Record::HeapDumpEnd);
+    }));
+    put(Record::HeapDumpEnd(HeapDumpEndRecord));
     if with_samples {
         let row = CpuSample { count: 5, trace };
-        put(Record::CpuSamples {
+        put(Record::CpuSamples(CpuSamplesRecord {
             total: 5,
             rows: [row][..].into(),
-        });
+        }));
     }
     out
 }

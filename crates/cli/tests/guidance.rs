@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
-    ObjectId, Record, Root, StringId, TextEncoder, ThreadSerial, TraceSerial,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, ControlSettingsRecord, Encoder,
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis,
+    ObjectId, Record, Root, StringId, StringRecord, TextEncoder, ThreadSerial, TraceRecord,
+    TraceSerial,
 };
 
 const TRACE: TraceSerial = TraceSerial(300_000);
@@ -51,23 +53,27 @@ fn refusal(folder: &Path, arguments: &[&str]) -> String {
 /// Returns a file with a heap dump for each number: a list of so many `Alloc$Kept`, held by a root, and a `Holder` with
 /// one more.
 fn dumps(lengths: &[u64]) -> Vec<u8> {
-    let string = |id, text: &'static str| Record::String {
-        id: StringId(id),
-        text: text.as_bytes().into(),
+    let string = |id, text: &'static str| {
+        Record::String(StringRecord {
+            id: StringId(id),
+            text: text.as_bytes().into(),
+        })
     };
-    let load = |serial, class_object, name| Record::LoadClass {
-        serial: ClassSerial(serial),
-        class_object,
-        trace: TRACE,
-        name: StringId(name),
+    let load = |serial, class_object, name| {
+        Record::LoadClass(LoadClassRecord {
+            serial: ClassSerial(serial),
+            class_object,
+            trace: TRACE,
+            name: StringId(name),
+        })
     };
     let mut records = vec![
-        Record::ControlSettings { flags: 0, depth: 4 },
-        Record::Trace {
+        Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 4 }),
+        Record::Trace(TraceRecord {
             serial: TRACE,
             thread: ThreadSerial(0),
             frames: [][..].into(),
-        },
+        }),
         string(1, "app/Alloc$Kept"),
         string(2, "next"),
         string(3, "app/Holder"),
@@ -75,10 +81,10 @@ fn dumps(lengths: &[u64]) -> Vec<u8> {
         load(100_002, HOLDER, 3),
     ];
     for &length in lengths {
-        records.push(Record::HeapDumpSegment {
+        records.push(Record::HeapDumpSegment(HeapDumpSegmentRecord {
             content: dump(length).into(),
-        });
-        records.push(Record::HeapDumpEnd);
+        }));
+        records.push(Record::HeapDumpEnd(HeapDumpEndRecord));
     }
     let mut file = Vec::new();
     let mut encoder = BinaryEncoder::new();
@@ -317,11 +323,11 @@ fn facts_about_the_run_are_the_same_in_both_formats() {
         ]
     };
     let records = [
-        Record::ControlSettings { flags: 0, depth: 4 },
-        Record::String {
+        Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 4 }),
+        Record::String(StringRecord {
             id: StringId::note(0),
             text: b"a note".into(),
-        },
+        }),
     ];
     let write = |encoder: &mut dyn Encoder| {
         let mut file = Vec::new();

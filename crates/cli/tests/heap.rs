@@ -8,8 +8,9 @@ use std::process::{Command, Output, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
-    ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, ControlSettingsRecord, Encoder,
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis,
+    ObjectId, Record, Root, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
 };
 
 const TRACE: TraceSerial = TraceSerial(300_000);
@@ -51,29 +52,31 @@ fn profile(next: u64) -> Vec<u8> {
     for record in &dump {
         record.write(&mut content);
     }
-    let string = |id, text: &'static str| Record::String {
-        id: StringId(id),
-        text: text.as_bytes().into(),
+    let string = |id, text: &'static str| {
+        Record::String(StringRecord {
+            id: StringId(id),
+            text: text.as_bytes().into(),
+        })
     };
     let records = [
-        Record::ControlSettings { flags: 0, depth: 4 },
-        Record::Trace {
+        Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 4 }),
+        Record::Trace(TraceRecord {
             serial: TRACE,
             thread: ThreadSerial(0),
             frames: [][..].into(),
-        },
+        }),
         string(1, "Point"),
         string(2, "next"),
-        Record::LoadClass {
+        Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(100_001),
             class_object: POINT,
             trace: TRACE,
             name: StringId(1),
-        },
-        Record::HeapDumpSegment {
+        }),
+        Record::HeapDumpSegment(HeapDumpSegmentRecord {
             content: content.into(),
-        },
-        Record::HeapDumpEnd,
+        }),
+        Record::HeapDumpEnd(HeapDumpEndRecord),
     ];
     let mut out = Vec::new();
     let mut encoder = BinaryEncoder::new();

@@ -55,40 +55,40 @@ impl Hostile {
     }
 
     fn string(&mut self, id: u64, text: &[u8]) {
-        self.record(&Record::String {
+        self.record(&Record::String(StringRecord {
             id: StringId(id),
             text: text.into(),
-        });
+        }));
     }
 
     fn load(&mut self, object: u64, name: u64) {
-        self.record(&Record::LoadClass {
+        self.record(&Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(object as u32),
             class_object: ObjectId(object),
             trace: TraceSerial(1),
             name: StringId(name),
-        });
+        }));
     }
 
     fn frame(&mut self, id: u64, name: u64, class: u64, line: u32) {
-        self.record(&Record::Frame {
+        self.record(&Record::Frame(FrameRecord {
             id: FrameId(id),
             method: StringId(name),
             signature: StringId(name),
             source_file: StringId(name),
             class: ClassSerial(class as u32),
             line: Line::Number(line),
-        });
+        }));
     }
 
     /// Adds a trace of `frames` frames, whose ids count up from 1.
     fn trace(&mut self, serial: u32, frames: u64) {
         let frames: Vec<FrameId> = (1..=frames).map(FrameId).collect();
-        self.record(&Record::Trace {
+        self.record(&Record::Trace(TraceRecord {
             serial: TraceSerial(serial),
             thread: ThreadSerial(0),
             frames: frames.into(),
-        });
+        }));
     }
 
     fn class(&mut self, object: u64, above: u64) {
@@ -119,8 +119,8 @@ impl Hostile {
     /// Writes the file, which has at most 7 MB.
     fn write(mut self, name: &str) -> PathBuf {
         let content = std::mem::take(&mut self.dump).into();
-        self.record(&Record::HeapDumpSegment { content });
-        self.record(&Record::HeapDumpEnd);
+        self.record(&Record::HeapDumpSegment(HeapDumpSegmentRecord { content }));
+        self.record(&Record::HeapDumpEnd(HeapDumpEndRecord));
         assert!(self.file.len() < 7 << 20, "{} bytes", self.file.len());
         let path = path(name);
         fs::write(&path, self.file).expect("the target directory can be written");
@@ -285,10 +285,10 @@ fn a_stack_of_thousands_of_frames_is_a_tree_without_a_triangle_of_blanks() {
     }
     hostile.trace(2, 20_000);
     let (count, trace) = (1, TraceSerial(2));
-    hostile.record(&Record::CpuSamples {
+    hostile.record(&Record::CpuSamples(CpuSamplesRecord {
         total: 1,
         rows: [CpuSample { count, trace }][..].into(),
-    });
+    }));
     let file = hostile.write("deep");
     let file = file.to_str().expect("a name");
     let tree = limited(LIMIT, &["tree", "--by", "line", file], Stdio::piped());
@@ -317,11 +317,11 @@ fn text_ends_with_an_error_where_it_is_out_of_all_proportion_to_its_file() {
     hostile.load(CLASSES, 9);
     hostile.frame(1, 9, CLASSES, 1);
     // Names are cut behind 400 bytes, of which a frame has three.
-    hostile.record(&Record::Trace {
+    hostile.record(&Record::Trace(TraceRecord {
         serial: TraceSerial(2),
         thread: ThreadSerial(0),
         frames: vec![FrameId(1); 100_000].into(),
-    });
+    }));
     let file = hostile.write("text");
     let file = file.to_str().expect("a name");
     let out = path("text.out");
@@ -355,10 +355,10 @@ fn samples_that_name_one_long_stack_again_and_again_are_refused() {
         }
         hostile.trace(2, 10_000);
         let (count, trace) = (1, TraceSerial(2));
-        hostile.record(&Record::CpuSamples {
+        hostile.record(&Record::CpuSamples(CpuSamplesRecord {
             total: rows,
             rows: vec![CpuSample { count, trace }; rows as usize].into(),
-        });
+        }));
         hostile.write(&format!("repeated-{rows}"))
     };
     answers(&["top"], &repeated(100));
@@ -416,7 +416,7 @@ fn one_large_array() -> PathBuf {
     head.extend([0; 4]);
     head.extend((dump.len() as u32 + length).to_be_bytes());
     head.extend(dump);
-    hostile.record(&Record::HeapDumpEnd);
+    hostile.record(&Record::HeapDumpEnd(HeapDumpEndRecord));
     let path = path("large");
     let mut file = File::create(&path).expect("the target directory can be written");
     file.write_all(&head).expect("there is room");

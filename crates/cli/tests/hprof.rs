@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use hprof_format::{
-    BinaryEncoder, Encoder, Micros, Millis, Record, StringId, ThreadSerial, TraceSerial,
+    BinaryEncoder, CpuSamplesRecord, Encoder, EndThreadRecord, Micros, Millis, Record,
+    StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
 };
 
 /// Fri Nov 20 10:39:11 2026 UTC.
@@ -60,30 +61,30 @@ fn file(directory: &Path, content: &[u8]) -> PathBuf {
 
 fn profile() -> Vec<u8> {
     let records = [
-        Record::Trace {
+        Record::Trace(TraceRecord {
             serial: TraceSerial(300_000),
             thread: ThreadSerial(0),
             frames: [][..].into(),
-        },
-        Record::String {
+        }),
+        Record::String(StringRecord {
             id: StringId(1),
             text: b"main"[..].into(),
-        },
-        Record::StartThread {
+        }),
+        Record::StartThread(StartThreadRecord {
             serial: ThreadSerial(200_001),
             object: hprof_format::ObjectId(5),
             trace: TraceSerial(300_000),
             name: StringId(1),
             group: StringId(0),
             parent_group: StringId(0),
-        },
-        Record::CpuSamples {
+        }),
+        Record::CpuSamples(CpuSamplesRecord {
             total: 0,
             rows: [][..].into(),
-        },
-        Record::EndThread {
+        }),
+        Record::EndThread(EndThreadRecord {
             serial: ThreadSerial(200_001),
-        },
+        }),
     ];
     let mut out = Vec::new();
     let mut encoder = BinaryEncoder::new();
@@ -101,11 +102,11 @@ fn large_profile() -> Vec<u8> {
     encoder.start(START, &mut out);
     for serial in 300_001..400_000 {
         let frames = [][..].into();
-        let trace = Record::Trace {
+        let trace = Record::Trace(TraceRecord {
             serial: TraceSerial(serial),
             thread: ThreadSerial(0),
             frames,
-        };
+        });
         encoder.record(Micros(0), &trace, &mut out);
     }
     out

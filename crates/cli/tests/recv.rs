@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hprof_format::{
     BinaryEncoder, Command as Order, Commands, Control, Encoder, Micros, Millis, Received, Record,
-    StringId,
+    StringId, StringRecord,
 };
 
 fn profile() -> Vec<u8> {
@@ -19,10 +19,10 @@ fn profile() -> Vec<u8> {
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut bytes);
     for id in 1..=1_000 {
-        let record = Record::String {
+        let record = Record::String(StringRecord {
             id: StringId(id),
             text: b"text"[..].into(),
-        };
+        });
         encoder.record(Micros(0), &record, &mut bytes);
     }
     bytes

@@ -14,6 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hprof_format::{
     BinaryEncoder, Command as Order, Commands, Encoder, Micros, Millis, Received, Record, StringId,
+    StringRecord,
 };
 use serde_json::Value;
 
@@ -25,10 +26,10 @@ fn profile(agent: usize) -> Vec<u8> {
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut bytes);
     for id in 1..=200 {
-        let record = Record::String {
+        let record = Record::String(StringRecord {
             id: StringId(id),
             text: format!("text {id} of agent {agent}").into_bytes().into(),
-        };
+        });
         encoder.record(Micros(0), &record, &mut bytes);
     }
     bytes

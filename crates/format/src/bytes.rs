@@ -1,6 +1,6 @@
 //! Big-endian numbers at an offset in bytes, as in HPROF files and class files.
 //!
-//! Offsets need no alignment. Signed numbers and floats are obtained with `as` and `from_bits`.
+//! Offsets need no alignment. Signed numbers and floats are obtained with `cast_signed` and `from_bits`.
 //!
 //! ```
 //! use hprof_format::bytes::{read_u16_be, read_u32_be, write_u32_be};
@@ -13,6 +13,19 @@
 //! ```
 
 use crate::id_size::IdSize;
+
+/// Returns a number of bytes of a file as one of bytes in memory. More than memory can have stay more than any buffer
+/// has.
+#[inline]
+pub(crate) fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Returns a number of bytes or rows for a field of 4 bytes; the largest one for what does not fit.
+#[inline]
+pub(crate) fn saturated(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
 
 /// Returns the two bytes at `at`.
 ///

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
+use crate::bytes::saturated;
 use crate::record::ObjectId;
 
 /// The most bytes of a payload that any command uses; the rest is skipped.
@@ -144,7 +145,7 @@ impl Command {
         let payload = self.payload();
         let mut bytes = vec![self.tag()];
         bytes.extend_from_slice(&serial.to_be_bytes());
-        bytes.extend_from_slice(&(payload.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(&saturated(payload.len()).to_be_bytes());
         bytes.extend_from_slice(&payload);
         bytes
     }
@@ -369,7 +370,7 @@ impl Payload<'_> {
             .ok_or(Refused::Short {
                 tag: self.tag,
                 length: self.length,
-                needed: (offset + N) as u32,
+                needed: saturated(offset + N),
             })
     }
 }

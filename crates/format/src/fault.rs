@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::kind::{HeapKind, RecordKind};
+use crate::kind::HeapKind;
 use crate::reader::ReadError;
 use crate::record::Record;
-use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
+use crate::record::RecordKind;
+use crate::record::{ClassSerial, Named, ObjectId, ThreadSerial};
 
 /// The first fault of a file. Offsets are in bytes from the start of the file, and refer to the start of a record.
 #[derive(Debug, thiserror::Error)]
@@ -228,26 +229,9 @@ pub struct Subject {
 
 impl Subject {
     pub(crate) fn of(record: &Record<'_>) -> Subject {
-        let id = match *record {
-            Record::String { id, .. } => Some(id.0),
-            Record::Frame { id, .. } => Some(id.0),
-            Record::LoadClass { serial, .. } | Record::UnloadClass { serial } => {
-                Some(serial.0.into())
-            }
-            Record::Trace { serial, .. } => Some(serial.0.into()),
-            Record::StartThread { serial, .. } | Record::EndThread { serial } => {
-                Some(serial.0.into())
-            }
-            Record::AllocSites { .. }
-            | Record::HeapSummary { .. }
-            | Record::CpuSamples { .. }
-            | Record::HeapDumpSegment { .. }
-            | Record::HeapDumpEnd
-            | Record::ControlSettings { .. } => None,
-        };
         Subject {
             kind: record.kind(),
-            id,
+            id: record.id(),
         }
     }
 }
@@ -257,33 +241,6 @@ impl fmt::Display for Subject {
         match self.id {
             Some(id) => write!(formatter, "{} {id}", self.kind),
             None => write!(formatter, "{}", self.kind),
-        }
-    }
-}
-
-/// Something that a record can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// A STRING.
-    String(StringId),
-    /// A LOAD CLASS.
-    Class(ClassSerial),
-    /// A START THREAD.
-    Thread(ThreadSerial),
-    /// A TRACE.
-    Trace(TraceSerial),
-    /// A FRAME.
-    Frame(FrameId),
-}
-
-impl fmt::Display for Named {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Named::String(id) => write!(formatter, "string {id}"),
-            Named::Class(serial) => write!(formatter, "class {serial}"),
-            Named::Thread(serial) => write!(formatter, "thread {serial}"),
-            Named::Trace(serial) => write!(formatter, "trace {serial}"),
-            Named::Frame(id) => write!(formatter, "frame {id}"),
         }
     }
 }

@@ -18,4 +18,13 @@ impl IdSize {
             IdSize::Eight => 8,
         }
     }
+
+    /// As [`IdSize::bytes`], for positions in memory.
+    #[must_use]
+    pub fn width(self) -> usize {
+        match self {
+            IdSize::Four => 4,
+            IdSize::Eight => 8,
+        }
+    }
 }

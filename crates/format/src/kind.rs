@@ -1,8 +1,4 @@
-//! The kinds of records and their tags.
-
-use std::fmt;
-
-use crate::record::Record;
+//! Kinds and their tags; those of the records inside a heap dump.
 
 macro_rules! kinds {
     ($(#[$about:meta])* $kinds:ident: $($(#[$doc:meta])* $kind:ident = $tag:literal, $name:literal;)*) => {
@@ -42,46 +38,15 @@ macro_rules! kinds {
             }
         }
 
-        impl fmt::Display for $kinds {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $kinds {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.pad(self.name())
             }
         }
     };
 }
 
-kinds! {
-    /// The kind of a record, according to its tag. Ordered by tag.
-    RecordKind:
-    /// A text under an id.
-    String = 0x01, "STRING";
-    /// A class was loaded.
-    LoadClass = 0x02, "LOAD CLASS";
-    /// A class was unloaded.
-    UnloadClass = 0x03, "UNLOAD CLASS";
-    /// A method and a position in it.
-    Frame = 0x04, "FRAME";
-    /// A call stack.
-    Trace = 0x05, "TRACE";
-    /// The allocation sites.
-    AllocSites = 0x06, "ALLOC SITES";
-    /// Totals of the heap.
-    HeapSummary = 0x07, "HEAP SUMMARY";
-    /// A thread began.
-    StartThread = 0x0A, "START THREAD";
-    /// A thread ended.
-    EndThread = 0x0B, "END THREAD";
-    /// A heap dump in a single record.
-    HeapDump = 0x0C, "HEAP DUMP";
-    /// The traces that used CPU time.
-    CpuSamples = 0x0D, "CPU SAMPLES";
-    /// The profiler's settings.
-    ControlSettings = 0x0E, "CONTROL SETTINGS";
-    /// A part of a heap dump.
-    HeapDumpSegment = 0x1C, "HEAP DUMP SEGMENT";
-    /// The end of a heap dump's segments.
-    HeapDumpEnd = 0x2C, "HEAP DUMP END";
-}
+pub(crate) use kinds;
 
 kinds! {
     /// The kind of a record inside a heap dump, according to its tag. Ordered by tag.
@@ -130,26 +95,4 @@ kinds! {
     HeapInfo = 0xFE, "HEAP DUMP INFO";
     /// An object kept alive for an unknown reason.
     RootUnknown = 0xFF, "ROOT UNKNOWN";
-}
-
-impl Record<'_> {
-    /// Returns the record's kind.
-    #[must_use]
-    pub fn kind(&self) -> RecordKind {
-        match self {
-            Record::String { .. } => RecordKind::String,
-            Record::LoadClass { .. } => RecordKind::LoadClass,
-            Record::UnloadClass { .. } => RecordKind::UnloadClass,
-            Record::Frame { .. } => RecordKind::Frame,
-            Record::Trace { .. } => RecordKind::Trace,
-            Record::AllocSites { .. } => RecordKind::AllocSites,
-            Record::HeapSummary { .. } => RecordKind::HeapSummary,
-            Record::StartThread { .. } => RecordKind::StartThread,
-            Record::EndThread { .. } => RecordKind::EndThread,
-            Record::CpuSamples { .. } => RecordKind::CpuSamples,
-            Record::HeapDumpSegment { .. } => RecordKind::HeapDumpSegment,
-            Record::HeapDumpEnd => RecordKind::HeapDumpEnd,
-            Record::ControlSettings { .. } => RecordKind::ControlSettings,
-        }
-    }
 }

@@ -13,13 +13,14 @@
 //! ```
 //! use std::borrow::Cow;
 //! use hprof_format::{
-//!     BinaryEncoder, Encoder, IdSize, Item, Micros, Millis, Reader, Record, StringId, Version,
+//!     BinaryEncoder, Encoder, IdSize, Item, Micros, Millis, Reader, Record, StringId, StringRecord,
+//!     Version,
 //! };
 //!
-//! let record = Record::String {
+//! let record = Record::String(StringRecord {
 //!     id: StringId(1),
 //!     text: Cow::Borrowed(b"java/lang/String"),
-//! };
+//! });
 //! let mut file = Vec::new();
 //! let mut encoder = BinaryEncoder::new();
 //! encoder.start(Millis(1_700_000_000_000), &mut file);
@@ -44,6 +45,11 @@
 //! and [`TextReader`] reads the text format.
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 #![warn(clippy::missing_errors_doc)]
 
 mod binary;
@@ -52,15 +58,17 @@ mod check;
 mod clock;
 mod command;
 mod ctime;
-mod decode;
 mod encode;
 mod fault;
+mod fields;
 mod heap;
+mod heap_layout;
 mod id_size;
 mod kind;
 mod left_out;
 mod monitor;
 mod monitor_text;
+mod names;
 mod nearest;
 mod old_prof;
 mod printable;
@@ -76,17 +84,16 @@ pub use binary::BinaryEncoder;
 pub use check::{Occurrences, Summary, Warning, check, check_tolerantly};
 pub use command::*;
 pub use encode::{Encoder, Micros, Millis};
-pub use fault::{Fault, HeapFault, HeapSubject, Named, Subject};
-pub use heap::{
-    ClassDump, HeapCounter, HeapError, HeapRecord, HeapRecords, HeapTotals, RawHeapRecord, Root,
-    Value,
-};
+pub use fault::{Fault, HeapFault, HeapSubject, Subject};
+pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
+pub use heap_layout::{HeapCounter, HeapTotals};
 pub use id_size::IdSize;
-pub use kind::{HeapKind, RecordKind};
+pub use kind::HeapKind;
 pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{
     ContendedTime, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState, ThreadStatus,
 };
+pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
 pub use printable::{printable, shortened};
@@ -95,6 +102,6 @@ pub use reader::{
 };
 pub use record::*;
 pub use source::{Source, decompressed, is_compressed};
-pub use text::{TextEncoder, source_name};
+pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};

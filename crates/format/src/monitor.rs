@@ -7,9 +7,6 @@ use crate::record::{ClassSerial, ThreadSerial, TraceSerial};
 /// The note before a table of contention: a program whose threads wait for other locks has few rows, or none.
 pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is measured; waiting for locks of java.util.concurrent is not";
 
-/// The serial number of the unknown thread, which is never started.
-pub(crate) const UNKNOWN_THREAD: ThreadSerial = ThreadSerial(200_000);
-
 /// A record that only the text format has. It is not a [`crate::record::Record`], so that code for those handles only what both
 /// formats can hold.
 #[derive(Clone, Debug, PartialEq)]

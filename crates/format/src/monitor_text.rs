@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use crate::ctime::ctime;
 use crate::encode::Micros;
-use crate::monitor::UNKNOWN_THREAD;
 use crate::monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 use crate::printable::printable;
 use crate::record::ThreadSerial;
@@ -139,7 +138,7 @@ fn print_threads(what: &str, threads: &[ThreadSerial], out: &mut Vec<u8>) -> io:
 
 fn name(thread: ThreadSerial) -> String {
     match thread {
-        UNKNOWN_THREAD | ThreadSerial(0) => "<unknown thread>".to_owned(),
+        ThreadSerial::UNKNOWN | ThreadSerial::ANY => "<unknown thread>".to_owned(),
         thread => format!("thread {thread}"),
     }
 }

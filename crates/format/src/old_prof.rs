@@ -5,15 +5,11 @@ use std::io::Write;
 use foldhash::HashMap;
 
 use crate::encode::{Encoder, Micros, Millis};
+use crate::names::{NameTable, UNKNOWN_NAME, shared_source_name};
 use crate::printable::printable;
-use crate::record::Record;
-use crate::record::{ClassSerial, FrameId, StringId};
-use crate::text::source_name;
+use crate::record::{FrameId, FrameRecord, LoadClassRecord, Record, StringRecord};
 use crate::timing::Timing;
 use crate::timing::millis;
-
-/// Printed for an id whose text has not been written.
-const UNKNOWN: &str = "<unknown>";
 
 /// Writes the old prof format: for each pair of methods, the calls of one by the other, and nothing else. The file has
 /// no header.
@@ -21,8 +17,7 @@ const UNKNOWN: &str = "<unknown>";
 /// It remembers strings, classes and frames for as long as it lives; other records are ignored.
 #[derive(Debug, Default)]
 pub struct OldProfEncoder {
-    strings: HashMap<StringId, Box<str>>,
-    classes: HashMap<ClassSerial, StringId>,
+    names: NameTable,
     /// `Class.method(SIG)RET`.
     methods: HashMap<FrameId, Box<str>>,
 }
@@ -34,18 +29,10 @@ impl OldProfEncoder {
         OldProfEncoder::default()
     }
 
-    fn string(&self, id: StringId) -> &str {
-        self.strings.get(&id).map_or(UNKNOWN, |text| text)
-    }
-
-    fn class_name(&self, class: ClassSerial) -> &str {
-        self.classes
-            .get(&class)
-            .map_or(UNKNOWN, |&name| self.string(name))
-    }
-
     fn method(&self, frame: FrameId) -> &str {
-        self.methods.get(&frame).map_or(UNKNOWN, |method| method)
+        self.methods
+            .get(&frame)
+            .map_or(UNKNOWN_NAME, |method| method)
     }
 }
 
@@ -54,21 +41,23 @@ impl Encoder for OldProfEncoder {
 
     fn record(&mut self, _time: Micros, record: &Record<'_>, _out: &mut Vec<u8>) {
         match *record {
-            Record::String { id, ref text } if id.is_name() => {
-                self.strings.insert(id, printable(text).into());
+            Record::String(StringRecord { id, ref text }) if id.is_name() => {
+                let text = printable(text).into();
+                self.names.define_string(id, text);
             }
-            Record::LoadClass { serial, name, .. } => {
-                self.classes.insert(serial, name);
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) => {
+                self.names.define_class(serial, name, shared_source_name);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 signature,
                 class,
                 ..
-            } => {
-                let (class, method) = (source_name(self.class_name(class)), self.string(method));
-                let text = format!("{class}.{method}{}", self.string(signature));
+            }) => {
+                let string = |id| self.names.string(id).as_str();
+                let class = self.names.class(class).as_str();
+                let text = format!("{class}.{}{}", string(method), string(signature));
                 self.methods.insert(id, text.into());
             }
             _ => {}
@@ -95,6 +84,7 @@ mod tests {
 
     use super::*;
     use crate::record::Line;
+    use crate::record::{ClassSerial, EndThreadRecord, StringId};
     use crate::record::{ObjectId, TraceSerial};
     use crate::timing::CallTime;
 
@@ -110,21 +100,21 @@ mod tests {
     }
 
     fn string(id: u64, text: &str) -> Record<'_> {
-        Record::String {
+        Record::String(StringRecord {
             id: StringId(id),
             text: Cow::Borrowed(text.as_bytes()),
-        }
+        })
     }
 
     fn frame(id: u64, method: u64) -> Record<'static> {
-        Record::Frame {
+        Record::Frame(FrameRecord {
             id: FrameId(id),
             method: StringId(method),
             signature: StringId(4),
             source_file: StringId(0),
             class: ClassSerial(1),
             line: Line::Number(7),
-        }
+        })
     }
 
     #[test]
@@ -134,17 +124,17 @@ mod tests {
             string(2, "main"),
             string(3, "leaf"),
             string(4, "(I)V"),
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial: ClassSerial(1),
                 class_object: ObjectId(1),
                 trace: TraceSerial(300_000),
                 name: StringId(1),
-            },
+            }),
             frame(10, 2),
             frame(11, 3),
-            Record::EndThread {
+            Record::EndThread(EndThreadRecord {
                 serial: crate::record::ThreadSerial(200_001),
-            },
+            }),
         ];
         let calls = [
             CallTime {

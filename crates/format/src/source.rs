@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::bytes::in_memory;
+
 /// The beginning of a gzip file, and of no profile.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The number of compressed bytes that are read at once.
@@ -140,7 +142,7 @@ impl<R: Source> DecodedStream<R> {
         if position == self.end && !self.decompress()? {
             return Ok(0);
         }
-        let behind = (self.end - position) as usize;
+        let behind = in_memory(self.end - position);
         let kept = &self.kept[self.kept.len() - behind..];
         let count = kept.len().min(buffer.len());
         buffer[..count].copy_from_slice(&kept[..count]);
@@ -216,7 +218,7 @@ mod tests {
             for place in [70_000, 12, 399_999] {
                 let reached = source.seek(SeekFrom::Start(place)).expect("it is there");
                 assert_eq!(reached, place);
-                assert_eq!(rest(&mut source), content[place as usize..]);
+                assert_eq!(rest(&mut source), content[in_memory(place)..]);
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
+use crate::bytes::in_memory;
+
 /// The initial size of the buffer, in bytes; as long as every piece asked for is shorter, it does not grow.
 const INITIAL: usize = 64 * 1024;
 
@@ -65,7 +67,7 @@ impl<R: Read> Window<R> {
     pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut left = count;
         while left > 0 {
-            let step = left.min(INITIAL as u64) as usize;
+            let step = in_memory(left.min(INITIAL as u64));
             let available = self.fill(step)?;
             if available == 0 {
                 return Ok(left);
@@ -112,7 +114,7 @@ impl<R: Seek> Window<R> {
             return Ok(());
         }
         // Files have at most 2^63 - 1 bytes.
-        let step = position as i64 - read_up_to as i64;
+        let step = position.cast_signed() - read_up_to.cast_signed();
         self.source.seek(SeekFrom::Current(step))?;
         (self.start, self.end) = (0, 0);
         self.position = position;
@@ -160,7 +162,9 @@ mod tests {
 
     #[test]
     fn pieces_longer_than_the_buffer_come_whole() {
-        let source: Vec<u8> = (0..300_000_u32).map(|index| index as u8).collect();
+        let source: Vec<u8> = (0..300_000_u32)
+            .map(|index| index.to_le_bytes()[0])
+            .collect();
         let mut window = Window::new(source.as_slice());
         assert_eq!(window.fill(9).expect("a slice gives no errors"), 9);
         assert_eq!(window.take(9), &source[..9]);

@@ -9,8 +9,8 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    HeapError, HeapRecords, IdSize, Item, Line, RECORD_HEADER, RawHeapRecord, ReadError, Reader,
-    Record, Version, shortened,
+    FrameRecord, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, RECORD_HEADER,
+    RawHeapRecord, ReadError, Reader, Record, StringRecord, TraceRecord, Version, shortened,
 };
 
 use crate::mapping::Mapped;
@@ -51,6 +51,9 @@ struct Texts {
 }
 
 /// The records outside of the dump.
+///
+/// Unlike [`NameTable`](hprof_format::NameTable), it holds no text: a dump has a string for each field and method of
+/// the program, of which few are shown. Texts stay in the mapped file until they are.
 #[derive(Debug, Default)]
 struct Tables {
     /// The range of each string in the file.
@@ -414,27 +417,27 @@ impl Dumps {
 impl Tables {
     fn add(&mut self, record: &Record<'_>, offset: u64, id_size: IdSize) {
         match *record {
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let start = (offset + RECORD_HEADER as u64 + id_size.bytes()) as usize;
                 self.strings.insert(id.0, start..start + text.len());
             }
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial,
                 class_object,
                 name,
                 ..
-            } => {
+            }) => {
                 self.class_names.insert(class_object.0, name.0);
                 self.class_serials.insert(serial.0, name.0);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 source_file,
                 class,
                 line,
                 ..
-            } => {
+            }) => {
                 let frame = RawFrame {
                     method: method.0,
                     source: source_file.0,
@@ -443,9 +446,9 @@ impl Tables {
                 };
                 self.frames.insert(id.0, frame);
             }
-            Record::Trace {
+            Record::Trace(TraceRecord {
                 serial, ref frames, ..
-            } => {
+            }) => {
                 let start = self.trace_frames.len();
                 self.trace_frames.extend(frames.iter().map(|frame| frame.0));
                 self.traces.insert(serial.0, start..self.trace_frames.len());

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
-    ObjectId, Record, Root, StringId, TraceSerial,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapDumpEndRecord,
+    HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis, ObjectId, Record, Root,
+    StringId, StringRecord, TraceSerial,
 };
 use hprof_heap::{By, Dump, Error, Excluded, Heap, Memory, Options, Silent, Target, Walk};
 
@@ -42,19 +43,23 @@ fn dump() -> File {
     for (id, text) in [(1, "Main"), (2, "next")] {
         let text = text.as_bytes().into();
         let id = StringId(id);
-        encoder.record(Micros(0), &Record::String { id, text }, &mut out);
+        encoder.record(
+            Micros(0),
+            &Record::String(StringRecord { id, text }),
+            &mut out,
+        );
     }
     for record in [
-        Record::LoadClass {
+        Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(1),
             class_object: ObjectId(CLASS),
             trace: TraceSerial(1),
             name: StringId(1),
-        },
-        Record::HeapDumpSegment {
+        }),
+        Record::HeapDumpSegment(HeapDumpSegmentRecord {
             content: content.into(),
-        },
-        Record::HeapDumpEnd,
+        }),
+        Record::HeapDumpEnd(HeapDumpEndRecord),
     ] {
         encoder.record(Micros(0), &record, &mut out);
     }

@@ -178,8 +178,8 @@ const NODE: usize = 1 + 8 + 4 + 8 + 4 + 8;
 /// Returns a linked list whose first element is a root; the class comes last.
 fn list(length: u64) -> Vec<u8> {
     use hprof_format::{
-        BasicType, BinaryEncoder, ClassDump, Encoder, HeapRecord, Micros, Millis, ObjectId, Record,
-        Root, StringId, TraceSerial,
+        BasicType, BinaryEncoder, ClassDump, Encoder, HeapDumpEndRecord, HeapDumpSegmentRecord,
+        HeapRecord, Micros, Millis, ObjectId, Record, Root, StringId, TraceSerial,
     };
     let node = |number: u64| ObjectId((number + 100) * 8);
     let class = ObjectId(8);
@@ -218,9 +218,13 @@ fn list(length: u64) -> Vec<u8> {
     let records = content.split_at(nodes).0.chunks(NODE * 30_000);
     for content in records.chain([content.split_at(nodes).1]) {
         let content = content.into();
-        encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut out);
+        encoder.record(
+            Micros(0),
+            &Record::HeapDumpSegment(HeapDumpSegmentRecord { content }),
+            &mut out,
+        );
     }
-    encoder.record(Micros(0), &Record::HeapDumpEnd, &mut out);
+    encoder.record(Micros(0), &Record::HeapDumpEnd(HeapDumpEndRecord), &mut out);
     out
 }
 

@@ -40,6 +40,7 @@ mod merge;
 mod metric;
 mod model;
 mod names;
+mod origin;
 mod own_code;
 mod records;
 mod remarks;
@@ -58,6 +59,7 @@ pub use model::{
     Table,
 };
 pub use names::{Name, Names};
+pub use origin::Origin;
 pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;

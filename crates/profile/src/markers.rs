@@ -13,8 +13,6 @@ pub(crate) const BEFORE: &str = "<made before the profile>";
 pub(crate) const NO_FRAMES: &str = "<no Java frames>";
 /// Rows of a profile that keeps no frames.
 pub(crate) const NO_DEPTH: &str = "<no stacks, depth=0>";
-/// Rows whose names the file does not have.
-pub(crate) const UNKNOWN: &str = "<unknown>";
 
 impl Profile {
     /// Returns the name of rows whose stack has no frames.

@@ -1,6 +1,7 @@
 //! The model: frames, stacks, and tables of samples.
 
 use foldhash::fast::RandomState;
+use hprof_format::Line;
 use indexmap::IndexSet;
 
 use crate::metric::Metric;
@@ -29,6 +30,30 @@ pub enum FrameKind {
     Native,
     /// Not a method: stands for costs without a stack in the file.
     Marker,
+}
+
+impl FrameKind {
+    /// Returns the kind of a FRAME record; `class` is the name of its class.
+    #[must_use]
+    pub fn of(class: &str, line: Line) -> FrameKind {
+        match line {
+            _ if class.is_empty() => FrameKind::Marker,
+            Line::Native => FrameKind::Native,
+            Line::Compiled => FrameKind::Compiled,
+            Line::Number(_) | Line::Unknown => FrameKind::Java,
+        }
+    }
+
+    /// Returns its name in exports: `java`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FrameKind::Java => "java",
+            FrameKind::Compiled => "compiled",
+            FrameKind::Native => "native",
+            FrameKind::Marker => "marker",
+        }
+    }
 }
 
 /// A method and a position in it.

@@ -4,16 +4,19 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, FrameId as FrameRecord, LeftOut,
-    Line, MonitorRecord, Record, StringId, ThreadSerial, Timing, TraceSerial, TraceTime, printable,
+    AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
+    CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
+    LoadClassRecord, MonitorRecord, NameTable, Record, StartThreadRecord, StringId, StringRecord,
+    ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME, printable,
     source_name,
 };
 
 use crate::dense::Dense;
-use crate::markers::{NOT_LISTED, UNKNOWN};
+use crate::markers::NOT_LISTED;
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
+use crate::origin::Origin;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -28,17 +31,13 @@ pub enum Wanted {
     Number(u32),
 }
 
-/// The serial numbers that the agent uses for an unknown thread.
-const UNKNOWN_THREADS: [u32; 2] = [0, 200_000];
 /// The most facts about a run that are kept.
 const MOST_FACTS: usize = 64;
-/// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
-pub(crate) const LABELS_NOTE: &str = "labels: ";
 /// The beginning of a note that `hprof merge` writes: the limits on the frames of stacks, if they cannot be in CONTROL
 /// SETTINGS.
 pub(crate) const DEPTHS_NOTE: &str = "depth: ";
-/// The separator between two labels, and between two limits.
-pub(crate) const LABEL_SEPARATOR: &str = ", ";
+/// The separator between two limits.
+pub(crate) const DEPTH_SEPARATOR: &str = ", ";
 
 const SITES: [Metric; 4] = [
     Metric::LiveBytes,
@@ -58,8 +57,7 @@ const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
 pub struct Records {
     profile: Profile,
     wanted: Wanted,
-    strings: Map<StringId, Name>,
-    classes: Map<ClassSerial, Name>,
+    table: NameTable<Name>,
     threads: Map<ThreadSerial, Name>,
     frames: Dense<FrameId>,
     traces: Dense<Trace>,
@@ -138,53 +136,41 @@ impl Records {
     /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::String { id, ref text } if id.is_fact() => {
+            Record::String(StringRecord { id, ref text }) if id.is_fact() => {
                 let text = String::from_utf8_lossy(text);
                 if let Some((label, value)) = text.split_once(": ") {
                     self.fact(label, value);
                 }
             }
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
-                self.strings.insert(id, name);
+                self.table.define_string(id, name);
             }
-            Record::LoadClass { serial, name, .. } => {
-                let name = self.string(name);
-                let source = source_name(self.profile.names.text(name)).into_owned();
-                let name = self.profile.names.intern(&source);
-                self.classes.insert(serial, name);
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) => {
+                let names = &mut self.profile.names;
+                self.table.define_class(serial, name, |&name| {
+                    let source = source_name(names.text(name)).into_owned();
+                    names.intern(&source)
+                });
             }
-            Record::Frame {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            } => self.frame(id, class, method, signature, source_file, line),
-            Record::Trace {
-                serial,
-                thread,
-                ref frames,
-            } => self.trace(serial, thread, frames),
-            Record::StartThread { serial, name, .. } => {
+            Record::Frame(ref frame) => self.frame(frame),
+            Record::Trace(ref trace) => self.trace(trace),
+            Record::StartThread(StartThreadRecord { serial, name, .. }) => {
                 let text = self.string(name);
                 self.threads.insert(serial, text);
-                if name.0 >= StringId::USED_ONCE {
-                    self.strings.remove(&name);
-                }
+                self.table.forget_used(name);
             }
-            Record::AllocSites {
+            Record::AllocSites(AllocSitesRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
                 ref sites,
                 ..
-            } => {
+            }) => {
                 let totals = [
                     live_bytes,
                     live_instances,
@@ -193,8 +179,12 @@ impl Records {
                 ];
                 self.sites(totals, sites);
             }
-            Record::CpuSamples { total, ref rows } => self.cpu_samples(total.into(), rows),
-            Record::ControlSettings { depth, .. } => self.depth(depth.into()),
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
+                self.cpu_samples(total.into(), rows)
+            }
+            Record::ControlSettings(ControlSettingsRecord { depth, .. }) => {
+                self.depth(depth.into())
+            }
             _ => {}
         }
     }
@@ -217,37 +207,27 @@ impl Records {
     fn note(&mut self, text: &str) {
         self.left_out = LeftOut::of_sites(text).or(self.left_out);
         if let Some(depths) = text.strip_prefix(DEPTHS_NOTE) {
-            let depths = depths.split(LABEL_SEPARATOR).map(str::parse);
+            let depths = depths.split(DEPTH_SEPARATOR).map(str::parse);
             self.profile.depths = depths.filter_map(Result::ok).collect();
             return;
         }
-        let Some(labels) = text.strip_prefix(LABELS_NOTE) else {
-            self.profile.notes.push(text.to_owned());
-            return;
-        };
-        (self.host, self.file) = (None, None);
-        for label in labels.split(LABEL_SEPARATOR) {
-            match label.split_once('=') {
-                Some(("host", host)) => self.host = Some(self.profile.names.intern(host)),
-                Some(("file", file)) => self.file = Some(self.profile.names.intern(file)),
-                _ => {}
+        match Origin::of_note(text) {
+            Some(origin) => {
+                let mut intern = |name: &str| self.profile.names.intern(name);
+                (self.host, self.file) = (origin.host.map(&mut intern), origin.file.map(intern));
             }
+            None => self.profile.notes.push(text.to_owned()),
         }
     }
 
     fn string(&mut self, id: StringId) -> Name {
-        match (id, self.strings.get(&id)) {
-            (StringId(0), _) => self.profile.names.intern(""),
-            (_, Some(&name)) => name,
-            (_, None) => self.profile.names.intern(UNKNOWN),
-        }
+        let name = self.table.string(id).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
     }
 
     fn class(&mut self, class: ClassSerial) -> Name {
-        match self.classes.get(&class) {
-            Some(&name) => name,
-            None => self.profile.names.intern(UNKNOWN),
-        }
+        let name = self.table.class(class).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
     }
 
     fn optional(&mut self, id: StringId) -> Option<Name> {
@@ -255,48 +235,38 @@ impl Records {
         (!self.profile.names.text(name).is_empty()).then_some(name)
     }
 
-    fn frame(
-        &mut self,
-        id: FrameRecord,
-        class: ClassSerial,
-        method: StringId,
-        signature: StringId,
-        source_file: StringId,
-        line: Line,
-    ) {
-        let class = self.class(class);
+    fn frame(&mut self, record: &FrameRecord) {
+        let class = self.class(record.class);
         let frame = Frame {
             class,
-            method: self.string(method),
-            signature: self.optional(signature),
-            source: self.optional(source_file),
-            line: match line {
+            method: self.string(record.method),
+            signature: self.optional(record.signature),
+            source: self.optional(record.source_file),
+            line: match record.line {
                 Line::Number(number) => Some(number),
                 _ => None,
             },
-            kind: match line {
-                _ if self.profile.names.text(class).is_empty() => FrameKind::Marker,
-                Line::Native => FrameKind::Native,
-                Line::Compiled => FrameKind::Compiled,
-                _ => FrameKind::Java,
-            },
+            kind: FrameKind::of(self.profile.names.text(class), record.line),
         };
         let frame = self.profile.intern_frame(frame);
-        self.frames.insert(id.0, frame);
+        self.frames.insert(record.id.0, frame);
     }
 
-    fn trace(&mut self, serial: TraceSerial, thread: ThreadSerial, frames: &[FrameRecord]) {
-        let known = |frame: &FrameRecord| self.frames.get(frame.0).is_some();
-        let unknown = (!frames.iter().all(known)).then(|| self.profile.marker(UNKNOWN));
-        let find = |frame: &FrameRecord| self.frames.get(frame.0).or(unknown);
-        let stack = self.profile.stacks.push(frames.iter().filter_map(find));
+    fn trace(&mut self, record: &TraceRecord<'_>) {
+        let known = |frame: &FormatFrameId| self.frames.get(frame.0).is_some();
+        let unknown = (!record.frames.iter().all(known)).then(|| self.profile.marker(UNKNOWN_NAME));
+        let find = |frame: &FormatFrameId| self.frames.get(frame.0).or(unknown);
+        let stack = self
+            .profile
+            .stacks
+            .push(record.frames.iter().filter_map(find));
         let trace = Trace {
             stack,
-            thread,
+            thread: record.thread,
             host: self.host,
             file: self.file,
         };
-        self.traces.insert(serial.0.into(), trace);
+        self.traces.insert(record.serial.0.into(), trace);
     }
 
     /// Begins a section of a dump; returns `true` if it is wanted.
@@ -370,7 +340,7 @@ impl Records {
         let labels = self.profile.intern_labels(self.file_labels());
         for call in calls {
             let callee = self.frames.get(call.callee.0);
-            let callee = callee.unwrap_or_else(|| self.profile.marker(UNKNOWN));
+            let callee = callee.unwrap_or_else(|| self.profile.marker(UNKNOWN_NAME));
             let caller = call.caller.and_then(|caller| self.frames.get(caller.0));
             let stack = self.profile.stacks.push([callee].into_iter().chain(caller));
             let table = self.profile.table(&OLD_PROF);
@@ -421,7 +391,7 @@ impl Records {
         let trace = match self.traces.get(trace.0.into()) {
             Some(found) => found,
             None => {
-                let frame = self.profile.marker(UNKNOWN);
+                let frame = self.profile.marker(UNKNOWN_NAME);
                 let stack = self.profile.stacks.push([frame]);
                 let unknown = Trace {
                     stack,
@@ -443,7 +413,7 @@ impl Records {
     }
 
     fn thread(&mut self, thread: ThreadSerial) -> Option<Name> {
-        if UNKNOWN_THREADS.contains(&thread.0) {
+        if !thread.is_started() {
             return None;
         }
         Some(match self.threads.get(&thread) {

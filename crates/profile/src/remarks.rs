@@ -1,6 +1,8 @@
 //! What the numbers of a profile leave out, in words.
 
-use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER, UNKNOWN};
+use hprof_format::UNKNOWN_NAME;
+
+use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
 use crate::model::{FrameKind, Profile};
 
@@ -29,7 +31,7 @@ fn meaning(name: &str) -> Option<&'static str> {
         NO_FRAMES => "threads that ran no Java code",
         NO_DEPTH => "the profile was made without stacks; depth=512 keeps them",
         OTHER => "stacks without a frame of your own; --mine=PREFIX:... says what is yours",
-        UNKNOWN => "stacks that the file does not define",
+        UNKNOWN_NAME => "stacks that the file does not define",
         "<unsampled>" => {
             "CPU time whose stack could not be read: threads that ended before their next sample, code without Java frames"
         }

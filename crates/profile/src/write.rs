@@ -5,16 +5,19 @@ use std::io::{self, Write};
 
 use foldhash::fast::RandomState;
 use hprof_format::{
-    AllocSite, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES, CONTROL_CPU_SAMPLING, CallTime,
-    ClassSerial, ContendedTime, CpuSample, Encoder, FrameId as FrameRecord, Line, Micros, Millis,
-    MonitorRecord, ObjectId, OldProfEncoder, Record, StringId, TextEncoder, ThreadSerial, Timing,
-    TraceSerial, TraceTime, tells_what_is_left_out,
+    AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
+    CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord, CpuSample,
+    CpuSamplesRecord, Encoder, FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord,
+    Micros, Millis, MonitorRecord, ObjectId, OldProfEncoder, Record, StartThreadRecord, StringId,
+    StringRecord, TextEncoder, ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime,
+    tells_what_is_left_out,
 };
 
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
-use crate::records::{DEPTHS_NOTE, LABEL_SEPARATOR, LABELS_NOTE};
+use crate::origin::Origin;
+use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -113,11 +116,11 @@ impl<W: Write> Writer<'_, W> {
         self.encoder
             .start(Millis(profile.created), &mut self.buffer);
         self.settings()?;
-        self.record(&Record::Trace {
+        self.record(&Record::Trace(TraceRecord {
             serial: SYSTEM_TRACE,
             thread: ThreadSerial(0),
             frames: Vec::new().into(),
-        })?;
+        }))?;
         // Rows that were omitted in the file are rows here.
         let notes = profile.notes.iter();
         for note in notes.filter(|note| !tells_what_is_left_out(note)) {
@@ -125,7 +128,7 @@ impl<W: Write> Writer<'_, W> {
         }
         if profile.depths.len() > 1 || self.form != Form::Binary && !profile.depths.is_empty() {
             let depths: Vec<String> = profile.depths.iter().map(u32::to_string).collect();
-            self.note(&format!("{DEPTHS_NOTE}{}", depths.join(LABEL_SEPARATOR)))?;
+            self.note(&format!("{DEPTHS_NOTE}{}", depths.join(DEPTH_SEPARATOR)))?;
         }
         for frame in 0..profile.frames().len() as u32 {
             self.frame(FrameId(frame))?;
@@ -172,7 +175,10 @@ impl<W: Write> Writer<'_, W> {
             None => self.longest() + 1,
         };
         let depth = depth.try_into().unwrap_or(u16::MAX);
-        self.record(&Record::ControlSettings { flags, depth })
+        self.record(&Record::ControlSettings(ControlSettingsRecord {
+            flags,
+            depth,
+        }))
     }
 
     fn longest(&self) -> usize {
@@ -184,10 +190,10 @@ impl<W: Write> Writer<'_, W> {
     fn note(&mut self, text: &str) -> io::Result<()> {
         let id = StringId::note(self.notes);
         self.notes = self.notes.saturating_add(1);
-        self.record(&Record::String {
+        self.record(&Record::String(StringRecord {
             id,
             text: text.as_bytes().into(),
-        })
+        }))
     }
 
     /// Returns the id of a text; even the empty one has an id, because some readers look up every name.
@@ -197,10 +203,10 @@ impl<W: Write> Writer<'_, W> {
         }
         let id = StringId(self.strings.len() as u64 + 1);
         self.strings.insert(text.to_owned(), id);
-        self.record(&Record::String {
+        self.record(&Record::String(StringRecord {
             id,
             text: text.as_bytes().into(),
-        })?;
+        }))?;
         Ok(id)
     }
 
@@ -222,20 +228,20 @@ impl<W: Write> Writer<'_, W> {
         };
         let serial = ClassSerial(FIRST_CLASS + self.classes.len() as u32);
         self.classes.insert(class, serial);
-        self.record(&Record::LoadClass {
+        self.record(&Record::LoadClass(LoadClassRecord {
             serial,
             // Readers require different objects for different classes.
             class_object: ObjectId(serial.0.into()),
             trace: SYSTEM_TRACE,
             name,
-        })?;
+        }))?;
         Ok(serial)
     }
 
     fn frame(&mut self, id: FrameId) -> io::Result<()> {
         let frame = *self.profile.frame(id);
-        let record = Record::Frame {
-            id: frame_record(id),
+        let record = Record::Frame(FrameRecord {
+            id: frame_id(id),
             class: self.class(frame.class)?,
             method: self.optional(Some(frame.method))?,
             signature: self.optional(frame.signature)?,
@@ -246,7 +252,7 @@ impl<W: Write> Writer<'_, W> {
                 (None, FrameKind::Compiled) => Line::Compiled,
                 (None, _) => Line::Unknown,
             },
-        };
+        });
         self.record(&record)
     }
 
@@ -257,14 +263,14 @@ impl<W: Write> Writer<'_, W> {
         let serial = ThreadSerial(FIRST_THREAD + self.threads.len() as u32);
         self.threads.insert(name, serial);
         let name = self.optional(Some(name))?;
-        self.record(&Record::StartThread {
+        self.record(&Record::StartThread(StartThreadRecord {
             serial,
             object: ObjectId(serial.0.into()),
             trace: SYSTEM_TRACE,
             name,
             group: StringId(0),
             parent_group: StringId(0),
-        })
+        }))
     }
 
     /// Writes the traces of a table, those of one machine and file together, after a note that names these.
@@ -280,12 +286,12 @@ impl<W: Write> Writer<'_, W> {
         for (labels, stack) in keys {
             if origin(&labels) != last {
                 last = origin(&labels);
-                self.note(&self.labels_note(&labels))?;
+                self.note(&self.origin(&labels).note())?;
             }
             self.trace(stack, labels)?;
         }
         if last != (None, None) {
-            self.note(LABELS_NOTE)?;
+            self.note(&Origin::default().note())?;
         }
         Ok(())
     }
@@ -298,12 +304,12 @@ impl<W: Write> Writer<'_, W> {
         self.traces.insert((stack, labels), serial);
         let thread = labels.thread.and_then(|thread| self.threads.get(&thread));
         let frames = self.profile.stacks.frames(stack).iter();
-        let frames: Vec<FrameRecord> = frames.map(|&frame| frame_record(frame)).collect();
-        self.record(&Record::Trace {
+        let frames: Vec<FormatFrameId> = frames.map(|&frame| frame_id(frame)).collect();
+        self.record(&Record::Trace(TraceRecord {
             serial,
             thread: thread.copied().unwrap_or_default(),
             frames: frames.into(),
-        })
+        }))
     }
 
     fn trace_serial(&self, stack: StackId, labels: LabelsId) -> TraceSerial {
@@ -312,14 +318,12 @@ impl<W: Write> Writer<'_, W> {
         trace.copied().unwrap_or(SYSTEM_TRACE)
     }
 
-    fn labels_note(&self, labels: &Labels) -> String {
-        let keyed = [("host", labels.host), ("file", labels.file)];
-        let known = keyed.iter().filter_map(|&(key, name)| Some((key, name?)));
-        let labels = known.map(|(key, name)| format!("{key}={}", self.profile.names.text(name)));
-        format!(
-            "{LABELS_NOTE}{}",
-            labels.collect::<Vec<_>>().join(LABEL_SEPARATOR)
-        )
+    fn origin(&self, labels: &Labels) -> Origin<'_> {
+        let text = |name| self.profile.names.text(name);
+        Origin {
+            host: labels.host.map(text),
+            file: labels.file.map(text),
+        }
     }
 
     fn sites(&mut self, table: &Table) -> io::Result<()> {
@@ -350,7 +354,7 @@ impl<W: Write> Writer<'_, W> {
                 });
             });
         }
-        self.record(&Record::AllocSites {
+        self.record(&Record::AllocSites(AllocSitesRecord {
             flags: 0,
             cutoff: 0.0,
             live_bytes: totals[0],
@@ -358,7 +362,7 @@ impl<W: Write> Writer<'_, W> {
             allocated_bytes: totals[2],
             allocated_instances: totals[3],
             sites: sites.into(),
-        })
+        }))
     }
 
     fn cpu_samples(&mut self, table: &Table) -> io::Result<()> {
@@ -375,10 +379,10 @@ impl<W: Write> Writer<'_, W> {
                 });
             });
         }
-        self.record(&Record::CpuSamples {
+        self.record(&Record::CpuSamples(CpuSamplesRecord {
             total: saturated(total),
             rows: rows.into(),
-        })
+        }))
     }
 
     fn cpu_times(&mut self, table: &Table) -> io::Result<()> {
@@ -402,8 +406,8 @@ impl<W: Write> Writer<'_, W> {
             let mut frames = self.profile.stacks.frames(stack).iter();
             Some(CallTime {
                 calls: values[1],
-                callee: frame_record(*frames.next()?),
-                caller: frames.next().map(|&frame| frame_record(frame)),
+                callee: frame_id(*frames.next()?),
+                caller: frames.next().map(|&frame| frame_id(frame)),
                 total: values[0],
             })
         });
@@ -477,8 +481,8 @@ fn trace_labels(labels: &Labels) -> Labels {
     }
 }
 
-fn frame_record(frame: FrameId) -> FrameRecord {
-    FrameRecord(FIRST_FRAME + u64::from(frame.0))
+fn frame_id(frame: FrameId) -> FormatFrameId {
+    FormatFrameId(FIRST_FRAME + u64::from(frame.0))
 }
 
 fn saturated(value: u64) -> u32 {

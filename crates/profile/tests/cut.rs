@@ -1,6 +1,6 @@
 //! What a profile says about stacks that were cut, and about rows without a stack.
 
-use hprof_format::{BinaryEncoder, Encoder, Micros, Millis, Record};
+use hprof_format::{BinaryEncoder, ControlSettingsRecord, Encoder, Micros, Millis, Record};
 use hprof_profile::*;
 
 /// Made with `depth=2`: 40 samples in stacks that were cut, 30 in one that ends where a thread begins, 20 in a shorter
@@ -157,7 +157,7 @@ fn a_binary_file_tells_its_depth() {
     let mut file = Vec::new();
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut file);
-    let settings = Record::ControlSettings { flags: 0, depth: 7 };
+    let settings = Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 7 });
     encoder.record(Micros(0), &settings, &mut file);
     assert_eq!(read(&file).depths, [7]);
 }

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use hprof_format::{
-    AllocSite, BinaryEncoder, ClassSerial, Encoder, LeftOut, Micros, Millis, Record, StringId,
-    TraceSerial,
+    AllocSite, AllocSitesRecord, BinaryEncoder, ClassSerial, Encoder, LeftOut, Micros, Millis,
+    Record, StringId, StringRecord, TraceSerial,
 };
 use hprof_profile::*;
 use prost::Message;
@@ -164,31 +164,33 @@ fn totals_above_32_bits_are_those_of_the_rows() {
         rows: 3,
         values: [7_000_000_000, 5, 0, 0],
     };
-    let sites = |live_bytes| Record::AllocSites {
-        flags: 0,
-        cutoff: 0.1,
-        live_bytes,
-        live_instances: 6,
-        allocated_bytes: 9_000_000_000,
-        allocated_instances: 100,
-        sites: vec![AllocSite {
-            array_of: None,
-            class: ClassSerial(0),
-            trace: TraceSerial(1),
-            live_bytes: 4_000_000_000,
-            live_instances: 1,
-            allocated_bytes: 4_000_000_000,
-            allocated_instances: 1,
-        }]
-        .into(),
+    let sites = |live_bytes| {
+        Record::AllocSites(AllocSitesRecord {
+            flags: 0,
+            cutoff: 0.1,
+            live_bytes,
+            live_instances: 6,
+            allocated_bytes: 9_000_000_000,
+            allocated_instances: 100,
+            sites: vec![AllocSite {
+                array_of: None,
+                class: ClassSerial(0),
+                trace: TraceSerial(1),
+                live_bytes: 4_000_000_000,
+                live_instances: 1,
+                allocated_bytes: 4_000_000_000,
+                allocated_instances: 1,
+            }]
+            .into(),
+        })
     };
     let mut file = Vec::new();
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut file);
-    let note = Record::String {
+    let note = Record::String(StringRecord {
         id: StringId::NOTE,
         text: note.note_of_sites(0.1).into_bytes().into(),
-    };
+    });
     for record in [note, sites(11_000_000_000)] {
         encoder.record(Micros(0), &record, &mut file);
     }

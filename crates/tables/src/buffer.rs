@@ -122,6 +122,10 @@ impl Buffer {
 
     /// Returns the sort key of each row, and its number.
     fn keyed(&self, rows: usize) -> Vec<(i64, u32)> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a buffer is written out when it has 2^18 rows"
+        )]
         let numbers = 0..rows as u32;
         let value = |place: u32| match &self.values {
             Values::Longs(values) => values[place as usize],

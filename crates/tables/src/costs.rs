@@ -1,8 +1,8 @@
 //! CPU samples, call times, allocation sites and contended monitors: of each kind, those of one dump of the run.
 
 use hprof_format::{
-    AllocSite, CallTime, ClassSerial, ContendedTime, CpuSample, LeftOut, MonitorRecord, Record,
-    Timing, TraceSerial, TraceTime,
+    AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, CpuSample, CpuSamplesRecord,
+    LeftOut, MonitorRecord, Record, StringRecord, Timing, TraceSerial, TraceTime,
 };
 
 use crate::error::Error;
@@ -80,18 +80,18 @@ impl Costs {
     /// Takes a record; those without costs are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 let left_out = LeftOut::of_sites(&String::from_utf8_lossy(text));
                 self.left_out = left_out.or(self.left_out);
             }
-            Record::AllocSites {
+            Record::AllocSites(AllocSitesRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
                 ref sites,
                 ..
-            } => {
+            }) => {
                 let mut totals = [
                     allocated_bytes,
                     allocated_instances,
@@ -108,7 +108,7 @@ impl Costs {
                 let rows = sites.iter().map(CostRow::from);
                 self.sites.take(self.wanted, totals, rows);
             }
-            Record::CpuSamples { total, ref rows } => {
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
                 let rows = rows.iter().map(CostRow::from);
                 self.cpu_samples.take(self.wanted, [total.into()], rows);
             }

@@ -211,9 +211,10 @@ fn sorting(table: &Table) -> Option<Vec<SortingColumn>> {
     let place = |name: &&str| table.columns.iter().position(|column| column.name == *name);
     let places = table.sort.iter().filter_map(place);
     let columns: Vec<SortingColumn> = places
+        .filter_map(|place| i32::try_from(place).ok())
         .map(|place| SortingColumn {
             // After run_id.
-            column_idx: place as i32 + 1,
+            column_idx: place + 1,
             descending: false,
             nulls_first: true,
         })

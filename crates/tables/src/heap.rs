@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use hprof_format::{ObjectId, Root, StringId, ThreadSerial, TraceSerial};
+use hprof_format::{ObjectId, Root, ThreadSerial};
 use hprof_heap::{
     Dump, Heap, Keeping, Memory, ObjectRecord, Options, Place, Progress, Visitor, Walk, root_name,
 };
@@ -106,6 +106,11 @@ struct Tables<'a> {
     out: &'a mut Output,
 }
 
+/// Returns the length of an array, which Java has below 2^31, for its column.
+fn length(of_array: u64) -> i32 {
+    i32::try_from(of_array).unwrap_or(i32::MAX)
+}
+
 impl Visitor for Tables<'_> {
     type Error = Error;
 
@@ -124,7 +129,7 @@ impl Visitor for Tables<'_> {
                 .long(class)
                 .long(i64::from(object.trace))
                 .long(object.shallow.cast_signed())
-                .int(object.length.map(|length| length as i32))
+                .int(object.length.map(length))
                 .long(kept.map(|kept| kept.bytes.cast_signed()))
                 .long(kept.and_then(|kept| kept.dominator.map(id)));
         })?;
@@ -172,9 +177,7 @@ impl Visitor for Tables<'_> {
 impl Tables<'_> {
     /// Adds a thread of a file without START THREAD, such as the VM's own dumps.
     fn thread(&mut self, thread: ThreadSerial, object: u64) -> Result<(), Error> {
-        let no_names = [StringId(0); 3];
-        let (object, no_trace) = (ObjectId(object), TraceSerial(0));
         self.names
-            .thread(self.out, thread, object, no_trace, no_names)
+            .unnamed_thread(self.out, thread, ObjectId(object))
     }
 }

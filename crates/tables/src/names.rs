@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameId, Line, ObjectId, Record, StringId, ThreadSerial, TraceSerial, printable,
-    shortened, source_name,
+    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Record,
+    StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
+    UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
-use hprof_profile::stable_class;
+use hprof_profile::{FrameKind, Origin, stable_class};
 
 use crate::error::Error;
 use crate::hash;
@@ -17,21 +18,15 @@ use crate::output::Output;
 pub(crate) const MADE_UP: i64 = 1 << 32;
 /// The same for frames, whose numbers have 64 bits.
 const MADE_UP_FRAMES: i64 = 1 << 62;
-/// The thread that stands for those unknown to the agent.
-const UNKNOWN_THREAD: u32 = 200_000;
-/// The name of anything that no record named.
-const UNKNOWN: &str = "<unknown>";
 /// The text of a stack without frames.
 const EMPTY: &str = "<empty>";
 /// The most bytes of a stack on one line: thousands of frames with one long name would be gigabytes in a cell.
 const LONGEST_STACK: usize = 1 << 20;
-/// The beginning of the note that `hprof merge` writes before the traces of a run.
-const LABELS: &str = "labels: ";
 
 /// The names in the records so far.
 #[derive(Default)]
 pub(crate) struct Names {
-    strings: HashMap<u64, Box<str>>,
+    table: NameTable,
     classes: Vec<Class>,
     class_of: HashMap<u32, usize>,
     class_of_object: HashMap<u64, usize>,
@@ -70,44 +65,18 @@ impl Names {
     /// Takes a record; those without names are ignored.
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
-            Record::String { id, .. } if id.is_fact() => {}
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, .. }) if id.is_fact() => {}
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 self.note(&String::from_utf8_lossy(text))
             }
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let text = String::from_utf8_lossy(text);
-                self.strings.insert(id.0, (*shortened(&text)).into());
+                self.table.define_string(id, shortened(&text).into());
             }
-            Record::LoadClass {
-                serial,
-                class_object,
-                trace,
-                name,
-            } => self.class(serial, class_object, trace, name),
-            Record::Frame {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            } => return self.frame(out, id, class, [method, signature, source_file], line),
-            Record::Trace {
-                serial,
-                thread,
-                ref frames,
-            } => return self.trace(out, serial, thread, frames),
-            Record::StartThread {
-                serial,
-                object,
-                trace,
-                name,
-                group,
-                parent_group,
-            } => {
-                let names = [name, group, parent_group];
-                return self.thread(out, serial, object, trace, names);
-            }
+            Record::LoadClass(ref class) => self.class(class),
+            Record::Frame(ref frame) => return self.frame(out, frame),
+            Record::Trace(ref trace) => return self.trace(out, trace),
+            Record::StartThread(ref thread) => return self.thread(out, thread),
             _ => {}
         }
         Ok(())
@@ -135,48 +104,35 @@ impl Names {
             .collect();
         missing.sort_unstable();
         for serial in missing {
-            let no_names = [StringId(0); 3];
-            self.thread(
-                out,
-                ThreadSerial(serial),
-                ObjectId(0),
-                TraceSerial(0),
-                no_names,
-            )?;
+            self.unnamed_thread(out, ThreadSerial(serial), ObjectId(0))?;
         }
         Ok(())
     }
 
     fn note(&mut self, text: &str) {
-        let Some(labels) = text.strip_prefix(LABELS) else {
-            self.notes.push(text.to_owned());
-            return;
-        };
-        (self.merged_host, self.merged_file) = (None, None);
-        for label in labels.split(", ") {
-            match label.split_once('=') {
-                Some(("host", host)) => self.merged_host = Some(host.to_owned()),
-                Some(("file", file)) => self.merged_file = Some(file.to_owned()),
-                _ => {}
+        match Origin::of_note(text) {
+            Some(origin) => {
+                self.merged_host = origin.host.map(str::to_owned);
+                self.merged_file = origin.file.map(str::to_owned);
             }
+            None => self.notes.push(text.to_owned()),
         }
     }
 
     /// Returns the text of a string; `None` for no string and for an empty one.
     fn string(&self, id: StringId) -> Option<&str> {
-        let text = match id {
-            StringId(0) => "",
-            _ => self.strings.get(&id.0).map_or(UNKNOWN, |text| text),
-        };
+        let text = self.table.string(id).as_str();
         (!text.is_empty()).then_some(text)
     }
 
-    fn class(&mut self, serial: ClassSerial, object: ObjectId, trace: TraceSerial, name: StringId) {
+    fn class(&mut self, record: &LoadClassRecord) {
+        let (serial, object, trace) = (record.serial, record.class_object, record.trace);
         if self.class_of.contains_key(&serial.0) {
             return;
         }
-        let name = self.string(name).unwrap_or_default();
-        let mut class = Class::named(serial.0.into(), &source_name(name));
+        self.table
+            .define_class(serial, record.name, shared_source_name);
+        let mut class = Class::named(serial.0.into(), self.table.class(serial).as_str());
         class.trace = (trace.0 != 0).then_some(trace.0.into());
         class.object = (object.0 != 0).then(|| id(object.0));
         let index = self.classes.len();
@@ -194,7 +150,8 @@ impl Names {
         }
         if !self.class_of.contains_key(&serial.0) {
             self.class_of.insert(serial.0, self.classes.len());
-            self.classes.push(Class::named(serial.0.into(), UNKNOWN));
+            self.classes
+                .push(Class::named(serial.0.into(), UNKNOWN_NAME));
         }
         Some(serial.0.into())
     }
@@ -210,63 +167,46 @@ impl Names {
         self.classes.push(class);
     }
 
-    fn frame(
-        &mut self,
-        out: &mut Output,
-        frame: FrameId,
-        class: ClassSerial,
-        [method, signature, source_file]: [StringId; 3],
-        line: Line,
-    ) -> Result<(), Error> {
-        if self.frames.contains_key(&id(frame.0)) {
+    fn frame(&mut self, out: &mut Output, record: &FrameRecord) -> Result<(), Error> {
+        let frame = id(record.id.0);
+        if self.frames.contains_key(&frame) {
             return Ok(());
         }
-        let class_id = self.class_id(class);
+        let class_id = self.class_id(record.class);
         let class = self
             .class_of
-            .get(&class.0)
+            .get(&record.class.0)
             .map(|&index| &*self.classes[index].name);
-        let class_name = class.unwrap_or(UNKNOWN);
-        let kind = match line {
-            _ if class_name.is_empty() => "marker",
-            Line::Native => "native",
-            Line::Compiled => "compiled",
-            _ => "java",
-        };
-        let number = match line {
+        let class_name = class.unwrap_or(UNKNOWN_NAME);
+        let kind = FrameKind::of(class_name, record.line).name();
+        let number = match record.line {
             Line::Number(number) => Some(number.cast_signed()),
             _ => None,
         };
-        let method = self.string(method).unwrap_or_default();
+        let method = self.string(record.method).unwrap_or_default();
         let full = match class_name {
             "" => method.to_owned(),
             _ => format!("{class_name}.{method}"),
         };
         out.frame.row(|row| {
-            row.long(id(frame.0))
+            row.long(frame)
                 .long(class_id.filter(|_| !class_name.is_empty()))
                 .text(class_name)
                 .text(method)
-                .text(self.string(signature))
-                .text(self.string(source_file))
+                .text(self.string(record.signature))
+                .text(self.string(record.source_file))
                 .int(number)
                 .text(kind);
         })?;
         let in_stack = shortened(&printable(&full)).replace(';', ":");
-        self.frames.insert(id(frame.0), in_stack.into());
+        self.frames.insert(frame, in_stack.into());
         Ok(())
     }
 
-    fn trace(
-        &mut self,
-        out: &mut Output,
-        serial: TraceSerial,
-        thread: ThreadSerial,
-        frames: &[FrameId],
-    ) -> Result<(), Error> {
-        let thread = self.thread_id(thread);
-        let frames: Vec<i64> = frames.iter().map(|frame| id(frame.0)).collect();
-        self.add_trace(out, serial.0.into(), thread, &frames)
+    fn trace(&mut self, out: &mut Output, record: &TraceRecord<'_>) -> Result<(), Error> {
+        let thread = self.thread_id(record.thread);
+        let frames: Vec<i64> = record.frames.iter().map(|frame| id(frame.0)).collect();
+        self.add_trace(out, record.serial.0.into(), thread, &frames)
     }
 
     /// Formats a stack on one line, outermost frame first. If it would be longer than [`LONGEST_STACK`], the innermost
@@ -282,7 +222,7 @@ impl Names {
                 let _ = write!(stack, "<{} more frames>", frames.len() - place);
                 break;
             }
-            stack.push_str(self.frames.get(frame).map_or(UNKNOWN, |name| name));
+            stack.push_str(self.frames.get(frame).map_or(UNKNOWN_NAME, |name| name));
         }
         if frames.is_empty() {
             EMPTY.clone_into(&mut stack);
@@ -305,7 +245,7 @@ impl Names {
         out.trace.row(|row| {
             row.long(trace)
                 .long(thread)
-                .int(frames.len() as i32)
+                .int(i32::try_from(frames.len()).unwrap_or(i32::MAX))
                 .text(&*stack)
                 .long(hash::of_text(&stack))
                 .long(frames.first().copied())
@@ -324,7 +264,7 @@ impl Names {
     pub(crate) fn trace_id(&mut self, out: &mut Output, serial: TraceSerial) -> Result<i64, Error> {
         let trace = serial.0.into();
         if !self.traces.contains(&trace) {
-            let frame = self.marker(out, UNKNOWN)?;
+            let frame = self.marker(out, UNKNOWN_NAME)?;
             self.add_trace(out, trace, None, &[frame])?;
         }
         Ok(trace)
@@ -359,39 +299,48 @@ impl Names {
 
     /// Returns the thread of a serial number; `None` if the file does not define it.
     pub(crate) fn thread_id(&mut self, thread: ThreadSerial) -> Option<i64> {
-        if [0, UNKNOWN_THREAD].contains(&thread.0) {
+        if !thread.is_started() {
             return None;
         }
         self.named_threads.insert(thread.0);
         Some(thread.0.into())
     }
 
-    /// Adds a thread, unless it exists.
-    pub(crate) fn thread(
+    /// Adds a thread that no record describes, unless it exists.
+    pub(crate) fn unnamed_thread(
         &mut self,
         out: &mut Output,
         serial: ThreadSerial,
         object: ObjectId,
-        trace: TraceSerial,
-        names: [StringId; 3],
     ) -> Result<(), Error> {
-        if self.threads.insert(serial.0) {
+        let unnamed = StartThreadRecord {
+            serial,
+            object,
+            trace: TraceSerial(0),
+            name: StringId(0),
+            group: StringId(0),
+            parent_group: StringId(0),
+        };
+        self.thread(out, &unnamed)
+    }
+
+    fn thread(&mut self, out: &mut Output, record: &StartThreadRecord) -> Result<(), Error> {
+        let names = [record.name, record.group, record.parent_group];
+        if self.threads.insert(record.serial.0) {
             let [name, group, parent_group] = names.map(|name| self.string(name));
             let pool = name.map(pool);
             out.thread.row(|row| {
-                row.long(i64::from(serial.0))
+                row.long(i64::from(record.serial.0))
                     .text(name)
                     .text(pool.as_deref())
                     .text(group)
                     .text(parent_group)
-                    .long((object.0 != 0).then(|| id(object.0)))
-                    .long((trace.0 != 0).then_some(trace.0.into()));
+                    .long((record.object.0 != 0).then(|| id(record.object.0)))
+                    .long((record.trace.0 != 0).then_some(record.trace.0.into()));
             })?;
         }
         for name in names {
-            if name.0 >= StringId::USED_ONCE {
-                self.strings.remove(&name.0);
-            }
+            self.table.forget_used(name);
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The files of one run: created under a temporary name, and moved to their final places when all are complete.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -43,8 +43,8 @@ impl Output {
             .tempdir_in(folder)
             .map_err(Error::output(folder))?;
         let open = |table: &'static Table| -> Result<TableFile, Error> {
-            let path = temporary.path().join(table.name);
-            let file = create(&path).map_err(Error::output(&path))?;
+            let file =
+                create(temporary.path(), table.name).map_err(Error::output(temporary.path()))?;
             Ok(TableFile::new(table, run, file)?)
         };
         Ok(Output {
@@ -119,11 +119,9 @@ fn make_folder(path: &Path) -> Result<(), Error> {
     made.map_err(Error::output(path))
 }
 
-/// Creates a file that only its owner can read.
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+/// Creates a file of this name, which only its owner can read, as tempfile does.
+fn create(folder: &Path, name: &str) -> io::Result<File> {
+    let mut exact_name = tempfile::Builder::new();
+    let file = exact_name.prefix(name).rand_bytes(0).tempfile_in(folder)?;
+    Ok(file.keep()?.0)
 }

@@ -8,8 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::{
-    AllocSite, BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, FrameId, HeapRecord,
-    Line, Micros, Millis, ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
+    AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder,
+    FrameId, FrameRecord, HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line,
+    LoadClassRecord, Micros, Millis, ObjectId, Record, Root, StartThreadRecord, StringId,
+    StringRecord, ThreadSerial, TraceRecord, TraceSerial, Value,
 };
 use hprof_heap::{Memory, Silent};
 use hprof_tables::{Converted, Error, Kind, Options, TABLES, convert};
@@ -95,43 +97,45 @@ fn dump() -> Vec<u8> {
 fn file() -> Vec<u8> {
     let mut records: Vec<Record<'static>> = (1..)
         .zip(STRINGS)
-        .map(|(id, text)| Record::String {
-            id: StringId(id),
-            text: Cow::Borrowed(text.as_bytes()),
+        .map(|(id, text)| {
+            Record::String(StringRecord {
+                id: StringId(id),
+                text: Cow::Borrowed(text.as_bytes()),
+            })
         })
         .collect();
     for (serial, object, name) in [(1, 0x10, 1), (2, 0x20, 10), (3, 0, 8)] {
-        records.push(Record::LoadClass {
+        records.push(Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(serial),
             class_object: ObjectId(object),
             trace: TraceSerial(0),
             name: StringId(name),
-        });
+        }));
     }
-    records.push(Record::StartThread {
+    records.push(Record::StartThread(StartThreadRecord {
         serial: ThreadSerial(3),
         object: ObjectId(0x400),
         trace: TraceSerial(0),
         name: StringId(5),
         group: StringId(2),
         parent_group: StringId(0),
-    });
+    }));
     for (id, class, line) in [(20, 1, Line::Number(7)), (21, 3, Line::Native)] {
-        records.push(Record::Frame {
+        records.push(Record::Frame(FrameRecord {
             id: FrameId(id),
             method: StringId(2),
             signature: StringId(3),
             source_file: StringId(4),
             class: ClassSerial(class),
             line,
-        });
+        }));
     }
-    records.push(Record::Trace {
+    records.push(Record::Trace(TraceRecord {
         serial: TraceSerial(5),
         thread: ThreadSerial(3),
         frames: Cow::Owned(vec![FrameId(20), FrameId(21)]),
-    });
-    records.push(Record::AllocSites {
+    }));
+    records.push(Record::AllocSites(AllocSitesRecord {
         flags: 0,
         cutoff: 0.1,
         live_bytes: TOTALS[2],
@@ -139,11 +143,11 @@ fn file() -> Vec<u8> {
         allocated_bytes: TOTALS[0],
         allocated_instances: TOTALS[1],
         sites: Cow::Owned(vec![site()]),
-    });
-    records.push(Record::HeapDumpSegment {
+    }));
+    records.push(Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: Cow::Owned(dump()),
-    });
-    records.push(Record::HeapDumpEnd);
+    }));
+    records.push(Record::HeapDumpEnd(HeapDumpEndRecord));
     let mut encoder = BinaryEncoder::new();
     let mut bytes = Vec::new();
     encoder.start(Millis(1_700_000_000_000), &mut bytes);
@@ -197,7 +201,10 @@ fn sums_are_those_of_the_totals_whatever_rows_were_left_out() {
         });
         values.sum()
     };
-    assert_eq!([2, 3, 4, 5].map(sum), TOTALS.map(|total| total as i64));
+    assert_eq!(
+        [2, 3, 4, 5].map(sum),
+        TOTALS.map(|total| total.cast_signed())
+    );
     let rest = sites
         .iter()
         .find(|row| row[1] == Field::Null)

@@ -9,10 +9,22 @@ _UNITS = {"count": "", "bytes": " bytes", "nanoseconds": " ms"}
 
 
 def number(value: int, unit: str, sign: str = "") -> str:
-    """Format a number, times in milliseconds; with `sign` `+`, positive ones get a sign, too."""
+    """Format a number, times in milliseconds of about four digits; with `sign` `+`, positive ones get a sign, too."""
     minus = "-" if value < 0 else sign if value else ""
     size = abs(value)
-    return minus + (f"{size // 1_000_000}.{size % 1_000_000:06}" if unit == "nanoseconds" else str(size))
+    return minus + (millis(size) if unit == "nanoseconds" else str(size))
+
+
+def millis(nanos: int) -> str:
+    """Format nanoseconds as milliseconds: whole ones from 1000 on, otherwise with four significant digits."""
+    if nanos == 0:
+        return "0"
+    dropped = min(max(len(str(nanos)) - 4, 0), 6)
+    rounded = (nanos + 10**dropped // 2) // 10**dropped
+    if dropped == 6:
+        return str(rounded)
+    places = 6 - dropped
+    return f"{rounded // 10**places}.{rounded % 10**places:0{places}}"
 
 
 def with_unit(value: int, unit: str) -> str:

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hprof_format::{CpuSample, Record};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record};
 
 use super::counts::Samples;
 use crate::engines::folding::{Row, fold, is_small};
@@ -30,10 +30,10 @@ pub(super) fn cpu_samples(
             count: saturated(count),
             trace: serials::trace(trace),
         });
-        entry.records.write(&Record::CpuSamples {
+        entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
             total: saturated(total),
             rows: Cow::Owned(rows.collect()),
-        });
+        }));
     });
 }
 

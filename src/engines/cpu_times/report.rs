@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use hprof_format::{CallTime, LeftOut, Timing, TraceTime};
+use std::collections::HashMap;
 
 use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
 use crate::engines::folding::{Row, fold, is_small};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
 use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument, tracker_class};
+use std::collections::HashSet;
 
 use super::filter::ClassFilter;
 use crate::jvmti::{

@@ -1,12 +1,14 @@
 //! A heap dump's records: first those that the dump names, then the dump itself, in segments.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use hprof_format::{ObjectId, Record, StringId, TraceSerial};
+use hprof_format::{
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectId, Record, StringId,
+    StringRecord, TraceSerial,
+};
 
 use super::choice::Done;
 use super::{DumpError, DumpOutput};
@@ -16,7 +18,7 @@ use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::output::serials;
-use crate::output::{Journal, ThreadNames};
+use crate::output::{Journal, ThreadNames, create_private};
 use std::panic::resume_unwind;
 
 /// The size at which a segment is written, in bytes. A larger record has its own segment.
@@ -62,10 +64,10 @@ pub fn heap_dump(
     };
     if let Err(error) = &answer {
         journal.entry(|entry| {
-            entry.records.write(&Record::String {
+            entry.records.write(&Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
                 text: Cow::Owned(error.to_string().into_bytes()),
-            });
+            }));
             entry.dump_ended();
         });
     }
@@ -160,7 +162,7 @@ impl SegmentWriter<'_> {
             return Err(DumpError::Output);
         }
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapDumpEnd);
+            entry.records.write(&Record::HeapDumpEnd(HeapDumpEndRecord));
             entry.dump_ended();
         });
         Ok(done)
@@ -168,12 +170,12 @@ impl SegmentWriter<'_> {
 
     fn summary(&mut self, objects: u64, bytes: u64) {
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapSummary {
+            entry.records.write(&Record::HeapSummary(HeapSummaryRecord {
                 live_bytes: bytes,
                 live_instances: objects,
                 allocated_bytes: bytes,
                 allocated_instances: objects,
-            })
+            }))
         });
     }
 
@@ -199,9 +201,11 @@ impl SegmentWriter<'_> {
         memory::need(2 * content.len());
         self.journal.count_segment();
         self.journal.entry(|entry| {
-            entry.records.write(&Record::HeapDumpSegment {
-                content: Cow::Borrowed(content),
-            });
+            entry
+                .records
+                .write(&Record::HeapDumpSegment(HeapDumpSegmentRecord {
+                    content: Cow::Borrowed(content),
+                }));
             entry.records.is_sound()
         })
     }
@@ -215,12 +219,10 @@ struct Spool {
 
 impl Spool {
     fn new(folder: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
         for number in 0.. {
             let name = format!(".hprof.{}.{number}.spool", std::process::id());
             let path = folder.join(name);
-            match options.open(&path) {
+            match create_private(&path) {
                 // The file was left by a killed program with this number, or belongs to one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

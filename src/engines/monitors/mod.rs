@@ -10,7 +10,6 @@ mod contentions;
 mod pending;
 mod report;
 mod snapshot;
-mod states;
 mod virtual_threads;
 
 use std::sync::Arc;

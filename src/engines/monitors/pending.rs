@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::contentions::ContentionId;
 use crate::jvmti::WeakRef;

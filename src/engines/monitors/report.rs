@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hprof_format::{self as format, LeftOut, MonitorRecord};
 
 use super::contentions::{Contended, ContentionKey};
-use super::states::{MonitorState, MonitorStates, ThreadState, ThreadStatus};
+use super::snapshot::MonitorStates;
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 use crate::output::serials;
@@ -36,12 +36,12 @@ pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: Th
 /// Writes the state of all monitors.
 pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     journal.entry(|entry| {
-        for thread in &states.threads {
-            entry.trace(thread.trace);
+        for &trace in &states.traces {
+            entry.trace(trace);
         }
         entry.records.write_monitor(&MonitorRecord::Dump {
-            threads: states.threads.iter().map(thread_state).collect(),
-            monitors: states.monitors.iter().map(monitor_state).collect(),
+            threads: Cow::Borrowed(&states.threads),
+            monitors: Cow::Borrowed(&states.monitors),
         });
     });
 }
@@ -110,38 +110,6 @@ fn sum(rows: &[(ContentionKey, Contended)]) -> Contended {
             nanos: sum.nanos.saturating_add(row.nanos),
             count: sum.count.saturating_add(row.count),
         })
-}
-
-fn thread_state(state: &ThreadState) -> format::ThreadState {
-    format::ThreadState {
-        thread: serials::thread(state.thread),
-        name: state.name.clone(),
-        trace: serials::trace(state.trace),
-        status: match state.status {
-            ThreadStatus::Runnable => format::ThreadStatus::Runnable,
-            ThreadStatus::Sleeping => format::ThreadStatus::Sleeping,
-            ThreadStatus::Entering => format::ThreadStatus::Entering,
-            ThreadStatus::Waiting => format::ThreadStatus::Waiting,
-            ThreadStatus::Ended => format::ThreadStatus::Ended,
-            ThreadStatus::NotStarted => format::ThreadStatus::NotStarted,
-            ThreadStatus::Unknown => format::ThreadStatus::Unknown,
-        },
-        suspended: state.suspended,
-        interrupted: state.interrupted,
-        in_native: state.in_native,
-    }
-}
-
-fn monitor_state(state: &MonitorState) -> format::MonitorState {
-    let threads = |threads: &[ThreadSerial]| threads.iter().copied().map(serials::thread).collect();
-    format::MonitorState {
-        signature: state.signature.clone(),
-        owner: state
-            .owner
-            .map(|(thread, entries)| (serials::thread(thread), entries)),
-        entering: threads(&state.entering),
-        waiting: threads(&state.waiting),
-    }
 }
 
 #[cfg(test)]

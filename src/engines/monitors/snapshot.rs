@@ -4,15 +4,16 @@ use std::thread;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hprof_format::{MonitorState, ThreadState, ThreadStatus};
+use std::collections::HashMap;
 
 use super::MonitorWatch;
-use super::states::{self, MonitorState, MonitorStates, ThreadStatus};
 use crate::jvmti::{
     FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack, ThreadStateFlags,
 };
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
+use crate::output::serials;
 use crate::stacks::StackBuffer;
 
 /// The most frames of a stack that is not considered deep.
@@ -24,12 +25,23 @@ const ATTEMPTS: usize = 5;
 /// Returns the serial number of a thread; `None` for one of the agent's.
 type Number<'f> = &'f dyn Fn(Object<'_>) -> Option<ThreadSerial>;
 
+/// All threads, and all monitors that they want or wait for.
+#[derive(Debug)]
+pub struct MonitorStates {
+    /// The threads, by their numbers.
+    pub threads: Vec<ThreadState>,
+    /// The stacks that `threads` name.
+    pub traces: Vec<TraceId>,
+    /// The monitors.
+    pub monitors: Vec<MonitorState>,
+}
+
 /// The state collected so far.
 struct SnapshotBuilder<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
     number: Number<'f>,
-    threads: Vec<states::ThreadState>,
+    threads: Vec<(TraceId, ThreadState)>,
     virtual_threads: Vec<(ThreadSerial, LocalRef<'j>)>,
     wanted: Vec<WantedMonitor<'j>>,
     /// The positions in `wanted` of monitors with the same hash.
@@ -65,7 +77,9 @@ pub(super) fn snapshot(
     snapshot.platform_threads()?;
     snapshot.virtual_threads();
     snapshot.waits();
-    snapshot.threads.sort_unstable_by_key(|state| state.thread);
+    snapshot
+        .threads
+        .sort_unstable_by_key(|(_, state)| state.thread);
     let mut monitors = Vec::new();
     for wanted in std::mem::take(&mut snapshot.wanted) {
         let state = snapshot.monitor(wanted)?;
@@ -74,8 +88,10 @@ pub(super) fn snapshot(
             monitors.push(state);
         }
     }
+    let (traces, threads) = snapshot.threads.into_iter().unzip();
     Ok(MonitorStates {
-        threads: snapshot.threads,
+        threads,
+        traces,
         monitors,
     })
 }
@@ -156,15 +172,16 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         };
         // A thread that is ending has no name any more.
         let info = self.watch.env.thread_info(self.jni, thread);
-        self.threads.push(states::ThreadState {
-            thread: serial,
+        let state = ThreadState {
+            thread: serials::thread(serial),
             name: info.map(|info| info.name).unwrap_or_default(),
-            trace,
+            trace: serials::trace(trace),
             status: status(state),
             suspended: state.is_suspended(),
             interrupted: state.is_interrupted(),
             in_native: state.is_in_native(),
-        });
+        };
+        self.threads.push((trace, state));
     }
 
     /// Adds the monitor that a thread wants or waits for, and the thread itself if it is virtual.
@@ -249,9 +266,9 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
         };
         Ok(MonitorState {
             signature: self.watch.signature(self.jni, monitor)?,
-            owner,
-            entering,
-            waiting,
+            owner: owner.map(|(thread, entries)| (serials::thread(thread), entries)),
+            entering: entering.into_iter().map(serials::thread).collect(),
+            waiting: waiting.into_iter().map(serials::thread).collect(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The virtual threads that have a serial number. The VM lists platform threads only.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};

@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command as Process, Stdio};
 
 use hprof_format::{
-    AllocSite, COMMAND_SITES_BY_ALLOCATION, COMMAND_SITES_FORCE_GC, Command, Control, CpuSample,
-    ObjectId, Record, ThreadSerial, Threads,
+    AllocSite, AllocSitesRecord, COMMAND_SITES_BY_ALLOCATION, COMMAND_SITES_FORCE_GC, Command,
+    Control, CpuSample, CpuSamplesRecord, HeapSummaryRecord, ObjectId, Record, StartThreadRecord,
+    ThreadSerial, Threads, TraceRecord,
 };
 use tempfile::TempDir;
 
@@ -30,21 +31,21 @@ fn start(jvm: &Jvm, options: &str) -> (Running, TestReceiver) {
 
 fn sites(record: Record<'static>) -> Option<Vec<AllocSite>> {
     match record {
-        Record::AllocSites { sites, .. } => Some(sites.into_owned()),
+        Record::AllocSites(AllocSitesRecord { sites, .. }) => Some(sites.into_owned()),
         _ => None,
     }
 }
 
 fn samples(record: Record<'static>) -> Option<(u32, Vec<CpuSample>)> {
     match record {
-        Record::CpuSamples { total, rows } => Some((total, rows.into_owned())),
+        Record::CpuSamples(CpuSamplesRecord { total, rows }) => Some((total, rows.into_owned())),
         _ => None,
     }
 }
 
 fn live_bytes(record: Record<'static>) -> Option<u64> {
     match record {
-        Record::HeapSummary { live_bytes, .. } => Some(live_bytes),
+        Record::HeapSummary(HeapSummaryRecord { live_bytes, .. }) => Some(live_bytes),
         _ => None,
     }
 }
@@ -76,12 +77,12 @@ fn made(receiver: &TestReceiver, sites: &[AllocSite], class: &str) -> (u64, u64)
 fn thread(receiver: &TestReceiver, name: &str) -> (ThreadSerial, ObjectId) {
     let records = receiver.records();
     let thread = records.iter().find_map(|record| match record {
-        Record::StartThread {
+        Record::StartThread(StartThreadRecord {
             serial,
             object,
             name: other,
             ..
-        } => (Names(&records).string(*other) == name).then_some((*serial, *object)),
+        }) => (Names(&records).string(*other) == name).then_some((*serial, *object)),
         _ => None,
     });
     thread.expect("it has been started")
@@ -132,12 +133,12 @@ fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
         cutoff: 0.5,
     };
     let answer = |record| match record {
-        Record::AllocSites {
+        Record::AllocSites(AllocSitesRecord {
             flags,
             cutoff,
             sites,
             ..
-        } => Some((flags, cutoff, sites.len())),
+        }) => Some((flags, cutoff, sites.len())),
         _ => None,
     };
     let (flags, cutoff, rows) = receiver.ask(&run, &command.encode(1), answer);
@@ -171,7 +172,7 @@ fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
     let keeps = || {
         let records = receiver.records();
         let traces = records.iter().filter_map(|record| match record {
-            Record::Trace { serial, .. } => Some(*serial),
+            Record::Trace(TraceRecord { serial, .. }) => Some(*serial),
             _ => None,
         });
         traces
@@ -480,19 +481,13 @@ fn recv_sends_what_it_is_told(jvm: &Jvm) {
     let count =
         |is_wanted: fn(&Record) -> bool| records.iter().filter(|record| is_wanted(record)).count();
     // One more of each at the end of the program.
+    assert_eq!(count(|record| matches!(record, Record::AllocSites(_))), 2);
     assert_eq!(
-        count(|record| matches!(record, Record::AllocSites { .. })),
-        2
-    );
-    assert_eq!(
-        count(|record| matches!(record, Record::HeapSummary { .. })),
+        count(|record| matches!(record, Record::HeapSummary(_))),
         4,
         "and one before the heap dump"
     );
-    assert_eq!(
-        count(|record| matches!(record, Record::CpuSamples { .. })),
-        2
-    );
+    assert_eq!(count(|record| matches!(record, Record::CpuSamples(_))), 2);
     assert!(said(&run).contains(&"hprof: the receiver ends the VM"));
 }
 

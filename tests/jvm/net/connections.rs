@@ -29,7 +29,7 @@ fn a_receiver_gets_what_a_file_gets(jvm: &Jvm) {
     assert_eq!(run.files(), [""; 0], "no file is created");
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
     let loud = records(&bytes).into_iter().filter(|record| {
-        matches!(record, hprof_format::Record::String { text, .. } if text.len() >= 60_000)
+        matches!(record, hprof_format::Record::String(hprof_format::StringRecord { text, .. }) if text.len() >= 60_000)
     });
     assert_eq!(loud.count(), 20, "{}", jvm.feature);
 }

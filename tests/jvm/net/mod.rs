@@ -12,7 +12,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use hprof_format::{AllocSite, Command, Item, Reader, Record};
+use hprof_format::{
+    AllocSite, Command, FrameRecord, Item, LoadClassRecord, Reader, Record, StringRecord,
+    TraceRecord,
+};
 use parking_lot::Mutex;
 
 use crate::harness::{Finished, Jvm, Program, Running};
@@ -131,7 +134,7 @@ pub(super) struct Names<'a>(pub(super) &'a [Record<'static>]);
 impl Names<'_> {
     fn string(&self, id: hprof_format::StringId) -> String {
         let found = self.0.iter().find_map(|record| match record {
-            Record::String { id: other, text } if *other == id => Some(text),
+            Record::String(StringRecord { id: other, text }) if *other == id => Some(text),
             _ => None,
         });
         String::from_utf8_lossy(found.expect("a string")).into_owned()
@@ -139,7 +142,9 @@ impl Names<'_> {
 
     fn class(&self, class: hprof_format::ClassSerial) -> String {
         let name = self.0.iter().find_map(|record| match record {
-            Record::LoadClass { serial, name, .. } if *serial == class => Some(*name),
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) if *serial == class => {
+                Some(*name)
+            }
             _ => None,
         });
         hprof_format::source_name(&self.string(name.expect("a class"))).into_owned()
@@ -148,12 +153,12 @@ impl Names<'_> {
     /// Returns the methods of a trace.
     fn methods(&self, trace: hprof_format::TraceSerial) -> Vec<String> {
         let frames = self.0.iter().find_map(|record| match record {
-            Record::Trace { serial, frames, .. } if *serial == trace => Some(frames),
+            Record::Trace(TraceRecord { serial, frames, .. }) if *serial == trace => Some(frames),
             _ => None,
         });
         let method = |frame| {
             let method = self.0.iter().find_map(|record| match record {
-                Record::Frame { id, method, .. } if *id == frame => Some(*method),
+                Record::Frame(FrameRecord { id, method, .. }) if *id == frame => Some(*method),
                 _ => None,
             });
             self.string(method.expect("a frame"))
@@ -167,7 +172,7 @@ impl Names<'_> {
 
     fn thread_of(&self, trace: hprof_format::TraceSerial) -> hprof_format::ThreadSerial {
         let thread = self.0.iter().find_map(|record| match record {
-            Record::Trace { serial, thread, .. } if *serial == trace => Some(*thread),
+            Record::Trace(TraceRecord { serial, thread, .. }) if *serial == trace => Some(*thread),
             _ => None,
         });
         thread.expect("a trace")

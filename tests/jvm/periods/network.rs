@@ -1,6 +1,6 @@
 //! Periods that are sent to a receiver.
 
-use hprof_format::Record;
+use hprof_format::{AllocSitesRecord, Record};
 
 use super::{end, steady, told};
 use crate::harness::Jvm;
@@ -25,7 +25,7 @@ fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
         let records = crate::net::records(&bytes);
         let names = Names(&records);
         let sites = records.iter().filter_map(|record| match record {
-            Record::AllocSites { sites, .. } => Some(sites),
+            Record::AllocSites(AllocSitesRecord { sites, .. }) => Some(sites),
             _ => None,
         });
         let sites: Vec<_> = sites.collect();

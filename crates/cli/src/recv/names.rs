@@ -1,16 +1,17 @@
 //! The names of agents' files.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+
+use crate::private_file;
 
 /// The most names that are tried for one file.
 const TRIED: u32 = 100_000;
@@ -131,9 +132,7 @@ impl PartFile {
             if folder.join(&name).symlink_metadata().is_ok() {
                 continue;
             }
-            let mut options = OpenOptions::new();
-            // Neither a file nor a link may exist.
-            match options.write(true).create_new(true).mode(0o600).open(&part) {
+            match private_file::create_new(&part) {
                 Ok(file) => {
                     return Ok(PartFile {
                         file,

@@ -6,13 +6,15 @@ use foldhash::HashMap;
 
 use super::Writer;
 use super::warnings::{Tolerance, Warning};
-use crate::fault::{Fault, Named, Subject};
-use crate::kind::{HeapKind, RecordKind};
-use crate::record::Record;
+use crate::fault::{Fault, Subject};
+use crate::kind::HeapKind;
+use crate::record::Named;
+use crate::record::RecordKind;
 use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
-
-/// "Any thread", and the unknown thread: never started, yet traces may name them.
-const NO_THREADS: [ThreadSerial; 2] = [ThreadSerial(0), ThreadSerial(200_000)];
+use crate::record::{
+    CpuSamplesRecord, EndThreadRecord, FrameRecord, LoadClassRecord, Record, StartThreadRecord,
+    StringRecord, TraceRecord, UnloadClassRecord,
+};
 
 /// The trace that Android's dumper writes for a thread without a stack.
 const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
@@ -50,7 +52,7 @@ impl Defined {
         tolerance: &mut Tolerance,
     ) -> Result<(), Fault> {
         let subject = Subject::of(record);
-        each_named(record, |named| {
+        record.each_named(|named| {
             let mut may_be_missing = || {
                 matches!(named, Named::Thread(_))
                     && tolerance.allows(Warning::ThreadNotStarted, offset)
@@ -65,21 +67,23 @@ impl Defined {
             })
         })?;
         let defined = match *record {
-            Record::String { id, ref text } => match define(&mut self.strings, id, text) {
-                // No record names a note: a second one under its id misleads nobody.
-                Definition::Other if id.is_note() => Definition::Repeated,
-                defined => defined,
-            },
-            Record::LoadClass {
+            Record::String(StringRecord { id, ref text }) => {
+                match define(&mut self.strings, id, text) {
+                    // No record names a note: a second one under its id misleads nobody.
+                    Definition::Other if id.is_note() => Definition::Repeated,
+                    defined => defined,
+                }
+            }
+            Record::LoadClass(LoadClassRecord {
                 serial,
                 class_object,
                 trace,
                 name,
-            } => {
+            }) => {
                 self.class_moves(serial, class_object);
                 span(&mut self.classes, serial, (trace, name))
             }
-            Record::UnloadClass { serial } => {
+            Record::UnloadClass(UnloadClassRecord { serial }) => {
                 let may_be_missing = self.writer != Writer::Agent;
                 let was_loaded = end(&mut self.classes, serial)
                     || may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset);
@@ -91,35 +95,35 @@ impl Defined {
                 }
                 Definition::None
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 signature,
                 source_file,
                 class,
                 line,
-            } => {
+            }) => {
                 let content = (method, signature, source_file, class, line);
                 define(&mut self.frames, id, content)
             }
-            Record::Trace {
+            Record::Trace(TraceRecord {
                 serial,
                 thread,
                 ref frames,
-            } => define(&mut self.traces, serial, (thread, frames)),
-            Record::StartThread {
+            }) => define(&mut self.traces, serial, (thread, frames)),
+            Record::StartThread(StartThreadRecord {
                 serial,
                 object,
                 trace,
                 name,
                 group,
                 parent_group,
-            } => span(
+            }) => span(
                 &mut self.threads,
                 serial,
                 (object, trace, name, group, parent_group),
             ),
-            Record::EndThread { serial } => {
+            Record::EndThread(EndThreadRecord { serial }) => {
                 let unwritten = !self.threads.contains_key(&serial)
                     && (self.writer == Writer::JdkAgent
                         || tolerance.allows(Warning::ThreadNotStarted, offset));
@@ -131,7 +135,7 @@ impl Defined {
                 }
                 Definition::None
             }
-            Record::CpuSamples { total, ref rows } => {
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
                 let sum = rows.iter().map(|row| u64::from(row.count)).sum();
                 // A total at the field's limit may have been larger.
                 if sum > u64::from(total) && total < u32::MAX {
@@ -143,11 +147,7 @@ impl Defined {
                 }
                 Definition::None
             }
-            Record::AllocSites { .. }
-            | Record::HeapSummary { .. }
-            | Record::HeapDumpSegment { .. }
-            | Record::HeapDumpEnd
-            | Record::ControlSettings { .. } => Definition::None,
+            _ => Definition::None,
         };
         match defined {
             Definition::None | Definition::New => Ok(()),
@@ -178,7 +178,7 @@ impl Defined {
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
-                    || NO_THREADS.contains(&serial)
+                    || !serial.is_started()
                     || self.writer == Writer::HeapDumper
             }
             Named::Trace(serial) => {
@@ -201,7 +201,7 @@ impl Defined {
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
-                    || NO_THREADS.contains(&serial)
+                    || !serial.is_started()
                     || self.writer == Writer::HeapDumper
             }
             Named::Class(_) | Named::Frame(_) => unreachable!("{by} names neither"),
@@ -211,71 +211,6 @@ impl Defined {
     /// Returns `true` if a class with this object was loaded.
     pub(super) fn is_class(&self, object: ObjectId) -> bool {
         self.class_objects.contains_key(&object)
-    }
-}
-
-/// Calls `visit` with everything that a record names, as opposed to defines, until it fails.
-fn each_named(
-    record: &Record<'_>,
-    mut visit: impl FnMut(Named) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    match *record {
-        Record::LoadClass { trace, name, .. } => {
-            visit(Named::Trace(trace))?;
-            visit(Named::String(name))
-        }
-        Record::Frame {
-            method,
-            signature,
-            source_file,
-            class,
-            ..
-        } => {
-            visit(Named::String(method))?;
-            visit(Named::String(signature))?;
-            if source_file != StringId(0) {
-                visit(Named::String(source_file))?;
-            }
-            visit(Named::Class(class))
-        }
-        Record::Trace {
-            thread, ref frames, ..
-        } => {
-            visit(Named::Thread(thread))?;
-            frames
-                .iter()
-                .try_for_each(|&frame| visit(Named::Frame(frame)))
-        }
-        Record::StartThread {
-            trace,
-            name,
-            group,
-            parent_group,
-            ..
-        } => {
-            visit(Named::Trace(trace))?;
-            visit(Named::String(name))?;
-            let groups = [group, parent_group]
-                .into_iter()
-                .filter(|&id| id != StringId(0));
-            groups.map(Named::String).try_for_each(visit)
-        }
-        Record::CpuSamples { ref rows, .. } => rows
-            .iter()
-            .try_for_each(|row| visit(Named::Trace(row.trace))),
-        Record::AllocSites { ref sites, .. } => sites.iter().try_for_each(|site| {
-            if site.class != ClassSerial(0) {
-                visit(Named::Class(site.class))?;
-            }
-            visit(Named::Trace(site.trace))
-        }),
-        // Records that end a class or a thread have rules of their own.
-        Record::UnloadClass { .. } | Record::EndThread { .. } => Ok(()),
-        Record::String { .. }
-        | Record::HeapDumpSegment { .. }
-        | Record::HeapDumpEnd
-        | Record::HeapSummary { .. }
-        | Record::ControlSettings { .. } => Ok(()),
     }
 }
 

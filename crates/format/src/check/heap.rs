@@ -10,13 +10,15 @@ use super::defined::Defined;
 use super::ids::Ids;
 use super::warnings::{Tolerance, Warning};
 use crate::bytes::read_id_be;
-use crate::fault::{Fault, HeapFault, Named};
+use crate::fault::{Fault, HeapFault};
 use crate::heap::{ClassDump, HeapRecord, Root, Value};
-use crate::heap::{ClassIndex, Classes, each_name};
+use crate::heap_layout::{ClassIndex, Classes, each_name};
 use crate::id_size::IdSize;
-use crate::kind::{HeapKind, RecordKind};
+use crate::kind::HeapKind;
 use crate::printable::printable;
 use crate::reader::{HeapItem, Item, Reader, Version};
+use crate::record::Named;
+use crate::record::RecordKind;
 use crate::record::{ObjectId, ThreadSerial, TraceSerial};
 
 /// The state of the heap dumps while they are read.
@@ -366,7 +368,7 @@ impl Dump {
     #[inline]
     fn elements(&mut self, offset: u64, elements: &[u8]) -> Result<(), HeapFault> {
         let id_size = self.id_size;
-        for id in elements.chunks_exact(id_size.bytes() as usize) {
+        for id in elements.chunks_exact(id_size.width()) {
             if let Err(fault) = refer(
                 &mut self.ids,
                 self.pass,

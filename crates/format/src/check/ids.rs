@@ -72,6 +72,10 @@ impl Ids {
         let index = match self.last {
             Some((last, index)) if last == key => index,
             _ => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "2^32 chunks would take more than 100 GB"
+                )]
                 let next = self.chunks.len() as u32;
                 let index = *self.index.entry(key).or_insert(next);
                 if index == next {
@@ -107,7 +111,14 @@ impl Chunk {
                         *entry |= flag;
                         return fresh;
                     }
-                    _ => entries.insert(at, (place as u16) << 2 | flag),
+                    _ => {
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            reason = "a position in a chunk has CHUNK_BITS bits"
+                        )]
+                        let entry = (place as u16) << 2 | flag;
+                        entries.insert(at, entry);
+                    }
                 }
                 if entries.len() > FEW {
                     *self = Chunk::Many(Bitmaps::of(entries));

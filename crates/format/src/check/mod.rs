@@ -11,10 +11,11 @@ use std::io::{Read, Seek};
 
 use crate::fault::Fault;
 use crate::id_size::IdSize;
-use crate::kind::{HeapKind, RecordKind};
+use crate::kind::HeapKind;
 use crate::reader::{Header, Item, Reader};
+use crate::record::RecordKind;
 use crate::record::StringId;
-use crate::record::{CONTROL_HEAP_DUMP_FOLLOWS, Record};
+use crate::record::{CONTROL_HEAP_DUMP_FOLLOWS, ControlSettingsRecord, Record, StringRecord};
 use defined::Defined;
 use heap::HeapDumps;
 use warnings::Tolerance;
@@ -111,12 +112,12 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
         }
         *records.entry(entry.item.kind()).or_default() += 1;
         match entry.item {
-            Item::Record(Record::String {
+            Item::Record(Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
                 ref text,
-            }) => return Err(heap_dumps.broke_off(entry.offset, text)),
+            })) => return Err(heap_dumps.broke_off(entry.offset, text)),
             Item::Record(record) => {
-                if let Record::ControlSettings { flags, .. } = record
+                if let Record::ControlSettings(ControlSettingsRecord { flags, .. }) = record
                     && defined.writer == Writer::Agent
                 {
                     let follows = flags & CONTROL_HEAP_DUMP_FOLLOWS != 0;

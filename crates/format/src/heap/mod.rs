@@ -2,18 +2,14 @@
 //!
 //! Tags, field order and widths are those of the binary format's specification ("HPROF Agent", HEAP DUMP).
 
-mod classes;
 mod records;
-mod totals;
 
 use std::borrow::Cow;
 
-pub(crate) use classes::{ClassIndex, Classes, each_name};
 pub(crate) use records::{Extent, decode};
 pub use records::{HeapError, HeapRecords, RawHeapRecord};
-pub use totals::{HeapCounter, HeapTotals};
-pub(crate) use totals::{array_size, class_of, instance_size};
 
+use crate::bytes::saturated;
 use crate::kind::HeapKind;
 use crate::record::BasicType;
 use crate::record::{ObjectId, StringId, ThreadSerial, TraceSerial};
@@ -253,7 +249,7 @@ impl HeapRecord<'_> {
                 put(out, object.0.to_be_bytes());
                 put(out, trace.0.to_be_bytes());
                 put(out, class.0.to_be_bytes());
-                put(out, (fields.len() as u32).to_be_bytes());
+                put(out, saturated(fields.len()).to_be_bytes());
                 out.extend_from_slice(fields);
             }
             HeapRecord::ObjectArray {
@@ -264,7 +260,7 @@ impl HeapRecord<'_> {
             } => {
                 put(out, object.0.to_be_bytes());
                 put(out, trace.0.to_be_bytes());
-                put(out, ((elements.len() / 8) as u32).to_be_bytes());
+                put(out, saturated(elements.len() / 8).to_be_bytes());
                 put(out, class.0.to_be_bytes());
                 out.extend_from_slice(elements);
             }
@@ -274,7 +270,7 @@ impl HeapRecord<'_> {
                 element,
                 elements,
             } => {
-                let length = (elements.len() / element.size(8)) as u32;
+                let length = saturated(elements.len() / element.size(8));
                 write_primitive_array(out, object, trace, length, element);
                 out.extend_from_slice(elements);
             }
@@ -404,23 +400,28 @@ fn write_class(out: &mut Vec<u8>, class: &ClassDump<'_>) {
         put(out, object.0.to_be_bytes());
     }
     put(out, class.instance_size.to_be_bytes());
-    put(out, (class.constants.len() as u16).to_be_bytes());
+    put(out, count(class.constants.len()).to_be_bytes());
     for &(index, value) in class.constants.iter() {
         put(out, index.to_be_bytes());
         out.push(value.basic_type() as u8);
         value.write(out);
     }
-    put(out, (class.statics.len() as u16).to_be_bytes());
+    put(out, count(class.statics.len()).to_be_bytes());
     for &(name, value) in class.statics.iter() {
         put(out, name.0.to_be_bytes());
         out.push(value.basic_type() as u8);
         value.write(out);
     }
-    put(out, (class.fields.len() as u16).to_be_bytes());
+    put(out, count(class.fields.len()).to_be_bytes());
     for &(name, kind) in class.fields.iter() {
         put(out, name.0.to_be_bytes());
         out.push(kind as u8);
     }
+}
+
+/// Returns the number of fields or constants of a class; a class file has at most 65535 of each.
+fn count(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }
 
 fn put<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) {

@@ -1,7 +1,7 @@
 //! The records of a heap dump, from bytes: their boundaries and their content.
 
-use crate::bytes::read_u32_be;
-use crate::decode::{Fields, Misfit};
+use crate::bytes::{in_memory, read_u32_be};
+use crate::fields::{Fields, Misfit};
 use crate::heap::{ClassDump, HeapRecord, Root, Value};
 use crate::id_size::IdSize;
 use crate::kind::HeapKind;
@@ -101,7 +101,7 @@ impl<'a> Iterator for HeapRecords<'a> {
             Ok(extent) => extent,
             Err(error) => return Some(Err(error.moved(self.offset))),
         };
-        let Some(bytes) = rest.get(..extent.length as usize) else {
+        let Some(bytes) = rest.get(..in_memory(extent.length)) else {
             return Some(Err(HeapError::Incomplete {
                 offset: self.offset,
                 needed: extent.length,
@@ -142,7 +142,7 @@ impl Extent {
         let Some(kind) = kind_of(tag) else {
             return Err(HeapError::UnknownTag { offset: 0, tag });
         };
-        let id = id_size.bytes() as usize;
+        let id = id_size.width();
         let (head, content) = match kind {
             HeapKind::Instance => {
                 let head = 1 + id + 4 + id + 4;
@@ -257,7 +257,7 @@ fn element(byte: u8, kind: HeapKind) -> Result<BasicType, HeapError> {
 
 #[inline(never)]
 fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
-    let id = id_size.bytes() as usize;
+    let id = id_size.width();
     let measure = || {
         let mut fields = Fields::new(bytes, id_size);
         // Tag, class, trace, the six objects, instance size.
@@ -272,7 +272,7 @@ fn class_length(bytes: &[u8], id_size: IdSize) -> Result<usize, HeapError> {
         }
         let count = fields.u16()?;
         fields.skip(usize::from(count) * (id + 1))?;
-        Ok(fields.consumed() as usize)
+        Ok(in_memory(fields.consumed()))
     };
     measure().map_err(|misfit| HeapError::of(misfit, 0, HeapKind::Class))
 }
@@ -400,11 +400,11 @@ fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
         },
         HeapKind::RootJniLocal => Root::JniLocal {
             thread: ThreadSerial(fields.u32()?),
-            frame: fields.u32()? as i32,
+            frame: fields.u32()?.cast_signed(),
         },
         HeapKind::RootJavaFrame => Root::JavaFrame {
             thread: ThreadSerial(fields.u32()?),
-            frame: fields.u32()? as i32,
+            frame: fields.u32()?.cast_signed(),
         },
         HeapKind::RootNativeStack => Root::NativeStack {
             thread: ThreadSerial(fields.u32()?),
@@ -425,7 +425,7 @@ fn root(kind: HeapKind, fields: &mut Fields<'_>) -> Result<Root, Misfit> {
         HeapKind::RootVmInternal => Root::VmInternal,
         HeapKind::RootJniMonitor => Root::JniMonitor {
             thread: ThreadSerial(fields.u32()?),
-            frame: fields.u32()? as i32,
+            frame: fields.u32()?.cast_signed(),
         },
         HeapKind::RootUnreachable => Root::Unreachable,
         HeapKind::RootUnknown
@@ -485,10 +485,10 @@ fn value(fields: &mut Fields<'_>) -> Result<Value, Misfit> {
         BasicType::Char => Value::Char(fields.u16()?),
         BasicType::Float => Value::Float(f32::from_bits(fields.u32()?)),
         BasicType::Double => Value::Double(f64::from_bits(fields.u64()?)),
-        BasicType::Byte => Value::Byte(fields.u8()? as i8),
-        BasicType::Short => Value::Short(fields.u16()? as i16),
-        BasicType::Int => Value::Int(fields.u32()? as i32),
-        BasicType::Long => Value::Long(fields.u64()? as i64),
+        BasicType::Byte => Value::Byte(fields.u8()?.cast_signed()),
+        BasicType::Short => Value::Short(fields.u16()?.cast_signed()),
+        BasicType::Int => Value::Int(fields.u32()?.cast_signed()),
+        BasicType::Long => Value::Long(fields.u64()?.cast_signed()),
     })
 }
 

@@ -3,7 +3,8 @@
 use std::io;
 
 use super::LARGEST_RECORD;
-use crate::kind::{HeapKind, RecordKind};
+use crate::kind::HeapKind;
+use crate::record::RecordKind;
 
 /// The reason a file, or one of its records, cannot be read. Offsets are in bytes from the start of the file.
 #[derive(Debug, thiserror::Error)]

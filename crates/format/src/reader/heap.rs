@@ -3,10 +3,12 @@
 use std::io::Read;
 
 use super::{ReadError, Reader, fill};
-use crate::decode::Misfit;
+use crate::bytes::in_memory;
+use crate::fields::Misfit;
 use crate::heap::{Extent, decode};
 use crate::heap::{HeapError, HeapRecord};
-use crate::kind::{HeapKind, RecordKind};
+use crate::kind::HeapKind;
+use crate::record::RecordKind;
 
 /// The size of content, in bytes, above which instances and arrays come in pieces.
 const PIECE: u64 = 32 * 1024;
@@ -87,7 +89,7 @@ impl<R: Read> Reader<R> {
             extent.head as u64
         };
         self.unread -= taken;
-        let bytes = self.window.take(taken as usize);
+        let bytes = self.window.take(in_memory(taken));
         let record = match decode(extent.kind, bytes, self.header.id_size) {
             Ok(record) => record,
             Err(misfit) => {
@@ -135,7 +137,7 @@ impl<R: Read> Reader<R> {
                         return Err(self.heap_too_short(extent.kind, extent.length, within));
                     }
                     let wanted = if extent.length - extent.head as u64 <= PIECE {
-                        extent.length as usize
+                        in_memory(extent.length)
                     } else {
                         extent.head
                     };
@@ -152,7 +154,7 @@ impl<R: Read> Reader<R> {
                             kind.expect("a record without a tag takes one byte, which is left");
                         return Err(self.heap_too_short(kind, needed, within));
                     }
-                    needed as usize
+                    in_memory(needed)
                 }
                 Err(HeapError::UnknownTag { tag, .. }) => {
                     return Err(ReadError::HeapTag {

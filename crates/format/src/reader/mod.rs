@@ -8,11 +8,11 @@ use std::io::{self, Read, Seek};
 
 use crate::bytes::read_u32_be;
 use crate::clock::Clock;
-use crate::decode::{self, Misfit, Rows};
 use crate::encode::{Micros, Millis};
+use crate::fields::Misfit;
 use crate::id_size::IdSize;
-use crate::kind::RecordKind;
-use crate::record::Record;
+use crate::record::RecordKind;
+use crate::record::{Record, Rows};
 use crate::window::Window;
 
 pub use error::ReadError;
@@ -203,9 +203,9 @@ impl<R: Read> Reader<R> {
         }
         self.window.take(RECORD_HEADER);
         let body = self.window.take(length as usize);
-        let item = match decode::record(kind, self.header.id_size, body, &mut self.rows) {
+        let item = match Record::decode(kind, self.header.id_size, body, &mut self.rows) {
+            Ok(Some(Record::HeapDumpEnd(_)) | None) => Item::HeapDumpEnd,
             Ok(Some(record)) => Item::Record(record),
-            Ok(None) => Item::HeapDumpEnd,
             Err(misfit) => return Err(misfit.at(offset, kind, length)),
         };
         Ok(Some(Entry { offset, time, item }))

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use super::TextEncoder;
 use super::digits::{put_decimal, put_hex};
-use super::{TextEncoder, UNKNOWN};
 use crate::bytes::read_id_be;
 use crate::ctime::ctime;
 use crate::encode::Micros;
-use crate::heap::{ClassDump, HeapRecord, HeapRecords, HeapTotals, Root, Value};
-use crate::heap::{ClassIndex, Classes, array_size, class_of, instance_size};
+use crate::heap::{ClassDump, HeapRecord, HeapRecords, Root, Value};
+use crate::heap_layout::{ClassIndex, Classes, HeapTotals, array_size, class_of, instance_size};
 use crate::id_size::IdSize;
+use crate::names::{ResolvedName, UNKNOWN_NAME};
 use crate::printable::printable;
 use crate::reader::HeapItem;
-use crate::record::{BasicType, Record};
+use crate::record::{BasicType, HeapSummaryRecord, Record};
 use crate::record::{ClassSerial, ObjectId, TraceSerial};
 
 /// The trace without frames, used for global references of native code, which have no trace in the binary format.
@@ -39,9 +40,9 @@ pub(super) struct HeapText {
 struct Dump {
     classes: Classes,
     /// For each class, the name of each reference that it declares.
-    labels: Vec<Box<[Option<Arc<str>>]>>,
+    labels: Vec<Box<[ResolvedName<Arc<str>>]>>,
     /// For each class, its name.
-    names: Vec<Option<Arc<str>>>,
+    names: Vec<ResolvedName<Arc<str>>>,
     /// The long object whose pieces come next.
     long: Option<Long>,
 }
@@ -69,12 +70,12 @@ impl HeapText {
     /// Notes the totals directly before a dump.
     pub(super) fn note(&mut self, record: &Record<'_>) {
         match *record {
-            Record::HeapSummary {
+            Record::HeapSummary(HeapSummaryRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
-            } => {
+            }) => {
                 // The first two are limited to 32 bits in the binary format. Before a dump, all objects are alive.
                 let fitting = |live, all| match live {
                     0..0xFFFF_FFFF => live,
@@ -85,7 +86,7 @@ impl HeapText {
                     bytes: fitting(live_bytes, allocated_bytes),
                 });
             }
-            Record::AllocSites { .. } => self.totals = None,
+            Record::AllocSites(_) => self.totals = None,
             _ => {}
         }
     }
@@ -192,8 +193,11 @@ impl TextEncoder {
     }
 
     /// Returns the name of the class with this object.
-    fn name_of(&self, class: ObjectId) -> Option<&Arc<str>> {
-        self.names.class(*self.heap.loaded.get(&class)?)
+    fn name_of(&self, class: ObjectId) -> ResolvedName<&Arc<str>> {
+        match self.heap.loaded.get(&class) {
+            Some(&class) => self.names.class(class),
+            None => ResolvedName::Missing(UNKNOWN_NAME),
+        }
     }
 }
 
@@ -382,7 +386,7 @@ impl<W: Write> Printer<'_, W> {
             let fields = &fields[declared.base..];
             let labels = &dump.labels[declared.class.number()];
             for (&place, label) in declared.references.iter().zip(labels) {
-                let name = label.as_deref().unwrap_or(UNKNOWN).as_bytes();
+                let name = label.as_str().as_bytes();
                 let tabs = if name.len() < 8 { &b"\t\t"[..] } else { b"\t" };
                 let object = read_id_be(fields, place as usize, self.id_size);
                 self.reference(&[b"\t", name, tabs], object)?;
@@ -392,7 +396,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     fn elements(&mut self, elements: &[u8], first: u64) -> io::Result<()> {
-        let ids = elements.chunks_exact(self.id_size.bytes() as usize);
+        let ids = elements.chunks_exact(self.id_size.width());
         for (index, id) in (first..).zip(ids) {
             let id = read_id_be(id, 0, self.id_size);
             if id != 0 {
@@ -443,10 +447,9 @@ impl<W: Write> Printer<'_, W> {
     /// Prints the class of an object, and ends its line.
     fn end_with(&mut self, dump: &mut Dump, class: ObjectId) -> io::Result<()> {
         let name = match dump.classes.find(class) {
-            Some(index) => dump.names[index.number()].as_ref(),
-            None => self.names.name_of(class),
+            Some(index) => dump.names[index.number()].as_str(),
+            None => self.names.name_of(class).as_str(),
         };
-        let name = name.map_or(UNKNOWN, |name| name);
         self.out.write_all(name.as_bytes())?;
         self.put(b"@")?;
         self.hex(class.0)?;
@@ -465,7 +468,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     fn name(&mut self, class: ObjectId) -> io::Result<()> {
-        let name = self.names.name_of(class).map_or(UNKNOWN, |name| name);
+        let name = self.names.name_of(class).as_str();
         self.out.write_all(name.as_bytes())
     }
 

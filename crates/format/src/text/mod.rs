@@ -2,7 +2,6 @@
 
 mod digits;
 mod heap;
-mod names;
 mod sites;
 
 use std::borrow::Cow;
@@ -15,18 +14,18 @@ use foldhash::HashMap;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
 use crate::monitor::MonitorRecord;
-use crate::printable::printable;
+use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
+use crate::printable::{printable, shortened};
+use crate::record::{
+    AllocSitesRecord, CpuSample, CpuSamplesRecord, EndThreadRecord, FrameRecord, HeapDumpEndRecord,
+    HeapDumpSegmentRecord, Line, LoadClassRecord, Record, StartThreadRecord, StringRecord,
+    TraceRecord,
+};
 use crate::record::{ClassSerial, FrameId, StringId, TraceSerial};
-use crate::record::{CpuSample, Line, Record};
 use crate::timing::millis;
 use crate::timing::{Timing, TraceTime};
 use heap::HeapText;
-use names::TextNames;
-pub use names::source_name;
 use sites::SitesOrder;
-
-/// Printed for an id whose text has not been written.
-const UNKNOWN: &str = "<unknown>";
 
 /// The description of the records for readers, between the first line and the line of dashes.
 ///
@@ -109,7 +108,7 @@ This file is the profile of a Java program, written as a sequence of records:
 pub struct TextEncoder {
     start: Millis,
     about: Vec<(Cow<'static, str>, String)>,
-    names: TextNames,
+    names: NameTable,
     frames: HashMap<FrameId, FrameText>,
     /// The innermost frame of each trace; `None` for a trace without frames.
     tops: HashMap<TraceSerial, Option<FrameId>>,
@@ -119,10 +118,10 @@ pub struct TextEncoder {
 /// The text of a frame, with the names at the time of its definition.
 #[derive(Debug)]
 struct FrameText {
-    class: Option<Arc<str>>,
-    method: Option<Arc<str>>,
+    class: ResolvedName<Arc<str>>,
+    method: ResolvedName<Arc<str>>,
     /// Empty if the class names no file.
-    source_file: Option<Arc<str>>,
+    source_file: ResolvedName<Arc<str>>,
     line: Line,
 }
 
@@ -132,16 +131,16 @@ struct Method<'a>(&'a FrameText);
 impl fmt::Display for Method<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FrameText { class, method, .. } = self.0;
-        write!(out, "{}.{}", known(class.as_ref()), known(method.as_ref()))
+        write!(out, "{}.{}", class.as_str(), method.as_str())
     }
 }
 
 /// `Class.method(File.java:12)`.
 impl fmt::Display for FrameText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = match &self.source_file {
-            Some(name) if name.is_empty() => "<Unknown Source>",
-            name => known(name.as_ref()),
+        let file = match self.source_file.as_str() {
+            "" => "<Unknown Source>",
+            name => name,
         };
         write!(out, "{}({file}:", Method(self))?;
         match self.line {
@@ -150,10 +149,6 @@ impl fmt::Display for FrameText {
             Line::Unknown | Line::Compiled | Line::Native => out.write_str("Unknown line)"),
         }
     }
-}
-
-fn known(name: Option<&Arc<str>>) -> &str {
-    name.map_or(UNKNOWN, |name| name)
 }
 
 impl TextEncoder {
@@ -229,42 +224,43 @@ impl TextEncoder {
     ) -> io::Result<()> {
         self.heap.note(record);
         match *record {
-            Record::String { id, ref text } if id.is_note() => {
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
                 writeln!(out, "({})", printable(text))?;
             }
-            Record::String {
+            Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
                 ref text,
-            } => self.heap_broke_off(text, out)?,
-            Record::String { id, ref text } => {
-                self.names.add(id, text);
+            }) => self.heap_broke_off(text, out)?,
+            Record::String(StringRecord { id, ref text }) => {
+                let text = shortened(&printable(text)).into();
+                self.names.define_string(id, text);
             }
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial,
                 name,
                 class_object,
                 ..
-            } => {
-                self.names.load(serial, name);
+            }) => {
+                self.names.define_class(serial, name, shared_source_name);
                 self.heap.load(serial, class_object);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 source_file,
                 class,
                 line,
                 ..
-            } => {
+            }) => {
                 let frame = self.frame(class, method, source_file, line);
                 self.frames.insert(id, frame);
             }
             // Traces and sites go on naming an unloaded class.
-            Record::UnloadClass { .. }
-            | Record::HeapSummary { .. }
-            | Record::ControlSettings { .. } => {}
-            Record::HeapDumpSegment { ref content } => self.heap_content(time, content, out)?,
-            Record::HeapDumpEnd => self.heap_end(out)?,
+            Record::UnloadClass(_) | Record::HeapSummary(_) | Record::ControlSettings(_) => {}
+            Record::HeapDumpSegment(HeapDumpSegmentRecord { ref content }) => {
+                self.heap_content(time, content, out)?
+            }
+            Record::HeapDumpEnd(HeapDumpEndRecord) => self.heap_end(out)?,
             _ => self.print(time, record, out)?,
         }
         Ok(())
@@ -277,13 +273,13 @@ impl TextEncoder {
 
     fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         match *record {
-            Record::StartThread {
+            Record::StartThread(StartThreadRecord {
                 serial,
                 object,
                 name,
                 group,
                 ..
-            } => {
+            }) => {
                 writeln!(
                     out,
                     "THREAD START (obj={:x}, id = {serial}, name=\"{}\", group=\"{}\")",
@@ -291,17 +287,17 @@ impl TextEncoder {
                     self.string(name),
                     self.string(group)
                 )?;
-                if name.0 >= StringId::USED_ONCE {
-                    self.names.forget(name);
-                }
+                self.names.forget_used(name);
                 Ok(())
             }
-            Record::EndThread { serial } => writeln!(out, "THREAD END (id = {serial})"),
-            Record::Trace {
+            Record::EndThread(EndThreadRecord { serial }) => {
+                writeln!(out, "THREAD END (id = {serial})")
+            }
+            Record::Trace(TraceRecord {
                 serial,
                 thread,
                 ref frames,
-            } => {
+            }) => {
                 self.tops.insert(serial, frames.first().copied());
                 match thread.0 {
                     0 => writeln!(out, "TRACE {serial}:")?,
@@ -309,16 +305,16 @@ impl TextEncoder {
                 }
                 self.print_frames(frames, out)
             }
-            Record::CpuSamples { total, ref rows } => {
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
                 self.print_cpu_samples(time, total, rows, out)
             }
-            Record::AllocSites {
+            Record::AllocSites(AllocSitesRecord {
                 flags,
                 live_bytes,
                 allocated_bytes,
                 ref sites,
                 ..
-            } => {
+            }) => {
                 let order = SitesOrder::of(flags, live_bytes, allocated_bytes);
                 self.print_sites(time, &order, sites, out)
             }
@@ -334,7 +330,7 @@ impl TextEncoder {
             match self.frames.get(frame) {
                 Some(frame) => writeln!(out, "\t{frame}")?,
                 // Parsers insist on a file and a line.
-                None => writeln!(out, "\t{UNKNOWN}(<Unknown Source>:Unknown line)")?,
+                None => writeln!(out, "\t{UNKNOWN_NAME}(<Unknown Source>:Unknown line)")?,
             }
         }
         Ok(())
@@ -410,18 +406,18 @@ impl TextEncoder {
             Some(None) => writeln!(out, "<empty>"),
             Some(Some(frame)) => match self.frames.get(frame) {
                 Some(frame) => writeln!(out, "{}", Method(frame)),
-                None => writeln!(out, "{UNKNOWN}"),
+                None => writeln!(out, "{UNKNOWN_NAME}"),
             },
-            None => writeln!(out, "{UNKNOWN}"),
+            None => writeln!(out, "{UNKNOWN_NAME}"),
         }
     }
 
     pub(crate) fn class_name(&self, class: ClassSerial) -> &str {
-        known(self.names.class(class))
+        self.names.class(class).as_str()
     }
 
     fn string(&self, id: StringId) -> &str {
-        known(self.names.string(id))
+        self.names.string(id).as_str()
     }
 }
 

@@ -8,15 +8,15 @@ fn start_thread(encoder: &mut TextEncoder, name: StringId) -> String {
     let text = Cow::Borrowed(&b"worker"[..]);
     let serial = ThreadSerial(200_001);
     let records = [
-        Record::String { id: name, text },
-        Record::StartThread {
+        Record::String(StringRecord { id: name, text }),
+        Record::StartThread(StartThreadRecord {
             serial,
             object: ObjectId(1),
             trace: TraceSerial(300_000),
             name,
             group: StringId(0),
             parent_group: StringId(0),
-        },
+        }),
     ];
     for record in &records {
         encoder.record(Micros(0), record, &mut out);
@@ -30,14 +30,14 @@ fn a_note_is_a_line_of_its_own() {
     let mut out = Vec::new();
     for note in ["sampled every 512 bytes", "two\nlines"] {
         let text = Cow::Borrowed(note.as_bytes());
-        let note = Record::String {
+        let note = Record::String(StringRecord {
             id: StringId::NOTE,
             text,
-        };
+        });
         encoder.record(Micros(0), &note, &mut out);
     }
     assert_eq!(out, b"(sampled every 512 bytes)\n(two?lines)\n");
-    assert!(encoder.names.count() == 0);
+    assert!(encoder.names.strings() == 0);
 }
 
 #[test]
@@ -78,7 +78,11 @@ fn names_that_are_used_once_are_not_kept() {
         start_thread(&mut encoder, StringId(StringId::USED_ONCE + 9)),
         line
     );
-    assert!(encoder.names.count() == 0);
+    assert!(encoder.names.strings() == 0);
     assert_eq!(start_thread(&mut encoder, StringId(9)), line);
-    assert_eq!(encoder.names.count(), 1, "another record may name this one");
+    assert_eq!(
+        encoder.names.strings(),
+        1,
+        "another record may name this one"
+    );
 }

@@ -8,7 +8,7 @@ use super::{TextError, TextItem, row, shares};
 use crate::encode::Micros;
 use crate::left_out::LeftOut;
 use crate::record::TraceSerial;
-use crate::record::{CpuSample, Record};
+use crate::record::{CpuSample, CpuSamplesRecord, Record};
 use crate::timing::{Timing, TraceTime};
 
 const FORM: &str =
@@ -57,10 +57,10 @@ fn samples<R: Read>(lines: &mut Lines<R>, total: u32) -> Result<Record<'static>,
         });
         rows.push(sample.ok_or_else(|| lines.unexpected(ROW_FORM))?);
     }
-    Ok(Record::CpuSamples {
+    Ok(Record::CpuSamples(CpuSamplesRecord {
         total,
         rows: rows.into(),
-    })
+    }))
 }
 
 fn times<R: Read>(

@@ -20,8 +20,8 @@ use std::io::Read;
 use crate::encode::{Micros, Millis};
 use crate::left_out::tells_what_is_left_out;
 use crate::monitor::MonitorRecord;
-use crate::record::Record;
 use crate::record::StringId;
+use crate::record::{Record, StringRecord};
 use crate::timing::Timing;
 pub use error::TextError;
 use head::Head;
@@ -196,7 +196,7 @@ impl<R: Read> TextReader<R> {
                     let text = note.as_bytes().to_vec().into();
                     self.notes = self.notes.saturating_add(1);
                     self.left_out = left_out;
-                    untimed(TextItem::Record(Record::String { id, text }))
+                    untimed(TextItem::Record(Record::String(StringRecord { id, text })))
                 }
                 None => return Err(lines.unexpected("the first line of a record")),
             },

@@ -9,7 +9,6 @@ use super::names::AssignedIds;
 use super::{TextError, row, shares};
 use crate::encode::Micros;
 use crate::left_out::LeftOut;
-use crate::monitor::UNKNOWN_THREAD;
 use crate::monitor::{ContendedTime, MonitorRecord, MonitorState, ThreadState, ThreadStatus};
 use crate::record::{ThreadSerial, TraceSerial};
 
@@ -48,7 +47,7 @@ fn wait_line(line: &str) -> Option<MonitorRecord<'static>> {
 
 fn thread(text: &str) -> Option<ThreadSerial> {
     match text {
-        "<unknown thread>" => Some(UNKNOWN_THREAD),
+        "<unknown thread>" => Some(ThreadSerial::UNKNOWN),
         _ => Some(ThreadSerial(text.strip_prefix("thread ")?.parse().ok()?)),
     }
 }

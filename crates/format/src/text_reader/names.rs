@@ -1,9 +1,11 @@
-//! Assigns ids to names in the text, and creates the records that define them.
+//! Assigns ids to names in the text, and creates the records that define them: the opposite of a
+//! [`NameTable`](crate::NameTable), which finds the names of ids.
 
 use foldhash::HashMap;
 
+use crate::bytes::saturated;
 use crate::record::{ClassSerial, FrameId, ObjectId, StringId, TraceSerial};
-use crate::record::{Line, Record};
+use crate::record::{FrameRecord, Line, LoadClassRecord, Record, StringRecord};
 
 /// The trace of a class whose loading stack is unknown.
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
@@ -64,10 +66,10 @@ impl AssignedIds {
     }
 
     fn announce(&mut self, id: StringId, text: &str) {
-        self.records.push(Record::String {
+        self.records.push(Record::String(StringRecord {
             id,
             text: text.as_bytes().to_vec().into(),
-        });
+        }));
     }
 
     pub(super) fn class(&mut self, name: &str) -> ClassSerial {
@@ -75,14 +77,14 @@ impl AssignedIds {
         if let Some(&serial) = self.classes.get(&name) {
             return serial;
         }
-        let serial = ClassSerial(FIRST_CLASS + self.classes.len() as u32);
+        let serial = ClassSerial(FIRST_CLASS.saturating_add(saturated(self.classes.len())));
         self.classes.insert(name, serial);
-        self.records.push(Record::LoadClass {
+        self.records.push(Record::LoadClass(LoadClassRecord {
             serial,
             class_object: ObjectId(0),
             trace: SYSTEM_TRACE,
             name,
-        });
+        }));
         serial
     }
 
@@ -99,14 +101,14 @@ impl AssignedIds {
         let source_file = self.string(place.source_file);
         let id = FrameId(FIRST_FRAME + self.frames.len() as u64);
         self.frames.insert(text.into(), id);
-        self.records.push(Record::Frame {
+        self.records.push(Record::Frame(FrameRecord {
             id,
             method,
             signature,
             source_file,
             class,
             line: place.line,
-        });
+        }));
         id
     }
 }

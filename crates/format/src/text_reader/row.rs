@@ -55,7 +55,7 @@ pub(super) fn total<'a>(line: &'a str, begin: &str, end: &str) -> Option<(u64, &
     let (total, date) = line.strip_prefix(begin)?.split_once(end)?;
     let total = match total.parse::<i32>() {
         // The original printed the lowest 32 bits with a sign.
-        Ok(wrapped) => u64::from(wrapped as u32),
+        Ok(wrapped) => u64::from(wrapped.cast_unsigned()),
         Err(_) => total.parse().ok()?,
     };
     Some((total, date.trim_start()))

@@ -42,7 +42,7 @@ pub(super) fn whole(parts: &[Part]) -> u64 {
     let unit = known_unit(high - low + 1);
     let (low, high) = (low.div_ceil(unit), high / unit);
     // No more than the highest possible total, which is below 2^64.
-    (low.midpoint(high) * unit) as u64
+    u64::try_from(low.midpoint(high) * unit).unwrap_or(u64::MAX)
 }
 
 /// Returns the largest power of ten that has a multiple among any `numbers` consecutive numbers.
@@ -144,6 +144,8 @@ fn range(whole: u64, share: u64) -> (u128, u128) {
 mod tests {
     use super::*;
 
+    const NANOS_PER_MILLI: u64 = 1_000_000;
+
     #[test]
     fn a_whole_is_the_sum_where_the_shares_say_so() {
         let part = |amount, own, accumulated| Part {
@@ -176,10 +178,10 @@ mod tests {
     #[test]
     fn digits_that_no_share_tells_are_zeros() {
         // A hundredth of a percent is 248 ms here.
-        let whole = 2_482_821 * MILLISECOND as u64;
+        let whole = 2_482_821 * NANOS_PER_MILLI;
         let shares = [(3216, 3216), (2004, 5220), (1, 5221)];
         let amounts = parts(whole, &shares);
-        let step = 100 * MILLISECOND as u64;
+        let step = 100 * NANOS_PER_MILLI;
         assert!(
             amounts.iter().all(|amount| amount % step == 0),
             "{amounts:?}"
@@ -191,15 +193,11 @@ mod tests {
 
     #[test]
     fn amounts_have_more_digits_where_fewer_do_not_fit() {
-        let whole = 2_482_821 * MILLISECOND as u64;
+        let whole = 2_482_821 * NANOS_PER_MILLI;
         let shares = [(3333, 3333), (3333, 6667), (3333, 10_000)];
         let amounts = parts(whole, &shares);
         assert_prints_as(whole, &shares, &amounts);
-        assert!(
-            amounts
-                .iter()
-                .all(|amount| amount % MILLISECOND as u64 == 0)
-        );
+        assert!(amounts.iter().all(|amount| amount % NANOS_PER_MILLI == 0));
     }
 
     #[test]
@@ -213,13 +211,15 @@ mod tests {
     }
 
     fn assert_prints_as(whole: u64, shares: &[(u64, u64)], amounts: &[u64]) {
-        let percent = |amount: u64| (amount as f64 * 1e4 / whole as f64).round() as u64;
+        let percent = |amount: u64| {
+            (2 * 10_000 * u128::from(amount) + u128::from(whole)) / (2 * u128::from(whole))
+        };
         let mut sum = 0;
         for (&amount, &(own, accumulated)) in amounts.iter().zip(shares) {
             sum += amount;
             assert_eq!(
                 (percent(amount), percent(sum)),
-                (own, accumulated),
+                (u128::from(own), u128::from(accumulated)),
                 "{amounts:?}"
             );
         }

@@ -9,7 +9,7 @@ use super::{TextError, row, shares};
 use crate::encode::Micros;
 use crate::left_out::LeftOut;
 use crate::record::TraceSerial;
-use crate::record::{AllocSite, BasicType, Record, SITES_BY_ALLOCATION};
+use crate::record::{AllocSite, AllocSitesRecord, BasicType, Record, SITES_BY_ALLOCATION};
 
 const FORM: &str = "`SITES BEGIN (ordered by live bytes)` or `(ordered by allocated bytes)`";
 const ROW_FORM: &str =
@@ -45,7 +45,7 @@ pub(super) fn read<R: Read>(
         allocated_bytes,
         allocated_instances,
     ] = totals(&sites, &parts, flags, left_out.and_then(LeftOut::of_sites));
-    let record = Record::AllocSites {
+    let record = Record::AllocSites(AllocSitesRecord {
         flags,
         cutoff: 0.0,
         live_bytes,
@@ -53,7 +53,7 @@ pub(super) fn read<R: Read>(
         allocated_bytes,
         allocated_instances,
         sites: sites.into(),
-    };
+    });
     Ok((time, record))
 }
 

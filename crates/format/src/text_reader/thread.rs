@@ -5,7 +5,7 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::AssignedIds;
-use crate::record::Record;
+use crate::record::{EndThreadRecord, Record, StartThreadRecord};
 use crate::record::{ObjectId, StringId, ThreadSerial, TraceSerial};
 
 const FORM: &str =
@@ -29,9 +29,9 @@ fn end(line: &str) -> Option<Record<'static>> {
         .strip_suffix(')')?
         .parse()
         .ok()?;
-    Some(Record::EndThread {
+    Some(Record::EndThread(EndThreadRecord {
         serial: ThreadSerial(id),
-    })
+    }))
 }
 
 fn start(line: &str, names: &mut AssignedIds) -> Option<Record<'static>> {
@@ -43,12 +43,12 @@ fn start(line: &str, names: &mut AssignedIds) -> Option<Record<'static>> {
     let object = object.trim_start_matches("0x");
     let object = ObjectId(u64::from_str_radix(object, 16).ok()?);
     let serial = ThreadSerial(id.parse().ok()?);
-    Some(Record::StartThread {
+    Some(Record::StartThread(StartThreadRecord {
         serial,
         object,
         trace: SYSTEM_TRACE,
         name: names.string_once(name),
         group: names.string(group),
         parent_group: StringId(0),
-    })
+    }))
 }

@@ -5,8 +5,9 @@ use std::io::Read;
 use super::TextError;
 use super::lines::Lines;
 use super::names::{AssignedIds, CodeLocation, UNKNOWN_FRAME};
+use crate::names::UNKNOWN_NAME;
 use crate::record::{FrameId, ThreadSerial, TraceSerial};
-use crate::record::{Line, Record};
+use crate::record::{Line, Record, TraceRecord};
 
 const FORM: &str = "`TRACE N:` or `TRACE N: (thread=N)`";
 const FRAME_FORM: &str = "a frame, `Class.method(File:line)`";
@@ -32,11 +33,11 @@ pub(super) fn read<R: Read>(
             None => return Err(lines.unexpected(FRAME_FORM)),
         }
     }
-    Ok(Record::Trace {
+    Ok(Record::Trace(TraceRecord {
         serial,
         thread,
         frames: frames.into(),
-    })
+    }))
 }
 
 fn head(line: &str) -> Option<(TraceSerial, ThreadSerial)> {
@@ -60,7 +61,7 @@ fn frame(text: &str, names: &mut AssignedIds) -> Option<FrameId> {
     let open = text.rfind('(')?;
     let (method, place) = text.split_at(open);
     let place = place.strip_prefix('(')?.strip_suffix(')')?;
-    if method == "<unknown>" {
+    if method == UNKNOWN_NAME {
         return Some(UNKNOWN_FRAME);
     }
     let (class, method) = method.rsplit_once('.')?;

@@ -24,10 +24,10 @@ fn the_header_is_version_id_size_and_time() {
 
 #[test]
 fn a_record_is_tag_time_length_and_body() {
-    let record = Record::String {
+    let record = Record::String(StringRecord {
         id: StringId(0x0A0B),
         text: b"hot"[..].into(),
-    };
+    });
     assert_eq!(
         bytes(Micros(0x0102_0304), &record),
         b"\x01\x01\x02\x03\x04\0\0\0\x0b\0\0\0\0\0\0\x0a\x0bhot"
@@ -37,30 +37,30 @@ fn a_record_is_tag_time_length_and_body() {
 #[test]
 fn records_are_appended() {
     let mut out = b"before".to_vec();
-    let record = Record::EndThread {
+    let record = Record::EndThread(EndThreadRecord {
         serial: ThreadSerial(1),
-    };
+    });
     BinaryEncoder::new().record(Micros(0), &record, &mut out);
     assert_eq!(out, b"before\x0b\0\0\0\0\0\0\0\x04\0\0\0\x01");
 }
 
 #[test]
 fn the_time_wraps() {
-    let record = Record::UnloadClass {
+    let record = Record::UnloadClass(UnloadClassRecord {
         serial: ClassSerial(1),
-    };
+    });
     let wrapped = bytes(Micros((7 << 32) + 5), &record);
     assert_eq!(wrapped, b"\x03\0\0\0\x05\0\0\0\x04\0\0\0\x01");
 }
 
 #[test]
 fn load_class() {
-    let record = Record::LoadClass {
+    let record = Record::LoadClass(LoadClassRecord {
         serial: ClassSerial(1),
         class_object: ObjectId(2),
         trace: TraceSerial(3),
         name: StringId(4),
-    };
+    });
     assert_eq!(
         body(&record),
         b"\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0\x04"
@@ -78,14 +78,14 @@ fn frames_carry_special_lines_as_negative_numbers() {
         (Line::Native, [0xff, 0xff, 0xff, 0xfd]),
     ];
     for (line, expected) in lines {
-        let record = Record::Frame {
+        let record = Record::Frame(FrameRecord {
             id: FrameId(1),
             method: StringId(2),
             signature: StringId(3),
             source_file: StringId(4),
             class: ClassSerial(5),
             line,
-        };
+        });
         let mut whole =
             b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\x05"
                 .to_vec();
@@ -108,14 +108,14 @@ fn traces_count_their_frames() {
 
 #[test]
 fn start_thread() {
-    let record = Record::StartThread {
+    let record = Record::StartThread(StartThreadRecord {
         serial: ThreadSerial(1),
         object: ObjectId(2),
         trace: TraceSerial(3),
         name: StringId(4),
         group: StringId(5),
         parent_group: StringId(6),
-    };
+    });
     assert_eq!(
         body(&record),
         b"\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06"
@@ -124,10 +124,10 @@ fn start_thread() {
 
 #[test]
 fn cpu_samples() {
-    let record = Record::CpuSamples {
+    let record = Record::CpuSamples(CpuSamplesRecord {
         total: 9,
         rows: vec![sample(5, 300_001), sample(4, 300_000)].into(),
-    };
+    });
     assert_eq!(
         bytes(Micros(0), &record),
         b"\x0d\0\0\0\0\0\0\0\x18\0\0\0\x09\0\0\0\x02\0\0\0\x05\0\x04\x93\xe1\0\0\0\x04\0\x04\x93\xe0"
@@ -136,10 +136,10 @@ fn cpu_samples() {
 
 #[test]
 fn control_settings() {
-    let record = Record::ControlSettings {
+    let record = Record::ControlSettings(ControlSettingsRecord {
         flags: CONTROL_CPU_SAMPLING,
         depth: 0x0104,
-    };
+    });
     assert_eq!(
         bytes(Micros(0), &record),
         b"\x0e\0\0\0\0\0\0\0\x06\0\0\0\x02\x01\x04"
@@ -148,7 +148,7 @@ fn control_settings() {
 
 #[test]
 fn alloc_sites_are_cut_to_their_fields() {
-    let record = Record::AllocSites {
+    let record = Record::AllocSites(AllocSitesRecord {
         flags: SITES_BY_ALLOCATION,
         cutoff: 1.0,
         live_bytes: 1 << 32,
@@ -156,7 +156,7 @@ fn alloc_sites_are_cut_to_their_fields() {
         allocated_bytes: 1 << 32,
         allocated_instances: 3,
         sites: vec![site(Some(BasicType::Long), 4, 5, [u64::MAX, 6, 1 << 40, 7])].into(),
-    };
+    });
     assert_eq!(
         bytes(Micros(0), &record),
         b"\x06\0\0\0\0\0\0\0\x3b\0\x02\x3f\x80\0\0\xff\xff\xff\xff\0\0\0\x02\
@@ -167,12 +167,12 @@ fn alloc_sites_are_cut_to_their_fields() {
 
 #[test]
 fn heap_summaries_are_cut_to_their_fields() {
-    let record = Record::HeapSummary {
+    let record = Record::HeapSummary(HeapSummaryRecord {
         live_bytes: u64::MAX,
         live_instances: 1 << 32,
         allocated_bytes: u64::MAX,
         allocated_instances: 1,
-    };
+    });
     assert_eq!(
         bytes(Micros(0), &record),
         b"\x07\0\0\0\0\0\0\0\x18\xff\xff\xff\xff\xff\xff\xff\xff\

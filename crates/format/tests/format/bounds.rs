@@ -38,12 +38,12 @@ fn many_dumps(count: usize, order: impl Fn(&mut Vec<HeapRecord<'static>>)) -> Ve
     for record in &dump {
         record.write(&mut content);
     }
-    let segment = Record::HeapDumpSegment {
+    let segment = Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    };
+    });
     let mut records = before();
     for _ in 0..count {
-        records.extend([segment.clone(), Record::HeapDumpEnd]);
+        records.extend([segment.clone(), Record::HeapDumpEnd(HeapDumpEndRecord)]);
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
     encoder
@@ -95,14 +95,19 @@ fn counting_a_dump_that_broke_off_ends_with_it() {
     for record in &sound() {
         record.write(&mut content);
     }
-    let segment = Record::HeapDumpSegment {
+    let segment = Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    };
-    let mark = Record::String {
+    });
+    let mark = Record::String(StringRecord {
         id: StringId::BROKE_OFF,
         text: b"why"[..].into(),
-    };
-    let file = binary(&[segment.clone(), mark, segment, Record::HeapDumpEnd]);
+    });
+    let file = binary(&[
+        segment.clone(),
+        mark,
+        segment,
+        Record::HeapDumpEnd(HeapDumpEndRecord),
+    ]);
     let mut reader = Reader::new(Cursor::new(&file)).expect("a file");
     let offset = reader.read().expect("sound").expect("a segment").offset;
     let totals = reader.count_heap_dump(offset).expect("it can be read");

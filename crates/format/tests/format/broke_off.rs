@@ -10,10 +10,10 @@ use crate::common::{START, binary, ctime, text_body};
 use crate::heap_check::{before, sound};
 
 fn broke_off(reason: &'static str) -> Record<'static> {
-    Record::String {
+    Record::String(StringRecord {
         id: StringId::BROKE_OFF,
         text: Cow::Borrowed(reason.as_bytes()),
-    }
+    })
 }
 
 fn segment() -> Record<'static> {
@@ -25,9 +25,9 @@ fn segment_of(records: &[HeapRecord<'_>]) -> Record<'static> {
     for record in records {
         record.write(&mut content);
     }
-    Record::HeapDumpSegment {
+    Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    }
+    })
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_text_says_that_a_dump_broke_off_and_goes_on() {
         segment(),
         broke_off("No space left\non device"),
         segment(),
-        Record::HeapDumpEnd,
+        Record::HeapDumpEnd(HeapDumpEndRecord),
         broke_off("nothing to write"),
     ]);
     let records: Vec<_> = records.into_iter().map(|r| (Micros(0), r)).collect();
@@ -91,11 +91,11 @@ fn the_text_says_that_a_dump_broke_off_and_goes_on() {
 
 #[test]
 fn a_dump_that_was_announced_must_be_there() {
-    let announcement = Record::ControlSettings {
+    let announcement = Record::ControlSettings(ControlSettingsRecord {
         flags: CONTROL_HEAP_DUMP_FOLLOWS,
         depth: 4,
-    };
-    let dump = [segment_of(&sound()), Record::HeapDumpEnd];
+    });
+    let dump = [segment_of(&sound()), Record::HeapDumpEnd(HeapDumpEndRecord)];
     // In the file's header, or before a dump that was requested later.
     let mut head = before();
     head[0] = announcement.clone();
@@ -118,7 +118,7 @@ fn a_dump_that_was_announced_must_be_there() {
             // After one dump another one is announced.
             let two = [&whole[..], slice::from_ref(&announcement)].concat();
             judge(Cursor::new(binary(&two))).expect_err("the second one is missing");
-            let withdrawn = Record::ControlSettings { flags: 0, depth: 4 };
+            let withdrawn = Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 4 });
             let without = [&announced[..], slice::from_ref(&withdrawn)].concat();
             judge(Cursor::new(binary(&without))).expect("it was said that none comes");
         }

@@ -32,18 +32,18 @@ fn message_of(last: &[Record<'static>]) -> String {
 }
 
 fn start_thread(serial: u32, trace: u32, strings: [u64; 3]) -> Record<'static> {
-    Record::StartThread {
+    Record::StartThread(StartThreadRecord {
         serial: ThreadSerial(serial),
         object: ObjectId(0x5000_01c4),
         trace: TraceSerial(trace),
         name: StringId(strings[0]),
         group: StringId(strings[1]),
         parent_group: StringId(strings[2]),
-    }
+    })
 }
 
 fn alloc_sites(sites: Vec<AllocSite>) -> Record<'static> {
-    Record::AllocSites {
+    Record::AllocSites(AllocSitesRecord {
         flags: 0,
         cutoff: 0.0,
         live_bytes: 0,
@@ -51,26 +51,26 @@ fn alloc_sites(sites: Vec<AllocSite>) -> Record<'static> {
         allocated_bytes: 0,
         allocated_instances: 0,
         sites: sites.into(),
-    }
+    })
 }
 
 fn cpu_samples(total: u32, rows: Vec<CpuSample>) -> Record<'static> {
-    Record::CpuSamples {
+    Record::CpuSamples(CpuSamplesRecord {
         total,
         rows: rows.into(),
-    }
+    })
 }
 
 fn end_thread(serial: u32) -> Record<'static> {
-    Record::EndThread {
+    Record::EndThread(EndThreadRecord {
         serial: ThreadSerial(serial),
-    }
+    })
 }
 
 fn unload_class(serial: u32) -> Record<'static> {
-    Record::UnloadClass {
+    Record::UnloadClass(UnloadClassRecord {
         serial: ClassSerial(serial),
-    }
+    })
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn names_must_stand_before_their_use() {
         message_of(&[frame_with.clone()]),
         "FRAME 500009 names string 77, which is not in the file before it"
     );
-    let Record::Frame {
+    let Record::Frame(FrameRecord {
         method,
         signature,
         source_file,
         class,
         ..
-    } = &mut frame_with
+    }) = &mut frame_with
     else {
         unreachable!("frame() makes frames");
     };
@@ -176,7 +176,7 @@ fn names_must_stand_before_their_use() {
         assert_eq!(message_of(&[record]), format!("{start}, {end}"));
     }
     let mut class = load_class(100_009, 1);
-    if let Record::LoadClass { trace, .. } = &mut class {
+    if let Record::LoadClass(LoadClassRecord { trace, .. }) = &mut class {
         *trace = TraceSerial(9);
     }
     assert_eq!(
@@ -188,7 +188,7 @@ fn names_must_stand_before_their_use() {
 #[test]
 fn what_may_be_absent_is_no_fault() {
     let mut no_source = frame(500_009, 2, Line::Native);
-    if let Record::Frame { source_file, .. } = &mut no_source {
+    if let Record::Frame(FrameRecord { source_file, .. }) = &mut no_source {
         *source_file = StringId(0);
     }
     // The class was unloaded in the example; its frames may still be named and written.

@@ -11,10 +11,10 @@ pub const START: Millis = Millis(1_795_171_151_000);
 /// A small profile with every kind of record, in the order in which an agent writes them.
 pub fn profile() -> Vec<(Micros, Record<'static>)> {
     let records = vec![
-        Record::ControlSettings {
+        Record::ControlSettings(ControlSettingsRecord {
             flags: CONTROL_ALLOC_TRACES | CONTROL_CPU_SAMPLING,
             depth: 4,
-        },
+        }),
         trace(300_000, 0, &[]),
         string(1, "Spin"),
         string(2, "hot"),
@@ -25,19 +25,19 @@ pub fn profile() -> Vec<(Micros, Record<'static>)> {
         string(7, "int[]"),
         load_class(100_001, 1),
         load_class(100_002, 7),
-        Record::StartThread {
+        Record::StartThread(StartThreadRecord {
             serial: ThreadSerial(200_001),
             object: ObjectId(0x5000_01c4),
             trace: TraceSerial(300_000),
             name: StringId(5),
             group: StringId(5),
             parent_group: StringId(6),
-        },
+        }),
         frame(500_001, 2, Line::Number(4)),
         frame(500_002, 5, Line::Number(12)),
         trace(300_001, 0, &[500_001, 500_002]),
         trace(300_002, 200_001, &[500_002]),
-        Record::CpuSamples {
+        Record::CpuSamples(CpuSamplesRecord {
             total: 300,
             rows: vec![
                 sample(200, 300_001),
@@ -45,8 +45,8 @@ pub fn profile() -> Vec<(Micros, Record<'static>)> {
                 sample(30, 300_000),
             ]
             .into(),
-        },
-        Record::AllocSites {
+        }),
+        Record::AllocSites(AllocSitesRecord {
             flags: SITES_FORCED_GC,
             cutoff: 0.0001,
             live_bytes: 466_440,
@@ -63,19 +63,19 @@ pub fn profile() -> Vec<(Micros, Record<'static>)> {
                 ),
             ]
             .into(),
-        },
-        Record::HeapSummary {
+        }),
+        Record::HeapSummary(HeapSummaryRecord {
             live_bytes: 466_440,
             live_instances: 11_537,
             allocated_bytes: 500_000,
             allocated_instances: 12_000,
-        },
-        Record::UnloadClass {
+        }),
+        Record::UnloadClass(UnloadClassRecord {
             serial: ClassSerial(100_001),
-        },
-        Record::EndThread {
+        }),
+        Record::EndThread(EndThreadRecord {
             serial: ThreadSerial(200_001),
-        },
+        }),
     ];
     (0..)
         .map(|index| Micros(index * 1_000_000))
@@ -84,38 +84,38 @@ pub fn profile() -> Vec<(Micros, Record<'static>)> {
 }
 
 pub fn string(id: u64, text: &'static str) -> Record<'static> {
-    Record::String {
+    Record::String(StringRecord {
         id: StringId(id),
         text: Cow::Borrowed(text.as_bytes()),
-    }
+    })
 }
 
 pub fn load_class(serial: u32, name: u64) -> Record<'static> {
-    Record::LoadClass {
+    Record::LoadClass(LoadClassRecord {
         serial: ClassSerial(serial),
         class_object: ObjectId(0x5000_0001),
         trace: TraceSerial(300_000),
         name: StringId(name),
-    }
+    })
 }
 
 pub fn frame(id: u64, method: u64, line: Line) -> Record<'static> {
-    Record::Frame {
+    Record::Frame(FrameRecord {
         id: FrameId(id),
         method: StringId(method),
         signature: StringId(3),
         source_file: StringId(4),
         class: ClassSerial(100_001),
         line,
-    }
+    })
 }
 
 pub fn trace(serial: u32, thread: u32, frames: &[u64]) -> Record<'static> {
-    Record::Trace {
+    Record::Trace(TraceRecord {
         serial: TraceSerial(serial),
         thread: ThreadSerial(thread),
         frames: frames.iter().copied().map(FrameId).collect(),
-    }
+    })
 }
 
 pub fn sample(count: u32, trace: u32) -> CpuSample {

@@ -17,18 +17,18 @@ const ARRAY: u64 = 0x7_0000_3000;
 const TRACE: TraceSerial = TraceSerial(300_001);
 
 fn load(serial: u32, object: u64, name: u64) -> Record<'static> {
-    Record::LoadClass {
+    Record::LoadClass(LoadClassRecord {
         serial: ClassSerial(serial),
         class_object: ObjectId(object),
         trace: TRACE,
         name: StringId(name),
-    }
+    })
 }
 
 /// Returns the records before the dump.
 pub fn before() -> Vec<Record<'static>> {
     vec![
-        Record::ControlSettings { flags: 0, depth: 4 },
+        Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 4 }),
         trace(300_001, 0, &[]),
         string(1, "java.lang.Object"),
         string(2, "Point"),
@@ -117,11 +117,11 @@ pub fn file_of(before: &[Record<'_>], dump: &[HeapRecord<'_>]) -> (Vec<u8>, Vec<
     }
     records.push((
         Micros(0),
-        Record::HeapDumpSegment {
+        Record::HeapDumpSegment(HeapDumpSegmentRecord {
             content: content.into(),
-        },
+        }),
     ));
-    records.push((Micros(0), Record::HeapDumpEnd));
+    records.push((Micros(0), Record::HeapDumpEnd(HeapDumpEndRecord)));
     (encode(BinaryEncoder::new(), &records), offsets)
 }
 

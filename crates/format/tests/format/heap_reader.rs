@@ -7,10 +7,10 @@ use crate::heap::{records, written};
 
 /// Returns a file whose heap dump has `content` in one segment, and the content's offset.
 fn file_with(content: &[u8]) -> (Vec<u8>, u64) {
-    let segment = Record::HeapDumpSegment {
+    let segment = Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    };
-    let end = Record::HeapDumpEnd;
+    });
+    let end = Record::HeapDumpEnd(HeapDumpEndRecord);
     let file = encode(
         BinaryEncoder::new(),
         &[(Micros(0), segment), (Micros(0), end)],

@@ -9,11 +9,13 @@ use crate::heap::{records, written};
 
 /// Returns the example as the agent writes it: names, totals, and one segment.
 fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
-    let load = |serial, object, name| Record::LoadClass {
-        serial: ClassSerial(serial),
-        class_object: ObjectId(object),
-        trace: TraceSerial(300_000),
-        name: StringId(name),
+    let load = |serial, object, name| {
+        Record::LoadClass(LoadClassRecord {
+            serial: ClassSerial(serial),
+            class_object: ObjectId(object),
+            trace: TraceSerial(300_000),
+            name: StringId(name),
+        })
     };
     let mut dump = vec![
         string(1, "next"),
@@ -31,12 +33,12 @@ fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
         load(100_002, 0x7_0000_0110, 11),
     ];
     if summary {
-        dump.push(Record::HeapSummary {
+        dump.push(Record::HeapSummary(HeapSummaryRecord {
             live_bytes: 5_000_000_000,
             live_instances: 7,
             allocated_bytes: 5_000_000_000,
             allocated_instances: 7,
-        });
+        }));
     }
     let mut records = records();
     // An empty class is not allowed in a dump.
@@ -47,9 +49,9 @@ fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
         ..ClassDump::default()
     };
     records.insert(0, HeapRecord::Class(super_class));
-    dump.push(Record::HeapDumpSegment {
+    dump.push(Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: written(&records).into(),
-    });
+    }));
     let mut fields = 0x7_0000_0010_u64.to_be_bytes().to_vec();
     fields.resize(38, 0);
     let instance = HeapRecord::Instance {
@@ -58,10 +60,10 @@ fn dump(summary: bool) -> Vec<(Micros, Record<'static>)> {
         class: ObjectId(0x7_0000_0100),
         fields: &fields,
     };
-    dump.push(Record::HeapDumpSegment {
+    dump.push(Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: written(&[instance]).into(),
-    });
-    dump.push(Record::HeapDumpEnd);
+    }));
+    dump.push(Record::HeapDumpEnd(HeapDumpEndRecord));
     dump.into_iter().map(|record| (Micros(0), record)).collect()
 }
 
@@ -180,7 +182,7 @@ fn totals_that_are_not_told_are_counted() {
 #[test]
 fn totals_of_allocation_sites_are_not_those_of_a_dump() {
     let mut records = dump(true);
-    let sites = Record::AllocSites {
+    let sites = Record::AllocSites(AllocSitesRecord {
         flags: 0,
         cutoff: 0.0,
         live_bytes: 1,
@@ -188,7 +190,7 @@ fn totals_of_allocation_sites_are_not_those_of_a_dump() {
         allocated_bytes: 1,
         allocated_instances: 1,
         sites: Vec::new().into(),
-    };
+    });
     let at = records.len() - 3;
     records.insert(at, (Micros(0), sites));
     let text = text_of(&encode(BinaryEncoder::new(), &records));
@@ -219,7 +221,10 @@ fn names_of_eight_letters_leave_room_for_one_tab() {
     records.truncate(records.len() - 3);
     let content = written(&[HeapRecord::Class(class), instance]);
     let content = content.into();
-    records.push((Micros(0), Record::HeapDumpSegment { content }));
+    records.push((
+        Micros(0),
+        Record::HeapDumpSegment(HeapDumpSegmentRecord { content }),
+    ));
     let text = text_body(&records);
     assert!(
         text.ends_with("\t1234567\t\t8\n\t12345678\t8\n\treaderSupplier\t10\n"),
@@ -255,7 +260,10 @@ fn long_objects_are_printed_whole() {
     let mut records = dump(true);
     records.truncate(records.len() - 3);
     let content = content.into();
-    records.push((Micros(0), Record::HeapDumpSegment { content }));
+    records.push((
+        Micros(0),
+        Record::HeapDumpSegment(HeapDumpSegmentRecord { content }),
+    ));
     let text = text_of(&encode(BinaryEncoder::new(), &records));
     assert!(text == text_body(&records), "in pieces or in one");
     assert!(text.contains("sz=80016, trace=1, nelems=20000,"));

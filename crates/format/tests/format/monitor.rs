@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use hprof_format::{
-    BinaryEncoder, ClassSerial, ContendedTime, Encoder, Micros, MonitorRecord, MonitorState,
-    ObjectId, Record, StringId, TextEncoder, ThreadSerial, ThreadState, ThreadStatus, TraceSerial,
+    BinaryEncoder, ClassSerial, ContendedTime, Encoder, LoadClassRecord, Micros, MonitorRecord,
+    MonitorState, ObjectId, Record, StringId, StringRecord, TextEncoder, ThreadSerial, ThreadState,
+    ThreadStatus, TraceSerial,
 };
 
 fn text(encoder: &mut dyn Encoder, record: &MonitorRecord<'_>) -> String {
@@ -126,16 +127,16 @@ fn times_print_as_rows_of_shares() {
     let name = StringId(1);
     let text_of = Cow::Borrowed(&b"int[]"[..]);
     let records = [
-        Record::String {
+        Record::String(StringRecord {
             id: name,
             text: text_of,
-        },
-        Record::LoadClass {
+        }),
+        Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(7),
             class_object: ObjectId(1),
             trace: TraceSerial(300_000),
             name,
-        },
+        }),
     ];
     for record in &records {
         encoder.record(Micros(0), record, &mut out);

@@ -23,9 +23,9 @@ fn judged(file: &[u8]) -> (Vec<(Warning, u64, u64)>, u64) {
 #[test]
 fn a_thread_that_was_never_started_is_a_warning() {
     let sound: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
-    let ended = Record::EndThread {
+    let ended = Record::EndThread(EndThreadRecord {
         serial: ThreadSerial(200_009),
-    };
+    });
     let traces = [300_009, 300_010].map(|serial| trace(serial, 200_009, &[]));
     for bad in [traces, [ended.clone(), ended]] {
         let first = binary(&sound).len() as u64;
@@ -91,9 +91,11 @@ fn a_record_that_comes_again_is_a_warning() {
 /// Agents gave all notes of a file one id.
 #[test]
 fn notes_of_one_id_are_a_warning() {
-    let note = |number, text: &'static str| Record::String {
-        id: StringId::note(number),
-        text: text.as_bytes().into(),
+    let note = |number, text: &'static str| {
+        Record::String(StringRecord {
+            id: StringId::note(number),
+            text: text.as_bytes().into(),
+        })
     };
     let mut records: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
     records.extend([note(0, "this"), note(1, "that")]);
@@ -159,9 +161,9 @@ fn a_global_reference_to_what_is_not_dumped_is_a_warning() {
 
 #[test]
 fn unloading_a_class_that_is_not_loaded_is_a_warning() {
-    let unload = Record::UnloadClass {
+    let unload = Record::UnloadClass(UnloadClassRecord {
         serial: ClassSerial(100_009),
-    };
+    });
     let records = before_of_a_dumper();
     let first = binary(&records).len() as u64;
     let file = binary(&[&records[..], &[unload.clone(), unload.clone()]].concat());
@@ -174,9 +176,9 @@ fn unloading_a_class_that_is_not_loaded_is_a_warning() {
 #[test]
 fn other_faults_are_faults_for_everybody() {
     let sound_records: Vec<_> = profile().into_iter().map(|(_, record)| record).collect();
-    let twice = Record::EndThread {
+    let twice = Record::EndThread(EndThreadRecord {
         serial: ThreadSerial(200_001),
-    };
+    });
     let ended_twice = binary(&[&sound_records[..], &[twice][..]].concat());
     let no_frame = binary(&[&sound_records[..], &[trace(300_009, 0, &[9])][..]].concat());
     let mut dump = sound();

@@ -110,14 +110,14 @@ fn ids_of_four_bytes_are_read() {
             load_class(100_001, 0xa000_0001),
             frame(1, 2, Line::Unknown),
             trace(300_001, 0, &[1, 1]),
-            Record::StartThread {
+            Record::StartThread(StartThreadRecord {
                 serial: ThreadSerial(200_001),
                 object: ObjectId(0x5000_01c4),
                 trace: TraceSerial(300_000),
                 name: StringId(5),
                 group: StringId(6),
                 parent_group: StringId(0),
-            },
+            }),
         ]
     );
 }
@@ -174,9 +174,9 @@ fn heap_dumps_are_passed_over() {
                 length: 200_000
             },
             Item::HeapDumpEnd,
-            Item::Record(Record::EndThread {
+            Item::Record(Record::EndThread(EndThreadRecord {
                 serial: ThreadSerial(7)
-            }),
+            })),
         ]
     );
 }
@@ -375,9 +375,9 @@ fn the_reader_goes_on_behind_a_record_that_it_cannot_read() {
         .expect("there is one");
     assert_eq!(
         entry.item,
-        Item::Record(Record::EndThread {
+        Item::Record(Record::EndThread(EndThreadRecord {
             serial: ThreadSerial(7)
-        })
+        }))
     );
 }
 
@@ -396,8 +396,10 @@ fn an_unknown_record_that_is_cut_is_told_on_the_next_call() {
 
 #[test]
 fn times_beyond_the_wrap_come_back() {
-    let end = |serial| Record::EndThread {
-        serial: ThreadSerial(serial),
+    let end = |serial| {
+        Record::EndThread(EndThreadRecord {
+            serial: ThreadSerial(serial),
+        })
     };
     let hour: u64 = 3_600_000_000;
     // Half an hour apart over half a day, with a thread that is late by 5 ms every time.
@@ -413,10 +415,10 @@ fn times_beyond_the_wrap_come_back() {
 #[test]
 fn a_long_record_is_read_whole() {
     let text: Vec<u8> = (0..1_000_000_u32).map(|index| index as u8).collect();
-    let record = Record::String {
+    let record = Record::String(StringRecord {
         id: StringId(1),
         text: Cow::Owned(text),
-    };
+    });
     let records = [(Micros(0), record), (Micros(0), string(2, "behind"))];
     assert_eq!(records_of(&encode(BinaryEncoder::new(), &records)), records);
 }

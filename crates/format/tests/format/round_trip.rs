@@ -8,68 +8,84 @@ use crate::common::{encode, profile, records_of, text_body};
 
 /// Generates a record of any kind, as the reader returns it: counts are within their fields.
 fn record() -> impl Strategy<Value = Record<'static>> {
-    let strings = (any::<u64>(), vec(any::<u8>(), 0..40)).prop_map(|(id, text)| Record::String {
-        id: StringId(id),
-        text: text.into(),
+    let strings = (any::<u64>(), vec(any::<u8>(), 0..40)).prop_map(|(id, text)| {
+        Record::String(StringRecord {
+            id: StringId(id),
+            text: text.into(),
+        })
     });
     let classes = (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>()).prop_map(
-        |(serial, object, trace, name)| Record::LoadClass {
-            serial: ClassSerial(serial),
-            class_object: ObjectId(object),
-            trace: TraceSerial(trace),
-            name: StringId(name),
+        |(serial, object, trace, name)| {
+            Record::LoadClass(LoadClassRecord {
+                serial: ClassSerial(serial),
+                class_object: ObjectId(object),
+                trace: TraceSerial(trace),
+                name: StringId(name),
+            })
         },
     );
-    let unloads = any::<u32>().prop_map(|serial| Record::UnloadClass {
-        serial: ClassSerial(serial),
+    let unloads = any::<u32>().prop_map(|serial| {
+        Record::UnloadClass(UnloadClassRecord {
+            serial: ClassSerial(serial),
+        })
     });
     let frames = (any::<[u64; 4]>(), any::<u32>(), line()).prop_map(
-        |([id, method, signature, source_file], class, line)| Record::Frame {
-            id: FrameId(id),
-            method: StringId(method),
-            signature: StringId(signature),
-            source_file: StringId(source_file),
-            class: ClassSerial(class),
-            line,
+        |([id, method, signature, source_file], class, line)| {
+            Record::Frame(FrameRecord {
+                id: FrameId(id),
+                method: StringId(method),
+                signature: StringId(signature),
+                source_file: StringId(source_file),
+                class: ClassSerial(class),
+                line,
+            })
         },
     );
     let traces = (any::<u32>(), any::<u32>(), vec(any::<u64>(), 0..20)).prop_map(
-        |(serial, thread, frames)| Record::Trace {
-            serial: TraceSerial(serial),
-            thread: ThreadSerial(thread),
-            frames: frames.into_iter().map(FrameId).collect(),
+        |(serial, thread, frames)| {
+            Record::Trace(TraceRecord {
+                serial: TraceSerial(serial),
+                thread: ThreadSerial(thread),
+                frames: frames.into_iter().map(FrameId).collect(),
+            })
         },
     );
     let threads = (any::<u32>(), any::<u32>(), any::<[u64; 4]>()).prop_map(
-        |(serial, trace, [object, name, group, parent_group])| Record::StartThread {
-            serial: ThreadSerial(serial),
-            object: ObjectId(object),
-            trace: TraceSerial(trace),
-            name: StringId(name),
-            group: StringId(group),
-            parent_group: StringId(parent_group),
+        |(serial, trace, [object, name, group, parent_group])| {
+            Record::StartThread(StartThreadRecord {
+                serial: ThreadSerial(serial),
+                object: ObjectId(object),
+                trace: TraceSerial(trace),
+                name: StringId(name),
+                group: StringId(group),
+                parent_group: StringId(parent_group),
+            })
         },
     );
-    let ends = any::<u32>().prop_map(|serial| Record::EndThread {
-        serial: ThreadSerial(serial),
+    let ends = any::<u32>().prop_map(|serial| {
+        Record::EndThread(EndThreadRecord {
+            serial: ThreadSerial(serial),
+        })
     });
     let samples = (any::<u32>(), vec(any::<(u32, u32)>(), 0..20)).prop_map(|(total, rows)| {
         let row = |(count, trace)| CpuSample {
             count,
             trace: TraceSerial(trace),
         };
-        Record::CpuSamples {
+        Record::CpuSamples(CpuSamplesRecord {
             total,
             rows: rows.into_iter().map(row).collect(),
-        }
+        })
     });
-    let settings =
-        any::<(u32, u16)>().prop_map(|(flags, depth)| Record::ControlSettings { flags, depth });
-    let summaries = any::<(u32, u32, u64, u64)>().prop_map(|numbers| Record::HeapSummary {
-        live_bytes: numbers.0.into(),
-        live_instances: numbers.1.into(),
-        allocated_bytes: numbers.2,
-        allocated_instances: numbers.3,
+    let settings = any::<(u32, u16)>()
+        .prop_map(|(flags, depth)| Record::ControlSettings(ControlSettingsRecord { flags, depth }));
+    let summaries = any::<(u32, u32, u64, u64)>().prop_map(|numbers| {
+        Record::HeapSummary(HeapSummaryRecord {
+            live_bytes: numbers.0.into(),
+            live_instances: numbers.1.into(),
+            allocated_bytes: numbers.2,
+            allocated_instances: numbers.3,
+        })
     });
     prop_oneof![
         strings,
@@ -115,8 +131,8 @@ fn alloc_sites() -> impl Strategy<Value = Record<'static>> {
         any::<[u64; 2]>(),
         vec(site, 0..20),
     )
-        .prop_map(
-            |(flags, cutoff, live, allocated, sites)| Record::AllocSites {
+        .prop_map(|(flags, cutoff, live, allocated, sites)| {
+            Record::AllocSites(AllocSitesRecord {
                 flags,
                 cutoff,
                 live_bytes: live[0].into(),
@@ -124,8 +140,8 @@ fn alloc_sites() -> impl Strategy<Value = Record<'static>> {
                 allocated_bytes: allocated[0],
                 allocated_instances: allocated[1],
                 sites: sites.into(),
-            },
-        )
+            })
+        })
 }
 
 /// Generates records whose times advance by up to half the range of the time field, as a reader can follow them.

@@ -81,23 +81,25 @@ fn the_description_says_what_samples_mean_and_cannot_be_taken_for_records() {
 
 #[test]
 fn a_line_is_a_number_or_unknown() {
-    let Record::Frame {
+    let Record::Frame(FrameRecord {
         id,
         method,
         signature,
         class,
         ..
-    } = frame(9, 2, Line::Unknown)
+    }) = frame(9, 2, Line::Unknown)
     else {
         unreachable!("frame() makes frames");
     };
-    let no_source = |id: FrameId, line| Record::Frame {
-        id,
-        method,
-        signature,
-        source_file: StringId(0),
-        class,
-        line,
+    let no_source = |id: FrameId, line| {
+        Record::Frame(FrameRecord {
+            id,
+            method,
+            signature,
+            source_file: StringId(0),
+            class,
+            line,
+        })
     };
     let body = body_of(&[
         string(1, "Spin"),
@@ -132,9 +134,9 @@ fn an_unloaded_class_keeps_its_name() {
         string(2, "run"),
         string(4, "Gone.java"),
         load_class(100_001, 1),
-        Record::UnloadClass {
+        Record::UnloadClass(UnloadClassRecord {
             serial: ClassSerial(100_001),
-        },
+        }),
         frame(1, 2, Line::Number(3)),
         trace(300_001, 0, &[1]),
     ]);
@@ -147,19 +149,19 @@ fn what_was_never_written_has_a_placeholder() {
         frame(1, 2, Line::Number(3)),
         trace(300_001, 0, &[1, 77]),
         trace(300_002, 0, &[77]),
-        Record::StartThread {
+        Record::StartThread(StartThreadRecord {
             serial: ThreadSerial(200_001),
             object: ObjectId(0xABC),
             trace: TraceSerial(0),
             name: StringId(8),
             group: StringId(0),
             parent_group: StringId(0),
-        },
-        Record::CpuSamples {
+        }),
+        Record::CpuSamples(CpuSamplesRecord {
             total: 0,
             rows: vec![sample(1, 300_001), sample(1, 300_002), sample(1, 9)].into(),
-        },
-        Record::AllocSites {
+        }),
+        Record::AllocSites(AllocSitesRecord {
             flags: SITES_BY_ALLOCATION,
             cutoff: f32::NAN,
             live_bytes: 0,
@@ -167,7 +169,7 @@ fn what_was_never_written_has_a_placeholder() {
             allocated_bytes: 0,
             allocated_instances: 0,
             sites: vec![site(None, 0, 9, [0, 0, u64::MAX, 1])].into(),
-        },
+        }),
     ]);
     let created = ctime(0);
     assert_eq!(
@@ -197,18 +199,20 @@ SITES END
 
 #[test]
 fn shares_of_sites_are_of_the_bytes_that_order_them() {
-    let sites = |flags| Record::AllocSites {
-        flags,
-        cutoff: 0.0,
-        live_bytes: 100,
-        live_instances: 10,
-        allocated_bytes: 1_000,
-        allocated_instances: 90,
-        sites: vec![
-            site(None, 0, 9, [20, 2, 900, 80]),
-            site(None, 0, 9, [5, 1, 50, 5]),
-        ]
-        .into(),
+    let sites = |flags| {
+        Record::AllocSites(AllocSitesRecord {
+            flags,
+            cutoff: 0.0,
+            live_bytes: 100,
+            live_instances: 10,
+            allocated_bytes: 1_000,
+            allocated_instances: 90,
+            sites: vec![
+                site(None, 0, 9, [20, 2, 900, 80]),
+                site(None, 0, 9, [5, 1, 50, 5]),
+            ]
+            .into(),
+        })
     };
     let shares = |flags| -> Vec<String> {
         let body = body_of(&[sites(flags)]);
@@ -253,18 +257,18 @@ fn what_is_known_of_the_run_stands_in_the_head() {
 fn a_name_cannot_forge_a_line() {
     let text = b"a\"\nTHREAD END (id = 1)\r\t\0\x1b[2J\x7f\xc3\xa9\xff\xe2\x98\x83";
     let body = body_of(&[
-        Record::String {
+        Record::String(StringRecord {
             id: StringId(1),
             text: Cow::Borrowed(text),
-        },
-        Record::StartThread {
+        }),
+        Record::StartThread(StartThreadRecord {
             serial: ThreadSerial(200_001),
             object: ObjectId(1),
             trace: TraceSerial(0),
             name: StringId(1),
             group: StringId(1),
             parent_group: StringId(0),
-        },
+        }),
     ]);
     let name = "a\"?THREAD END (id = 1)????[2J?\u{e9}\u{fffd}\u{2603}";
     let expected =
@@ -280,21 +284,21 @@ fn what_a_terminal_obeys_stays_out_of_every_line() {
         string(3, "()V"),
         string(4, "C\u{202e}avaj.\u{2066}"),
         string(5, "d\u{85}\u{2028}\u{2029}\u{200f}"),
-        Record::String {
+        Record::String(StringRecord {
             id: StringId::NOTE,
             text: Cow::Borrowed("n\u{9d}\u{61c}".as_bytes()),
-        },
+        }),
         load_class(100_001, 1),
         frame(500_001, 2, Line::Unknown),
         trace(300_001, 0, &[500_001]),
-        Record::StartThread {
+        Record::StartThread(StartThreadRecord {
             serial: ThreadSerial(200_001),
             object: ObjectId(1),
             trace: TraceSerial(300_001),
             name: StringId(5),
             group: StringId(5),
             parent_group: StringId(0),
-        },
+        }),
     ]);
     let expected = "(n??)\nTRACE 300001:\n\tA?]0;?.b?31m(C?avaj.?:Unknown line)\n\
                     THREAD START (obj=1, id = 200001, name=\"d????\", group=\"d????\")\n";
@@ -305,7 +309,10 @@ fn what_a_terminal_obeys_stays_out_of_every_line() {
 fn the_moment_of_a_record_counts_from_the_start() {
     let wrapped = (1 << 32) + 3_000_000;
     let rows = Cow::Borrowed(&[][..]);
-    let records = [(Micros(wrapped), Record::CpuSamples { total: 0, rows })];
+    let records = [(
+        Micros(wrapped),
+        Record::CpuSamples(CpuSamplesRecord { total: 0, rows }),
+    )];
     let begin = format!("CPU SAMPLES BEGIN (total = 0) {}\n", ctime(wrapped));
     assert!(text_body(&records).starts_with(&begin));
     assert_ne!(ctime(wrapped), ctime(wrapped - (1 << 32)));
@@ -316,23 +323,23 @@ fn a_frame_without_a_source_file_says_so() {
     for source_file in [StringId(0), StringId(3)] {
         let mut encoder = TextEncoder::new();
         let mut out = Vec::new();
-        let empty = Record::String {
+        let empty = Record::String(StringRecord {
             id: StringId(3),
             text: b"".as_slice().into(),
-        };
-        let frame = Record::Frame {
+        });
+        let frame = Record::Frame(FrameRecord {
             id: FrameId(7),
             method: StringId(0),
             signature: StringId(0),
             source_file,
             class: ClassSerial(0),
             line: Line::Unknown,
-        };
-        let trace = Record::Trace {
+        });
+        let trace = Record::Trace(TraceRecord {
             serial: TraceSerial(1),
             thread: ThreadSerial(0),
             frames: vec![FrameId(7)].into(),
-        };
+        });
         for record in [empty, frame, trace] {
             encoder.record(Micros(0), &record, &mut out);
         }

@@ -269,13 +269,13 @@ fn totals(text: &str) -> Vec<[u64; 4]> {
     let mut totals = Vec::new();
     while let Some(entry) = reader.read().expect("a sound profile") {
         match entry.item {
-            TextItem::Record(Record::AllocSites {
+            TextItem::Record(Record::AllocSites(AllocSitesRecord {
                 live_bytes,
                 live_instances,
                 allocated_bytes,
                 allocated_instances,
                 ..
-            }) => totals.push([
+            })) => totals.push([
                 live_bytes,
                 live_instances,
                 allocated_bytes,
@@ -340,7 +340,7 @@ fn every_note_is_read_under_an_id_of_its_own() {
     let mut reader = TextReader::new(text.as_bytes()).expect("a text profile");
     let mut ids = std::collections::BTreeSet::new();
     while let Some(entry) = reader.read().expect("notes") {
-        let TextItem::Record(Record::String { id, .. }) = entry.item else {
+        let TextItem::Record(Record::String(StringRecord { id, .. })) = entry.item else {
             panic!("{entry:?}");
         };
         assert!(id.is_note() && ids.insert(id), "{id}");

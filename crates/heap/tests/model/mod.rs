@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Write;
 
 use hprof_format::{
-    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapRecord, Micros, Millis,
-    ObjectId, Record, Root, StringId, ThreadSerial, TraceSerial, Value,
+    BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder, HeapDumpEndRecord,
+    HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis, ObjectId, Record, Root,
+    StringId, StringRecord, ThreadSerial, TraceSerial, Value,
 };
 use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Silent};
 use proptest::prelude::*;
@@ -425,23 +426,23 @@ pub fn dump<'a>(
     encoder.start(Millis(0), &mut out);
     let mut put = |record: Record<'_>| encoder.record(Micros(0), &record, &mut out);
     for (id, text) in strings {
-        put(Record::String {
+        put(Record::String(StringRecord {
             id: StringId(id),
             text: text.as_bytes().into(),
-        });
+        }));
     }
     for (serial, (object, name)) in (1..).zip(classes) {
-        put(Record::LoadClass {
+        put(Record::LoadClass(LoadClassRecord {
             serial: ClassSerial(serial),
             class_object: ObjectId(object),
             trace: TraceSerial(1),
             name: StringId(name),
-        });
+        }));
     }
-    put(Record::HeapDumpSegment {
+    put(Record::HeapDumpSegment(HeapDumpSegmentRecord {
         content: content.into(),
-    });
-    put(Record::HeapDumpEnd);
+    }));
+    put(Record::HeapDumpEnd(HeapDumpEndRecord));
     out
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use crate::model::{Frame, FrameKind, Labels, LabelsId, Profile, StackId, Table};
+use crate::model::{Frame, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 
 /// Writes the whole profile: names, frames, stacks and labels once each, samples as indexes into them.
@@ -143,12 +143,7 @@ fn frame_row(frame: &Frame) -> FrameRow {
         frame.signature.map(index),
         frame.source.map(index),
         frame.line,
-        match frame.kind {
-            FrameKind::Java => "java",
-            FrameKind::Compiled => "compiled",
-            FrameKind::Native => "native",
-            FrameKind::Marker => "marker",
-        },
+        frame.kind.name(),
     )
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
 use crate::memory;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashMap;
 use hprof_format::{
-    AllocSite, BasicType, LeftOut, Record, SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
+    AllocSite, AllocSitesRecord, BasicType, HeapSummaryRecord, LeftOut, Record,
+    SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
 };
+use std::collections::HashMap;
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::engines::folding::{Row, fold, is_small};
@@ -126,13 +127,13 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
             .iter()
             .map(|&(key, row)| alloc_site(entry, key, row))
             .collect();
-        entry.records.write(&Record::HeapSummary {
+        entry.records.write(&Record::HeapSummary(HeapSummaryRecord {
             live_bytes: total.live.bytes,
             live_instances: total.live.instances,
             allocated_bytes: total.allocated.bytes,
             allocated_instances: total.allocated.instances,
-        });
-        entry.records.write(&Record::AllocSites {
+        }));
+        entry.records.write(&Record::AllocSites(AllocSitesRecord {
             flags: flags(request, state),
             cutoff: request.cutoff as f32,
             live_bytes: total.live.bytes,
@@ -140,7 +141,7 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
             allocated_bytes: total.allocated.bytes,
             allocated_instances: total.allocated.instances,
             sites: Cow::Owned(sites),
-        });
+        }));
     });
 }
 
@@ -152,12 +153,12 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
             .fold((unseen, unseen), |(live, allocated), (_, site)| {
                 (live + site.live(), allocated + site.allocated())
             });
-        entry.records.write(&Record::HeapSummary {
+        entry.records.write(&Record::HeapSummary(HeapSummaryRecord {
             live_bytes: live.bytes,
             live_instances: live.instances,
             allocated_bytes: allocated.bytes,
             allocated_instances: allocated.instances,
-        });
+        }));
     });
 }
 

@@ -1,7 +1,7 @@
 //! Objects in the heap that were allocated before the agent could see them.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 use super::super::sites::Amount;
 use super::super::state::TrackerState;

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 use hprof_format::{ObjectId, TraceSerial};
+use std::collections::{HashMap, HashSet};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
 use crate::engines::Moment;

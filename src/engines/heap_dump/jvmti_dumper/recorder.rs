@@ -2,8 +2,8 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
 use hprof_format::{HeapRecord, ObjectId};
+use std::collections::HashSet;
 
 use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
 use super::classes::{ClassKind, DumpClasses};

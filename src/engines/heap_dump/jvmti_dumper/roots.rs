@@ -1,8 +1,8 @@
 //! Converts the VM's roots to the format's.
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 use hprof_format::{ObjectId, Root, ThreadSerial};
+use std::collections::{HashMap, HashSet};
 
 use super::numbers::{Numbers, Special, Tag};
 use super::stack_roots::{RootOfFrame, StackRoots, ThreadRoot};

@@ -5,7 +5,7 @@
 //! null.
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::blocks::{id_of, look_up};
 use super::index::DumpIndex;

@@ -9,10 +9,10 @@
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 use hprof_format::{
     BasicType, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, RawHeapRecord, Value,
 };
+use std::collections::{HashMap, HashSet};
 
 use super::index::DumpIndex;
 use super::source::{DumpProgress, Source, Visitor};

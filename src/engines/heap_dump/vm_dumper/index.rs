@@ -1,11 +1,11 @@
 //! The first pass over the VM's dump: collects everything that must be known before the first record is written.
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 use hprof_format::{
     BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
     IdSize, ObjectId, RawHeapRecord, TraceSerial,
 };
+use std::collections::{HashMap, HashSet};
 
 use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::class_dump;

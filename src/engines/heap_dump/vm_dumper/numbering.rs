@@ -1,8 +1,8 @@
 //! Maps the VM's numbers of threads, traces and classes to the agent's.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use hprof_format::ObjectId;
+use std::collections::HashMap;
 
 use super::index::{DumpIndex, DumpedFrame};
 use crate::engines::heap_dump::DumpOutput;

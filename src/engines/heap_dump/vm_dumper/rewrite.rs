@@ -1,11 +1,11 @@
 //! The second pass over the VM's dump: copies the records, replacing the VM's numbers by the agent's.
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 use hprof_format::{
     BasicType, ClassDump, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, ObjectId,
     TraceSerial,
 };
+use std::collections::{HashMap, HashSet};
 
 use super::class_dump;
 use super::dangling::Dangling;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use hprof_format::{HeapRecords, IdSize, Line, Record, source_name};
+use hprof_format::{
+    FrameRecord, HeapRecords, HeapSummaryRecord, IdSize, Line, LoadClassRecord, Record,
+    StartThreadRecord, StringRecord, TraceRecord, source_name,
+};
 
 use super::{Dump, File};
 
@@ -21,24 +24,21 @@ pub(super) struct Parser {
 impl Parser {
     pub(super) fn record(&mut self, record: &Record<'_>) {
         let kind = match record {
-            Record::HeapSummary { .. } => "HEAP SUMMARY",
-            Record::AllocSites { .. } => "ALLOC SITES",
-            Record::CpuSamples { .. } => "CPU SAMPLES",
+            Record::HeapSummary(_) => "HEAP SUMMARY",
+            Record::AllocSites(_) => "ALLOC SITES",
+            Record::CpuSamples(_) => "CPU SAMPLES",
             _ => "",
         };
         self.saw(kind);
         if self.dump.is_some() {
             let is_of_a_dump = matches!(
                 record,
-                Record::String { .. }
-                    | Record::LoadClass { .. }
-                    | Record::Frame { .. }
-                    | Record::Trace { .. }
+                Record::String(_) | Record::LoadClass(_) | Record::Frame(_) | Record::Trace(_)
             );
             assert!(is_of_a_dump, "inside a dump: {record:?}");
         }
         match *record {
-            Record::String { id, ref text } => {
+            Record::String(StringRecord { id, ref text }) => {
                 let text = String::from_utf8(text.to_vec()).expect("UTF-8");
                 if id.is_note() {
                     self.file.notes.push(text);
@@ -46,24 +46,24 @@ impl Parser {
                     self.strings.insert(id.0, text);
                 }
             }
-            Record::LoadClass {
+            Record::LoadClass(LoadClassRecord {
                 serial,
                 class_object,
                 name,
                 ..
-            } => {
+            }) => {
                 let name = source_name(&self.strings[&name.0]).into_owned();
                 self.names.insert(class_object.0, name.clone());
                 self.names_by_serial.insert(serial.0, name);
             }
-            Record::Frame {
+            Record::Frame(FrameRecord {
                 id,
                 method,
                 source_file,
                 class,
                 line,
                 ..
-            } => {
+            }) => {
                 let class = &self.names_by_serial[&class.0];
                 let method = &self.strings[&method.0];
                 let file = self
@@ -77,31 +77,31 @@ impl Parser {
                 let frame = format!("{class}.{method}({file}:{line})");
                 self.frames.insert(id.0, frame);
             }
-            Record::Trace {
+            Record::Trace(TraceRecord {
                 serial,
                 thread,
                 ref frames,
-            } => {
+            }) => {
                 let frames = frames.iter().map(|frame| self.frames[&frame.0].clone());
                 let trace = (thread.0, frames.collect());
                 self.file.traces.insert(serial.0, trace);
             }
-            Record::StartThread {
+            Record::StartThread(StartThreadRecord {
                 serial,
                 object,
                 name,
                 ..
-            } => {
+            }) => {
                 let name = self.strings[&name.0].clone();
                 self.file.thread_objects.insert(serial.0, object.0);
                 self.file.threads.insert(serial.0, name);
             }
-            Record::AllocSites { .. } => self.file.sites += 1,
-            Record::HeapSummary {
+            Record::AllocSites(_) => self.file.sites += 1,
+            Record::HeapSummary(HeapSummaryRecord {
                 live_bytes,
                 live_instances,
                 ..
-            } => self.totals = Some((live_instances, live_bytes)),
+            }) => self.totals = Some((live_instances, live_bytes)),
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use crate::bytes::{in_memory, saturated};
 use crate::fault::HeapFault;
 use crate::heap::ClassDump;
 use crate::id_size::IdSize;
@@ -68,21 +69,21 @@ struct ClassLayout {
 
 impl Classes {
     pub(crate) fn add(&mut self, offset: u64, dump: &ClassDump<'_>, id_size: IdSize) {
-        let mut own = 0;
+        let mut own = 0_u32;
         let mut references = Vec::new();
         for &(_, kind) in dump.fields.iter() {
             if kind == BasicType::Object {
-                references.push(own as u32);
+                references.push(own);
             }
-            own += kind.size(id_size.bytes() as usize) as u64;
+            own += saturated(kind.size(id_size.width()));
         }
-        let index = self.classes.len() as u32;
+        let index = saturated(self.classes.len());
         self.classes.push(DumpedClass {
             id: dump.class,
             offset,
             super_class: dump.super_class,
             stated: dump.instance_size,
-            own,
+            own: own.into(),
             references: references.into(),
             layout: None,
         });
@@ -125,7 +126,7 @@ impl Classes {
         self.tried = self.classes.len();
         let mut seen = vec![false; self.classes.len()];
         let mut chain = Vec::new();
-        for class in 0..self.classes.len() as u32 {
+        for class in 0..saturated(self.classes.len()) {
             let mut at = Some(class);
             while let Some(index) = at
                 && self.classes[index as usize].layout.is_none()
@@ -186,7 +187,7 @@ impl Classes {
                 base,
                 references: &class.references,
             };
-            base += class.own as usize;
+            base += in_memory(class.own);
             at = class.layout.and_then(|layout| layout.next).map(ClassIndex);
             Some(declared)
         })

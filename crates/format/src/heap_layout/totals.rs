@@ -5,9 +5,9 @@ use std::io::{Read, Seek};
 use super::{ClassIndex, Classes};
 use crate::heap::HeapRecord;
 use crate::id_size::IdSize;
-use crate::kind::RecordKind;
 use crate::reader::{HeapItem, Item, ReadError, Reader};
-use crate::record::{BasicType, Record};
+use crate::record::RecordKind;
+use crate::record::{BasicType, Record, StringRecord};
 use crate::record::{ObjectId, StringId};
 
 /// The totals of a heap dump.
@@ -41,7 +41,7 @@ pub(crate) fn instance_size(content: u64, references: u64, id_size: IdSize) -> u
 /// As [`instance_size`], for an array of `length` elements.
 #[inline]
 pub(crate) fn array_size(element: BasicType, length: u64) -> u64 {
-    aligned(ARRAY_HEADER + length * element.size(REFERENCE as usize) as u64)
+    aligned(ARRAY_HEADER + length * element.size(IdSize::Four.width()) as u64)
 }
 
 #[inline]
@@ -160,10 +160,10 @@ impl<R: Read + Seek> Reader<R> {
         while let Ok(Some(entry)) = self.read() {
             let kind = match entry.item {
                 Item::HeapDumpEnd => break,
-                Item::Record(Record::String {
+                Item::Record(Record::String(StringRecord {
                     id: StringId::BROKE_OFF,
                     ..
-                }) => break,
+                })) => break,
                 Item::HeapDump { .. } => entry.item.kind(),
                 Item::Record(_) => continue,
             };

@@ -1,0 +1,8 @@
+//! The layout of the objects in a heap dump: the fields of its classes, and the sizes of its objects.
+
+mod classes;
+mod totals;
+
+pub(crate) use classes::{ClassIndex, Classes, each_name};
+pub use totals::{HeapCounter, HeapTotals};
+pub(crate) use totals::{array_size, class_of, instance_size};

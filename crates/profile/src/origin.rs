@@ -1,0 +1,41 @@
+//! The run that the records of a merged file come from.
+
+/// The beginning of a note that `hprof merge` writes: the labels of the samples in the following records.
+const NOTE: &str = "labels: ";
+/// The separator between two labels.
+const SEPARATOR: &str = ", ";
+
+/// The machine and the file of a run that was merged into a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// The machine.
+    pub host: Option<&'a str>,
+    /// The file.
+    pub file: Option<&'a str>,
+}
+
+impl<'a> Origin<'a> {
+    /// Returns the origin of the records after a note; `None` if the note is about something else.
+    #[must_use]
+    pub fn of_note(note: &'a str) -> Option<Origin<'a>> {
+        let labels = note.strip_prefix(NOTE)?;
+        let mut origin = Origin::default();
+        for label in labels.split(SEPARATOR) {
+            match label.split_once('=') {
+                Some(("host", host)) => origin.host = Some(host),
+                Some(("file", file)) => origin.file = Some(file),
+                _ => {}
+            }
+        }
+        Some(origin)
+    }
+
+    /// Returns the note that says it.
+    pub(crate) fn note(&self) -> String {
+        let labels = [("host", self.host), ("file", self.file)];
+        let labels = labels
+            .into_iter()
+            .filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        format!("{NOTE}{}", labels.collect::<Vec<_>>().join(SEPARATOR))
+    }
+}

@@ -1,0 +1,168 @@
+//! What `hprof heap --json` prints is what docs/reference/json.md says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::any_jvm;
+use crate::heap_graph::{agent, heap};
+
+/// The fields of each kind of object, and the field's type, as in the page.
+struct Documented {
+    kinds: BTreeMap<String, BTreeMap<String, String>>,
+    optional: BTreeSet<(String, String)>,
+    /// The type of each command's answer.
+    answers: BTreeMap<String, String>,
+}
+
+impl Documented {
+    fn read() -> Self {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md");
+        let page = fs::read_to_string(page).expect("the page");
+        let (_, page) = page.split_once("## `hprof heap`\n").expect("its part");
+        let (page, _) = page.split_once("\n## ").expect("another part");
+        let (answers, kinds) = page.split_once("\n### ").expect("the kinds");
+        let mut documented = Self {
+            kinds: BTreeMap::new(),
+            optional: BTreeSet::new(),
+            answers: rows(answers)
+                .map(|row| (row[0].clone(), row[1].clone()))
+                .collect(),
+        };
+        for kind in kinds.split("\n### ") {
+            let (name, table) = kind.split_once('\n').expect("a table");
+            let mut fields = BTreeMap::new();
+            for row in rows(table) {
+                if row[2].starts_with("optional: ") {
+                    documented
+                        .optional
+                        .insert((name.to_owned(), row[0].clone()));
+                }
+                fields.insert(row[0].clone(), row[1].clone());
+            }
+            documented.kinds.insert(name.to_owned(), fields);
+        }
+        documented
+    }
+
+    /// Compares a value with its type; notes in `seen` which fields were there.
+    fn check(&self, value: &Value, kind: &str, seen: &mut BTreeSet<(String, String)>) {
+        if let Some(kind) = kind.split_once("list of ").map(|(_, kind)| kind) {
+            let values = value
+                .as_array()
+                .unwrap_or_else(|| panic!("{kind}: {value}"));
+            values
+                .iter()
+                .for_each(|value| self.check(value, kind, seen));
+        } else if let Some(kind) = kind.strip_prefix("pair of ") {
+            let pair = value.as_array().expect("a pair");
+            assert_eq!(pair.len(), 2, "{value}");
+            pair.iter().for_each(|value| self.check(value, kind, seen));
+        } else if let Some((_, name)) = kind.split_once("](#") {
+            let name = name.split_once(')').expect("a link").0;
+            if !value.is_null() {
+                self.check_fields(value, name, seen);
+            }
+        } else {
+            let fits = match kind {
+                "text" => value.is_string() || value.is_null(),
+                "id" => value.as_str().is_some_and(|id| id.starts_with("0x")),
+                "count" | "bytes" => value.is_u64() || value.is_null(),
+                "share" => value.is_f64(),
+                "boolean" => value.is_boolean(),
+                "counts" => value
+                    .as_object()
+                    .is_some_and(|counts| counts.values().all(Value::is_u64)),
+                _ => panic!("{kind} is no type"),
+            };
+            assert!(fits, "{value} is not of type {kind}");
+        }
+    }
+
+    fn check_fields(&self, value: &Value, name: &str, seen: &mut BTreeSet<(String, String)>) {
+        let fields = &self.kinds[name];
+        let value = value
+            .as_object()
+            .unwrap_or_else(|| panic!("{name}: {value}"));
+        for (field, value) in value {
+            let kind = fields
+                .get(field)
+                .unwrap_or_else(|| panic!("the page does not have {field} of {name}"));
+            self.check(value, kind, seen);
+            seen.insert((name.to_owned(), field.clone()));
+        }
+        for field in fields.keys() {
+            let key = (name.to_owned(), field.clone());
+            let is_there = value.contains_key(field) || self.optional.contains(&key);
+            assert!(is_there, "{name} has no {field}, which the page has");
+        }
+    }
+}
+
+/// The cells of each row of the tables in a text, without its heads; the first cell without its quotes.
+fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
+    text.lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let mut cells: Vec<String> = line
+                .trim_matches('|')
+                .split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect();
+            cells[0] = cells[0].trim_matches('`').to_owned();
+            cells
+        })
+}
+
+#[test]
+fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
+    let documented = Documented::read();
+    let jvm = any_jvm();
+    let leak = agent(jvm, "", "Leak", "cache");
+    let waste = agent(jvm, "", "Waste", "");
+    let long = agent(jvm, "", "Shapes", "100000");
+    let (leak, waste) = (leak.path("x.hprof"), waste.path("x.hprof"));
+    let long = long.path("x.hprof");
+    let other = waste.to_str().expect("UTF-8");
+    let largest = ["retained", "--by", "object", "--json"];
+    let largest: Value = serde_json::from_str(&heap(&largest, &leak)).expect("JSON");
+    let id = largest[0]["id"].as_str().expect("an id");
+    let mut seen = BTreeSet::new();
+    for (file, arguments) in [
+        (&leak, &["summary"][..]),
+        (&leak, &["histogram", "--by", "site"]),
+        (&leak, &["leaks"]),
+        (&waste, &["leaks"]),
+        (&leak, &["retained", "--by", "object"]),
+        (&leak, &["paths", "--class", "byte[]"]),
+        (&long, &["paths", "--class", "Shapes$Link"]),
+        (&leak, &["who", "--class", "byte[]"]),
+        (&leak, &["show", id]),
+        (&leak, &["threads"]),
+        (&leak, &["diff", other]),
+    ] {
+        let answer = heap(&[arguments, &["--json"]].concat(), file);
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let kind = &documented.answers[arguments[0]];
+        let kind = match arguments[0] {
+            // What another option brings is behind a semicolon.
+            "histogram" => kind.split(';').next().expect("the first"),
+            "retained" => kind.split(',').next().expect("the first"),
+            _ => kind,
+        };
+        documented.check(&answer, kind, &mut seen);
+    }
+    for by in ["class", "site"] {
+        let groups = heap(&["retained", "--by", by, "--json"], &leak);
+        let groups = serde_json::from_str(&groups).expect("JSON");
+        documented.check(&groups, "list of [group](#group)", &mut seen);
+    }
+    for (name, fields) in &documented.kinds {
+        for field in fields.keys() {
+            let key = (name.clone(), field.clone());
+            assert!(seen.contains(&key), "{name} never has {field}");
+        }
+    }
+}
