@@ -14,10 +14,14 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <unistd.h>
 
 extern void *__libc_malloc(size_t);
@@ -151,4 +155,21 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
         return ENOMEM;
     *block = __libc_memalign(alignment, size);
     return *block ? 0 : ENOMEM;
+}
+
+/* The agent maps its large blocks itself. */
+void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+    if (fails(CALLER, size))
+        return errno = ENOMEM, MAP_FAILED;
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, file, offset);
+}
+
+void *mremap(void *block, size_t size, size_t wanted, int flags, ...) {
+    if (fails(CALLER, wanted))
+        return errno = ENOMEM, MAP_FAILED;
+    va_list rest;
+    va_start(rest, flags);
+    void *address = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    va_end(rest);
+    return (void *)syscall(SYS_mremap, block, size, wanted, flags, address);
 }
