@@ -1,6 +1,6 @@
 /**
- * Known answer: CPU goes 3 : 1 to `hot` and `warm`, 3 s in all; the thread `blocked` sits in a native accept and uses
- * none. Prints `spun`.
+ * Known answer: CPU goes 3 : 1 to `hot` and `warm`, for 3 s, or longer if they have got little CPU by then; the thread
+ * `blocked` sits in a native accept and uses none. Prints `spun`.
  */
 public class Spin {
     static volatile double sink;
@@ -12,7 +12,7 @@ public class Spin {
         blocked.setDaemon(true);
         blocked.start();
         long end = System.nanoTime() + 3_000_000_000L;
-        while (System.nanoTime() < end) { hot(3_000_000); warm(1_000_000); }
+        for (int round = 0; round < 150 || System.nanoTime() < end; round++) { hot(3_000_000); warm(1_000_000); }
         System.out.println("spun");
     }
 }
