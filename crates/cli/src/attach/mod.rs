@@ -28,6 +28,10 @@ use view::Folder;
 
 /// The folder in which a VM has its files for clients that attach.
 const TEMPORARY: &str = "/tmp";
+/// The answer to a request without options.
+const NO_OPTIONS: &str = "name what to measure: `hprof attach PROGRAM cpu=samples` (the CPU), heap=sites (allocations), \
+    heap=dump,format=b (the heap), cpu=times (calls) or monitor=y (contention), with file=NAME; `hprof record PROGRAM` \
+    chooses the rest and shows the answer";
 /// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
@@ -166,8 +170,7 @@ pub struct Attach {
     program: Program,
 
     /// The options of the profile
-    #[arg(default_value = "")]
-    options: String,
+    options: Option<String>,
 
     #[command(flatten)]
     library: Library,
@@ -214,8 +217,11 @@ impl Library {
 impl Attach {
     /// Starts a profile in the program, loading the agent if necessary.
     pub fn run(&self) -> Result<(), Failure> {
+        let Some(options) = &self.options else {
+            return Err(Failure::Usage(NO_OPTIONS.to_owned()));
+        };
         let session = Session::with(&self.program, &self.library)?;
-        say(&session.start(&self.options)?)
+        say(&session.start(options)?)
     }
 }
 

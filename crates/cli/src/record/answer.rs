@@ -131,13 +131,18 @@ impl<'a> Answer<'a> {
         let of = |value| amount(value, metric, interval);
         let sum = units::sentence(total, metric, interval);
         writeln!(out, "{}: {sum}", self.title(&chosen.file))?;
-        let rows = costs(profile, metric, By::Method);
+        // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
+        let by = match metric {
+            Metric::Contention => By::Type,
+            _ => By::Method,
+        };
+        let rows = costs(profile, metric, by);
         let is_method = |row: &&Cost| !row.name.starts_with('<') && !Lost::is_unsampled(&row.name);
         let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
         let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
         if !rows.is_empty() {
-            writeln!(out, "  {:>width$}      %  total %  method", "self")?;
+            writeln!(out, "  {:>width$}      %  total %  {by}", "self")?;
         }
         for row in rows {
             writeln!(

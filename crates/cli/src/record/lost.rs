@@ -56,6 +56,7 @@ impl Lost {
             Metric::Cpu => {
                 "threads that ended too soon, or code of the VM in which no stack can be taken"
             }
+            Metric::Contention | Metric::Contentions => "no method was running yet",
             _ => "the VM itself, or before the profile began",
         };
         let kinds = [

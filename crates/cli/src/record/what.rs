@@ -115,12 +115,9 @@ impl What {
         let Self::Options(options) = self else {
             return None;
         };
-        let pairs = options.split(',').filter_map(|pair| pair.split_once('='));
+        let mut pairs = options.split(',').filter_map(|pair| pair.split_once('='));
         // Of several the last one counts.
-        pairs
-            .filter(|&(key, _)| key == name)
-            .last()
-            .map(|(_, value)| value)
+        pairs.rfind(|&(key, _)| key == name).map(|(_, value)| value)
     }
 }
 

@@ -215,6 +215,9 @@ impl Fake {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));
         command.args([verb, &self.pid.to_string(), "--agent"]);
         command.arg(&self.library);
+        if verb == "attach" {
+            command.arg("cpu=samples");
+        }
         command
     }
 
