@@ -21,7 +21,8 @@ use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, NoCpuTimers,
-    Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid, own_cpu_time,
+    NoStack, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
+    own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
@@ -81,15 +82,17 @@ struct SampledThread {
 struct SampleTally {
     samples: AtomicU64,
     no_java: AtomicU64,
-    /// By the error number from AsyncGetCallTrace.
-    unwalkable: [AtomicU64; ANSWERS],
+    /// In the order of [`NoStack::ALL`].
+    unwalkable: [AtomicU64; NoStack::ALL.len()],
+    /// Samples of threads in the agent's own code.
+    in_agent: AtomicU64,
     lost: AtomicU64,
     /// Samples whose stacks were fetched when the VM could no longer name them.
     unnamed: AtomicU64,
 }
 
-/// The errors of AsyncGetCallTrace are numbered from -1 down to -10.
-const ANSWERS: usize = 32;
+/// The name, in place of a method, of the agent's own time on a thread of the program.
+const OWN_TIME: &str = "<HPROF>";
 
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
@@ -374,17 +377,17 @@ impl Shared {
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
             SampledStack::Frames(frames) => {
-                if let Some(trace) = self.trace(jni, thread, frames, depth) {
+                if sample.in_agent {
+                    self.tally.in_agent.fetch_add(weight, Ordering::Relaxed);
+                }
+                if let Some(trace) = self.trace(jni, thread, frames, sample.in_agent, depth) {
                     self.counts.add(trace, weight);
                     return;
                 }
                 &self.tally.unnamed
             }
             SampledStack::NoJava => &self.tally.no_java,
-            SampledStack::Unwalkable(answer) => {
-                let number = answer.unsigned_abs() as usize;
-                &self.tally.unwalkable[number.min(ANSWERS - 1)]
-            }
+            SampledStack::Unwalkable(reason) => &self.tally.unwalkable[reason as usize],
         };
         unseen.fetch_add(weight, Ordering::Relaxed);
         let trace = self.stacks.unsampled_trace(ThreadSerial(sample.thread));
@@ -397,12 +400,14 @@ impl Shared {
         jni: Option<Jni<'_>>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
+        in_agent: bool,
         depth: usize,
     ) -> Option<TraceId> {
-        frames.truncate(depth);
+        let own_time = in_agent.then_some(OWN_TIME);
+        frames.truncate(depth - usize::from(in_agent));
         match jni {
-            Some(jni) => Some(self.stacks.trace(jni, thread, &frames)),
-            None => self.stacks.known_trace(thread, &frames),
+            Some(jni) => Some(self.stacks.trace_below(jni, thread, own_time, &frames)),
+            None => self.stacks.known_trace_below(thread, own_time, &frames),
         }
     }
 
@@ -501,15 +506,19 @@ impl std::fmt::Display for SampleTally {
             out,
             "{samples} samples, {unwalkable} ({share:.1} %) without the Java frames that they had"
         )?;
-        let answers = self.unwalkable.iter().zip(0..);
-        for (answer, number) in answers.filter(|(answer, _)| count(answer) > 0) {
-            write!(out, " [-{number}: {}]", count(answer))?;
+        let reasons = self.unwalkable.iter().zip(NoStack::ALL);
+        for (samples, reason) in reasons.filter(|(samples, _)| count(samples) > 0) {
+            write!(out, " [{reason}: {}]", count(samples))?;
         }
         let (no_java, lost) = (count(&self.no_java), count(&self.lost));
         write!(out, ", {no_java} of threads that ran no Java, {lost} lost")?;
         match count(&self.unnamed) {
+            0 => {}
+            unnamed => write!(out, ", {unnamed} without names")?,
+        }
+        match count(&self.in_agent) {
             0 => Ok(()),
-            unnamed => write!(out, ", {unnamed} without names"),
+            in_agent => write!(out, ", {in_agent} of this agent's own time"),
         }
     }
 }

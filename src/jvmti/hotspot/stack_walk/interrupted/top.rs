@@ -49,7 +49,7 @@ impl Walk<'_> {
                 CodeKind::Native => self.from_method(blob, here, true),
                 CodeKind::Frameless => self.from_frameless(here),
                 CodeKind::Stub => self.from_stub(blob, here),
-                CodeKind::Unwalkable => refused::INNERMOST,
+                CodeKind::Unwalkable => refused::DISCARDING,
             }
         }
     }
@@ -69,7 +69,7 @@ impl Walk<'_> {
             )
         };
         let Some(state) = state else {
-            return refused::INNERMOST;
+            return refused::METHOD;
         };
         if is_native {
             self.note(method, IN_NATIVE);
@@ -82,7 +82,7 @@ impl Walk<'_> {
         }
         match self.behind(blob, here, state) {
             Some(place) => self.run(place),
-            None => refused::INNERMOST,
+            None => refused::METHOD,
         }
     }
 
@@ -196,7 +196,12 @@ impl Walk<'_> {
                 return count;
             }
         }
-        self.from_frameless(here)
+        let count = self.from_frameless(here);
+        if count > 0 {
+            count
+        } else {
+            refused::INTERPRETER
+        }
     }
 
     /// Begins at the caller of code without a frame.
@@ -209,7 +214,7 @@ impl Walk<'_> {
             self.behind_link(here)
         };
         let Some(place) = at else {
-            return refused::INNERMOST;
+            return refused::STUB;
         };
         // The arguments may have been moved to a larger place below the caller's frame.
         if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
@@ -267,7 +272,8 @@ impl Walk<'_> {
                 }
             }
         }
-        self.from_native_code(here)
+        let count = self.from_native_code(here);
+        if count > 0 { count } else { refused::STUB }
     }
 
     /// Returns `false` if the call before a return address is surely one of other code than `blob`.
@@ -327,7 +333,7 @@ impl Walk<'_> {
             return self.run(place);
         }
         let Some(blob) = walker.code.blob(place.pc) else {
-            return refused::INNERMOST;
+            return refused::STUB;
         };
         // SAFETY: the code is in use, and no code that the thread may return to is freed. If it is other code, what is
         // read of it is within its bounds.
@@ -335,7 +341,7 @@ impl Walk<'_> {
             match self.walker.code.kind(blob) {
                 CodeKind::Compiled | CodeKind::Native => {}
                 CodeKind::Stub => return self.run(place),
-                CodeKind::Frameless | CodeKind::Unwalkable => return refused::INNERMOST,
+                CodeKind::Frameless | CodeKind::Unwalkable => return refused::STUB,
             }
             let begin = walker.layout.nmethod.debug_info.code_begin(blob);
             let is_call = self.code_around(place.pc, begin).is_after_call(place.pc);
@@ -345,18 +351,18 @@ impl Walk<'_> {
                 None => false,
             };
             if !is_call || !is_in_frame {
-                return refused::INNERMOST;
+                return refused::STUB;
             }
             let is_native = self.walker.code.kind(blob) == CodeKind::Native;
             let method = read(blob.0 + walker.layout.nmethod.method);
             if is_native {
                 self.note(method, IN_NATIVE);
             } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
-                return refused::INNERMOST;
+                return refused::STUB;
             }
             match self.below_code(blob, place) {
                 Ok(Some(below)) => self.run(below),
-                _ => refused::INNERMOST,
+                _ => refused::STUB,
             }
         }
     }
