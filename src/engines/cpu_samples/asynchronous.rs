@@ -4,7 +4,7 @@
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
 use super::inlining_notes;
+use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, NoCpuTimers,
-    NoStack, Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
-    own_cpu_time,
+    Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid, own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
@@ -75,20 +75,6 @@ struct SampledThread {
     /// The number of samples that were due when the account was last charged, since the beginning.
     due: u64,
     on: bool,
-}
-
-/// The outcome of the samples, in intervals.
-#[derive(Default)]
-struct SampleTally {
-    samples: AtomicU64,
-    no_java: AtomicU64,
-    /// In the order of [`NoStack::ALL`].
-    unwalkable: [AtomicU64; NoStack::ALL.len()],
-    /// Samples of threads in the agent's own code.
-    in_agent: AtomicU64,
-    lost: AtomicU64,
-    /// Samples whose stacks were fetched when the VM could no longer name them.
-    unnamed: AtomicU64,
 }
 
 /// The name, in place of a method, of the agent's own time on a thread of the program.
@@ -493,32 +479,5 @@ impl SampledThread {
     fn owed(&mut self, used: u64, interval: u64) -> u64 {
         self.due += self.account.charge(used, interval);
         self.due.saturating_sub(self.timed.charged())
-    }
-}
-
-impl std::fmt::Display for SampleTally {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let samples = count(&self.samples);
-        let unwalkable: u64 = self.unwalkable.iter().map(count).sum();
-        let share = 100.0 * unwalkable as f64 / samples.max(1) as f64;
-        write!(
-            out,
-            "{samples} samples, {unwalkable} ({share:.1} %) without the Java frames that they had"
-        )?;
-        let reasons = self.unwalkable.iter().zip(NoStack::ALL);
-        for (samples, reason) in reasons.filter(|(samples, _)| count(samples) > 0) {
-            write!(out, " [{reason}: {}]", count(samples))?;
-        }
-        let (no_java, lost) = (count(&self.no_java), count(&self.lost));
-        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")?;
-        match count(&self.unnamed) {
-            0 => {}
-            unnamed => write!(out, ", {unnamed} without names")?,
-        }
-        match count(&self.in_agent) {
-            0 => Ok(()),
-            in_agent => write!(out, ", {in_agent} of this agent's own time"),
-        }
     }
 }

@@ -122,13 +122,13 @@ impl InterruptedWalker {
         };
         if last_sp != 0 {
             // SAFETY: the caller's promise.
-            return unsafe { walk.from_anchor(anchor, interrupted) };
+            return unsafe { walk.begin_at_last_java_frame(anchor, interrupted) };
         }
         if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
             return 0;
         }
         // SAFETY: as above.
-        unsafe { walk.from_interrupted(interrupted) }
+        unsafe { walk.begin_at_instruction(interrupted) }
     }
 }
 

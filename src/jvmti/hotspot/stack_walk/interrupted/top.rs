@@ -34,21 +34,21 @@ impl Walk<'_> {
     /// # Safety
     /// As for [`super::InterruptedWalker::walk`]; the thread has no last Java frame.
     #[inline(always)]
-    pub(super) unsafe fn from_interrupted(&mut self, here: Interrupted) -> i32 {
+    pub(super) unsafe fn begin_at_instruction(&mut self, here: Interrupted) -> i32 {
         let walker = &self.walker.walker;
         if here.pc >= walker.interpreter.start && here.pc < walker.interpreter.end {
-            return self.from_interpreter(here);
+            return self.begin_in_interpreter(here);
         }
         let Some(blob) = walker.code.blob(here.pc) else {
-            return self.from_native_code(here);
+            return self.begin_in_native_code(here);
         };
         // SAFETY: the thread is in this code, which keeps it.
         unsafe {
             match self.walker.code.kind(blob) {
-                CodeKind::Compiled => self.from_method(blob, here, false),
-                CodeKind::Native => self.from_method(blob, here, true),
-                CodeKind::Frameless => self.from_frameless(here),
-                CodeKind::Stub => self.from_stub(blob, here),
+                CodeKind::Compiled => self.begin_in_method(blob, here, false),
+                CodeKind::Native => self.begin_in_method(blob, here, true),
+                CodeKind::Frameless => self.begin_at_caller(here),
+                CodeKind::Stub => self.begin_in_stub(blob, here),
                 CodeKind::Unwalkable => refused::DISCARDING,
             }
         }
@@ -60,7 +60,12 @@ impl Walk<'_> {
     /// The blob is code of a method that the thread is in; `is_native` if that is a native one.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    unsafe fn from_method(&mut self, blob: CodeBlob, here: Interrupted, is_native: bool) -> i32 {
+    unsafe fn begin_in_method(
+        &mut self,
+        blob: CodeBlob,
+        here: Interrupted,
+        is_native: bool,
+    ) -> i32 {
         // SAFETY: the caller's promise.
         let (method, state) = unsafe {
             (
@@ -135,10 +140,7 @@ impl Walk<'_> {
             pc: here.pc,
         };
         match state {
-            FrameState::Complete => match self.below_code(blob, place) {
-                Ok(place) => place,
-                Err(_) => None,
-            },
+            FrameState::Complete => self.below_code(blob, place).unwrap_or_default(),
             FrameState::FramePointerUnsaved => match self.below_code(blob, place) {
                 Ok(Some(place)) => Some(self.with_fp(place, here.fp)),
                 _ => None,
@@ -179,7 +181,7 @@ impl Walk<'_> {
     /// Begins in the interpreter: in a frame, or while one is made.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_interpreter(&mut self, here: Interrupted) -> i32 {
+    fn begin_in_interpreter(&mut self, here: Interrupted) -> i32 {
         self.is_certain = false;
         let frame = Place {
             sp: here.sp,
@@ -191,12 +193,14 @@ impl Walk<'_> {
             && let Some(below) =
                 walker.below_interpreted(self.stack.from(frame.sp), frame, &mut NoRecord)
         {
+            // A bytecode of the method in the right place: it is a frame.
+            self.is_certain = true;
             let count = self.run(below);
             if count > 0 {
                 return count;
             }
         }
-        let count = self.from_frameless(here);
+        let count = self.begin_at_caller(here);
         if count > 0 {
             count
         } else {
@@ -207,7 +211,7 @@ impl Walk<'_> {
     /// Begins at the caller of code without a frame.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_frameless(&mut self, here: Interrupted) -> i32 {
+    fn begin_at_caller(&mut self, here: Interrupted) -> i32 {
         let at = if here.link == 0 {
             self.returning(here.sp, here.fp)
         } else {
@@ -245,7 +249,7 @@ impl Walk<'_> {
     /// The blob is code that the thread is in.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    unsafe fn from_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
+    unsafe fn begin_in_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
         // SAFETY: the caller's promise; every code has this field.
         let (words, state) = unsafe {
             (
@@ -272,7 +276,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let count = self.from_native_code(here);
+        let count = self.begin_in_native_code(here);
         if count > 0 { count } else { refused::STUB }
     }
 
@@ -299,7 +303,7 @@ impl Walk<'_> {
     /// pointers to the first code of the VM's making.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_native_code(&mut self, here: Interrupted) -> i32 {
+    fn begin_in_native_code(&mut self, here: Interrupted) -> i32 {
         let mut fp = here.fp;
         let mut stack = self.stack;
         let mut frames = 0;

@@ -31,7 +31,11 @@ impl Walk<'_> {
     /// # Safety
     /// As for [`InterruptedWalker::walk`]; `anchor` is the thread's, and not empty.
     #[inline(always)]
-    pub(super) unsafe fn from_anchor(&mut self, anchor: usize, interrupted: Interrupted) -> i32 {
+    pub(super) unsafe fn begin_at_last_java_frame(
+        &mut self,
+        anchor: usize,
+        interrupted: Interrupted,
+    ) -> i32 {
         let fields = &self.walker.walker.layout.anchor;
         // SAFETY: fields of the current thread.
         let field = |offset| unsafe { read::<usize>(anchor.wrapping_add(offset)) };
