@@ -90,11 +90,6 @@ impl MethodId {
         (!id.is_null()).then_some(Self(id))
     }
 
-    /// Wraps the id of a method given as a number; `None` for 0.
-    pub(super) fn from_address(id: usize) -> Option<Self> {
-        (id != 0).then(|| Self(ptr::with_exposed_provenance_mut(id)))
-    }
-
     /// Returns the id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()

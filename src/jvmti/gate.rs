@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::lock_order::{Condvar, Mutex, rank};
 
+use super::own_time::OwnTime;
 use crate::memory;
 
 /// A gate to a `T` that many threads use while it is open.
@@ -137,6 +138,7 @@ impl<T: Send + Sync> Gate<T> {
         if self.lets_nobody_in() {
             return None;
         }
+        let _own_time = OwnTime::begin();
         self.noted(caught(body))
     }
 
@@ -155,6 +157,7 @@ impl<T: Send + Sync> Gate<T> {
 
     /// Runs a request from outside the VM, even after a panic; `None` if the gate is closed.
     pub fn run_always<R>(&self, body: impl FnOnce(&T) -> R) -> Option<Result<R, Panicked>> {
+        let _own_time = OwnTime::begin();
         let _in_flight = self.enter();
         // The count goes up before this look, and `close` looks at the counts after it wrote null: one of the two
         // always sees the other.

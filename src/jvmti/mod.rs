@@ -29,6 +29,7 @@ mod monitor_callbacks;
 mod monitors;
 mod object_list;
 mod own_objects;
+mod own_time;
 mod prefetch;
 mod process_exit;
 mod registered_threads;
@@ -56,9 +57,9 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NumberFlag,
-    SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread, VmDumper,
-    VmFlags, WalkCache, Walked, WeakSlots, characters, current_tid,
+    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack,
+    NumberFlag, SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread,
+    VmDumper, VmFlags, WalkCache, Walked, WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

@@ -148,14 +148,38 @@ impl Stacks {
         self.intern(thread, &ids)
     }
 
-    /// As [`Stacks::trace`], but without asking the VM; returns `None` unless all frames have been seen before.
-    pub fn known_trace(&self, thread: ThreadSerial, frames: &[FrameInfo]) -> Option<TraceId> {
+    /// As [`Stacks::trace`], below a frame of that name for what is not Java's, if any.
+    pub fn trace_below(
+        &self,
+        jni: Jni<'_>,
+        thread: ThreadSerial,
+        innermost: Option<&str>,
+        frames: &[FrameInfo],
+    ) -> TraceId {
+        let mut ids = self.frame_ids(jni, frames);
+        ids.splice(0..0, self.stand_in(innermost));
+        self.intern(thread, &ids)
+    }
+
+    /// As [`Stacks::trace_below`], but without asking the VM; returns `None` unless all frames have been seen before.
+    pub fn known_trace_below(
+        &self,
+        thread: ThreadSerial,
+        innermost: Option<&str>,
+        frames: &[FrameInfo],
+    ) -> Option<TraceId> {
         let ids: Option<Vec<FrameId>> = {
             let names = self.names.lock();
             let ids = frames.iter().map(|frame| names.frames.get(frame).copied());
             ids.collect()
         };
-        Some(self.intern(thread, &ids?))
+        let mut ids = ids?;
+        ids.splice(0..0, self.stand_in(innermost));
+        Some(self.intern(thread, &ids))
+    }
+
+    fn stand_in(&self, name: Option<&str>) -> Option<FrameId> {
+        Some(stand_in(&self.tables, self.stand_in_class, name?))
     }
 
     /// Returns the tables' frames for frames of the current thread.

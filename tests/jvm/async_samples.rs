@@ -137,6 +137,37 @@ fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
     assert!(copy > 0.8, "{}: {copy}", jvm.feature);
 }
 
+on_every_jvm!(the_agents_own_time_is_told_apart_and_has_its_stack);
+
+fn the_agents_own_time_is_told_apart_and_has_its_stack(jvm: &Jvm) {
+    let options = "heap=sites,cpu=samples,engine=async,interval=4,depth=8,file=x.txt";
+    let run = Program::new(jvm, options, "Allocates").run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    let samples = profile.samples();
+    let count = |is_counted: &dyn Fn(&[String]) -> bool| -> f64 {
+        let rows = samples.rows.iter();
+        let counted = rows.filter(|row| is_counted(&profile.traces[&row.trace].frames));
+        f64::from(counted.map(|row| row.count).sum::<u32>())
+    };
+    let is_own = |frames: &[String]| frames[0].starts_with("java.lang.Thread.<HPROF>(");
+    let unseen = count(&|frames| frames[0].starts_with("java.lang.Thread.<unsampled>("));
+    let own = count(&is_own);
+    let own_in_make =
+        count(&|frames| is_own(frames) && frames.get(1).is_some_and(|it| it.contains(".make(")));
+    let all = f64::from(samples.total);
+    println!(
+        "{}: {own_in_make} of {own} of {all}, {unseen} unseen",
+        jvm.feature
+    );
+    assert!(own > 0.02 * all, "{}: {own} of {all}", jvm.feature);
+    assert!(
+        own_in_make > 0.7 * own,
+        "{}: {own_in_make} of {own}",
+        jvm.feature
+    );
+    assert!(unseen < 0.25 * all, "{}: {unseen} of {all}", jvm.feature);
+}
+
 on_every_jvm!(a_virtual_thread_is_charged_by_its_own_name from 21);
 
 fn a_virtual_thread_is_charged_by_its_own_name(jvm: &Jvm) {

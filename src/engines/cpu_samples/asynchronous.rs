@@ -4,7 +4,7 @@
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
 use super::inlining_notes;
+use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use crate::console;
 use crate::engines::Context;
@@ -76,20 +77,8 @@ struct SampledThread {
     on: bool,
 }
 
-/// The outcome of the samples, in intervals.
-#[derive(Default)]
-struct SampleTally {
-    samples: AtomicU64,
-    no_java: AtomicU64,
-    /// By the error number from AsyncGetCallTrace.
-    unwalkable: [AtomicU64; ANSWERS],
-    lost: AtomicU64,
-    /// Samples whose stacks were fetched when the VM could no longer name them.
-    unnamed: AtomicU64,
-}
-
-/// The errors of AsyncGetCallTrace are numbered from -1 down to -10.
-const ANSWERS: usize = 32;
+/// The name, in place of a method, of the agent's own time on a thread of the program.
+const OWN_TIME: &str = "<HPROF>";
 
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
@@ -374,17 +363,17 @@ impl Shared {
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let unseen = match sample.stack {
             SampledStack::Frames(frames) => {
-                if let Some(trace) = self.trace(jni, thread, frames, depth) {
+                if sample.in_agent {
+                    self.tally.in_agent.fetch_add(weight, Ordering::Relaxed);
+                }
+                if let Some(trace) = self.trace(jni, thread, frames, sample.in_agent, depth) {
                     self.counts.add(trace, weight);
                     return;
                 }
                 &self.tally.unnamed
             }
             SampledStack::NoJava => &self.tally.no_java,
-            SampledStack::Unwalkable(answer) => {
-                let number = answer.unsigned_abs() as usize;
-                &self.tally.unwalkable[number.min(ANSWERS - 1)]
-            }
+            SampledStack::Unwalkable(reason) => &self.tally.unwalkable[reason as usize],
         };
         unseen.fetch_add(weight, Ordering::Relaxed);
         let trace = self.stacks.unsampled_trace(ThreadSerial(sample.thread));
@@ -397,12 +386,14 @@ impl Shared {
         jni: Option<Jni<'_>>,
         thread: ThreadSerial,
         mut frames: Vec<FrameInfo>,
+        in_agent: bool,
         depth: usize,
     ) -> Option<TraceId> {
-        frames.truncate(depth);
+        let own_time = in_agent.then_some(OWN_TIME);
+        frames.truncate(depth - usize::from(in_agent));
         match jni {
-            Some(jni) => Some(self.stacks.trace(jni, thread, &frames)),
-            None => self.stacks.known_trace(thread, &frames),
+            Some(jni) => Some(self.stacks.trace_below(jni, thread, own_time, &frames)),
+            None => self.stacks.known_trace_below(thread, own_time, &frames),
         }
     }
 
@@ -488,28 +479,5 @@ impl SampledThread {
     fn owed(&mut self, used: u64, interval: u64) -> u64 {
         self.due += self.account.charge(used, interval);
         self.due.saturating_sub(self.timed.charged())
-    }
-}
-
-impl std::fmt::Display for SampleTally {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let samples = count(&self.samples);
-        let unwalkable: u64 = self.unwalkable.iter().map(count).sum();
-        let share = 100.0 * unwalkable as f64 / samples.max(1) as f64;
-        write!(
-            out,
-            "{samples} samples, {unwalkable} ({share:.1} %) without the Java frames that they had"
-        )?;
-        let answers = self.unwalkable.iter().zip(0..);
-        for (answer, number) in answers.filter(|(answer, _)| count(answer) > 0) {
-            write!(out, " [-{number}: {}]", count(answer))?;
-        }
-        let (no_java, lost) = (count(&self.no_java), count(&self.lost));
-        write!(out, ", {no_java} of threads that ran no Java, {lost} lost")?;
-        match count(&self.unnamed) {
-            0 => Ok(()),
-            unnamed => write!(out, ", {unnamed} without names"),
-        }
     }
 }

@@ -10,6 +10,7 @@ mod counts;
 mod inlining_notes;
 mod jvmti;
 mod report;
+mod tally;
 mod vm_threads;
 
 use std::sync::Arc;

@@ -13,7 +13,8 @@ mod weak_slots;
 
 pub use bytes_until_sample::BytesUntilSample;
 pub use cpu_timers::{
-    CpuTimerSupport, CpuTimers, NoCpuTimers, SampledStack, StackSample, TimedThread, current_tid,
+    CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack, SampledStack, StackSample, TimedThread,
+    current_tid,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};

@@ -9,13 +9,14 @@
 //! - it allocates nothing: the ring, the records of threads and [`STATE`] were created before;
 //! - it uses no thread-locals of the agent. That of `errno`, which it restores, was created with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
-//! - it calls AsyncGetCallTrace, which HotSpot made for handlers; the previous handler; the system call `gettid` by
+//! - it calls AsyncGetCallTrace, which HotSpot made for handlers, in a VM that the agent's own walk does not know; the
+//!   previous handler; the system calls `gettid` and `rt_sigprocmask` (which tells whether a word can be read) by
 //!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc
 //!   and musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library and
 //!   fails if it refers to a symbol that is not on the test's list;
 //! - it reads memory of its own thread only: its stack, within the bounds that the VM has for it; its `JavaThread`,
-//!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the method
-//!   whose code the thread is in, which keeps that data alive. Freeing the record at the thread's ThreadEnd does not
+//!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the methods
+//!   in its frames, which keep that data alive. Freeing the record at the thread's ThreadEnd does not
 //!   suffice: that event is missed if the thread was past it when the agent was attached, if a panic has stopped the
 //!   events, and while a session ends.
 //!
@@ -56,6 +57,8 @@ pub(super) struct State {
     pub(super) environment: AtomicUsize,
     /// The key of the C library under which a thread keeps the address of its `JavaThread`, as long as that exists.
     pub(super) thread_key: AtomicU32,
+    /// The key of the mark for threads in the agent's own code, [`NO_KEY`] if there is none.
+    pub(super) own_time_key: AtomicU32,
     /// The number of intervals lost because the ring was full.
     pub(super) lost: AtomicU64,
     /// The number of handlers that are running.
@@ -78,11 +81,15 @@ pub(super) static STATE: State = State {
     last_java_pc: AtomicUsize::new(0),
     environment: AtomicUsize::new(0),
     thread_key: AtomicU32::new(0),
+    own_time_key: AtomicU32::new(NO_KEY),
     lost: AtomicU64::new(0),
     inside: AtomicUsize::new(0),
     before: AtomicPtr::new(ptr::null_mut()),
     before_takes_info: AtomicU32::new(0),
 };
+
+/// Stands for no key.
+pub(super) const NO_KEY: u32 = u32::MAX;
 
 /// Identifies the agent's signals: the value of a signal is a record's number below this mark, which others are
 /// unlikely to use.
@@ -203,6 +210,7 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         virtual_thread: record.virtual_thread.load(Ordering::Relaxed),
         weight,
         frames: 0,
+        in_agent: is_in_agent(),
     };
     // `State::depth` may belong to an earlier ring.
     let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
@@ -362,6 +370,14 @@ impl AsyncWalk<'_> {
             && address >= lowest
             && address < end.wrapping_sub(WORD)
     }
+}
+
+/// Returns `true` if the current thread is in the agent's own code.
+#[inline(always)]
+fn is_in_agent() -> bool {
+    let key = STATE.own_time_key.load(Ordering::Relaxed);
+    // SAFETY: `NO_KEY`, for which there is no value, or a key that is never deleted.
+    key != NO_KEY && unsafe { !libc::pthread_getspecific(key).is_null() }
 }
 
 /// # Safety

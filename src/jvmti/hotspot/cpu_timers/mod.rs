@@ -1,9 +1,9 @@
 //! Samples of threads as they use the CPU: a timer on each thread's CPU clock, whose signal interrupts the thread at
-//! any instruction, and HotSpot's AsyncGetCallTrace, which can take a stack from there.
+//! any instruction, and a walk over the stack from there (`stack_walk::InterruptedWalker`), or HotSpot's
+//! AsyncGetCallTrace in a VM that the walk does not know.
 //!
-//! `handler` is all the code that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` has
-//! its data about threads, `compiled_methods` about code, `layout` about the VM; `registers` is specific to the
-//! processor. `timer` and `signal` wrap the system's calls.
+//! `handler` is the code that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` has its
+//! data about threads, `layout` about the VM; `registers` is specific to the processor. `timer` and `signal` wrap the system's calls.
 
 mod handler;
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod signal;
 mod timer;
 mod trace;
 
+use std::fmt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +25,12 @@ use std::time::{Duration, Instant};
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object, Vm};
-use super::stack_walk::InterruptedWalker;
+use super::super::own_time;
+use super::stack_walk::{InterruptedWalker, refused};
 use crate::lock_order::{Mutex, rank};
 
 use crate::memory::OutOfMemory;
-use handler::STATE;
+use handler::{NO_KEY, STATE};
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
 use layout::{OwnThread, VmLayout};
 use ring::Ring;
@@ -108,6 +110,8 @@ pub struct StackSample {
     pub virtual_thread: u32,
     /// The number of intervals it stands for.
     pub weight: u32,
+    /// `true` if the thread was in the agent's own code.
+    pub in_agent: bool,
     /// The stack, as far as it could be seen.
     pub stack: SampledStack,
 }
@@ -118,8 +122,76 @@ pub enum SampledStack {
     Frames(Vec<FrameInfo>),
     /// The thread ran no Java.
     NoJava,
-    /// The stack could not be walked; see `refused`, or the errors of AsyncGetCallTrace.
-    Unwalkable(i32),
+    /// The stack could not be walked.
+    Unwalkable(NoStack),
+}
+
+/// The reason why a stack could not be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStack {
+    /// The thread ran on another stack than the VM knows.
+    OtherStack,
+    /// It was between two frames of the interpreter, or on the way into or out of one.
+    Interpreter,
+    /// It was where a compiled method makes its frame or gives it up.
+    Method,
+    /// It was in a stub.
+    Stub,
+    /// It was in code of the VM's for exceptions, or for frames that are discarded.
+    Discarding,
+    /// A frame further out has no known shape.
+    Frame,
+    /// The frames of a virtual thread were only in part on the stack.
+    Continuation,
+    /// It was in C code that leaves no frame pointers.
+    NativeCode,
+    /// AsyncGetCallTrace refused.
+    AsyncGetCallTrace,
+}
+
+impl NoStack {
+    /// All reasons, in the order in which they are declared.
+    pub const ALL: [Self; 9] = [
+        Self::OtherStack,
+        Self::Interpreter,
+        Self::Method,
+        Self::Stub,
+        Self::Discarding,
+        Self::Frame,
+        Self::Continuation,
+        Self::NativeCode,
+        Self::AsyncGetCallTrace,
+    ];
+
+    fn from_number(number: i32) -> Self {
+        match number {
+            refused::OTHER_STACK => Self::OtherStack,
+            refused::INTERPRETER => Self::Interpreter,
+            refused::METHOD => Self::Method,
+            refused::STUB => Self::Stub,
+            refused::DISCARDING => Self::Discarding,
+            refused::FRAME => Self::Frame,
+            refused::CONTINUATION => Self::Continuation,
+            refused::NATIVE_CODE => Self::NativeCode,
+            _ => Self::AsyncGetCallTrace,
+        }
+    }
+}
+
+impl fmt::Display for NoStack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::OtherStack => "on a stack of its own",
+            Self::Interpreter => "between frames of the interpreter",
+            Self::Method => "where a frame is made or given up",
+            Self::Stub => "in a stub",
+            Self::Discarding => "where frames are discarded",
+            Self::Frame => "above an unknown frame",
+            Self::Continuation => "in a continuation",
+            Self::NativeCode => "in C code without frame pointers",
+            Self::AsyncGetCallTrace => "refused by AsyncGetCallTrace",
+        })
+    }
 }
 
 impl CpuTimerSupport {
@@ -201,6 +273,9 @@ impl CpuTimers {
         let OwnThread { environment, key } = self.own_thread;
         STATE.environment.store(environment, relaxed);
         STATE.thread_key.store(key, relaxed);
+        STATE
+            .own_time_key
+            .store(own_time::key().unwrap_or(NO_KEY), relaxed);
         STATE.lost.store(0, relaxed);
         self.set_depth(ring.depth());
         STATE
@@ -258,10 +333,11 @@ impl CpuTimers {
                     thread: sample.head.thread,
                     virtual_thread: sample.head.virtual_thread,
                     weight: sample.head.weight,
+                    in_agent: sample.head.in_agent,
                     stack: match sample.head.frames {
                         1.. => SampledStack::Frames(sample.jvmti_frames().collect()),
                         0 => SampledStack::NoJava,
-                        reason => SampledStack::Unwalkable(reason),
+                        reason => SampledStack::Unwalkable(NoStack::from_number(reason)),
                     },
                 });
             });

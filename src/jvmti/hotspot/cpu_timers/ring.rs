@@ -19,6 +19,8 @@ pub(super) struct Head {
     pub(super) weight: u32,
     /// The number of frames, or the reason why there are none.
     pub(super) frames: i32,
+    /// `true` if the thread was in the agent's own code.
+    pub(super) in_agent: bool,
 }
 
 /// A sample as the reader receives it.

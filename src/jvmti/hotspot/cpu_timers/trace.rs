@@ -31,11 +31,6 @@ pub(super) type AsyncGetCallTrace =
 pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
 /// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_not_Java`).
 pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
-/// The thread is in Java, and its current frame was not found (`ticks_unknown_Java`).
-pub(super) const UNKNOWN_JAVA: i32 = -5;
-/// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_Java`).
-pub(super) const NOT_WALKABLE_JAVA: i32 = -6;
-
 impl CallFrame {
     /// Creates a frame of the method with this id, 0 for none. For the handler.
     #[inline(always)]

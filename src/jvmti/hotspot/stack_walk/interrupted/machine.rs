@@ -243,3 +243,84 @@ impl Code {
         }
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    fn with_code<R>(bytes: &[u8], body: impl FnOnce(Code, usize) -> R) -> R {
+        let begin = bytes.as_ptr().expose_provenance();
+        let end = begin + bytes.len();
+        body(Code { begin, end }, begin)
+    }
+
+    #[test]
+    fn a_frame_is_made_in_steps() {
+        // mov [rsp - 0x14000], eax; push rbp; sub rsp, 0x20; cmp dword [r15 + 0x20], 1
+        let c2 = [
+            0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20, 0x41, 0x81,
+            0x7f, 0x20, 0x01, 0, 0, 0,
+        ];
+        with_code(&c2, |code, entry| {
+            let state = |at| code.while_made(entry, entry + at);
+            assert_eq!(state(0), Some(FrameState::Absent));
+            assert_eq!(state(7), Some(FrameState::Absent));
+            assert_eq!(state(8), Some(FrameState::FramePointerSaved));
+            assert_eq!(state(12), Some(FrameState::Complete));
+            assert_eq!(state(20), Some(FrameState::Complete));
+            assert_eq!(state(3), None, "not the beginning of an instruction");
+        });
+        // sub rsp, 0x18; mov [rsp + 0x10], rbp
+        let small = [
+            0x48, 0x81, 0xec, 0x18, 0, 0, 0, 0x48, 0x89, 0x6c, 0x24, 0x10,
+        ];
+        with_code(&small, |code, entry| {
+            let state = |at| code.while_made(entry, entry + at);
+            assert_eq!(state(0), Some(FrameState::Absent));
+            assert_eq!(state(7), Some(FrameState::FramePointerUnsaved));
+            assert_eq!(state(12), Some(FrameState::Complete));
+        });
+        with_code(&[0x0f, 0x0b, 0x90], |code, entry| {
+            assert_eq!(code.while_made(entry, entry + 2), None, "unknown");
+        });
+    }
+
+    #[test]
+    fn a_frame_is_given_up_in_steps() {
+        // add rsp, 0x10; pop rbp; cmp rsp, [r15 + 0x340]; ja; ret
+        let end = [
+            0x48, 0x83, 0xc4, 0x10, 0x5d, 0x49, 0x3b, 0xa7, 0x40, 0x03, 0, 0, 0x0f, 0x87, 0x10, 0,
+            0, 0, 0xc3,
+        ];
+        with_code(&end, |code, begin| {
+            let state = |at| code.while_given_up(begin + at);
+            assert_eq!(state(0), FrameState::Complete);
+            assert_eq!(state(4), FrameState::FramePointerSaved);
+            for at in [5, 12, 18] {
+                assert_eq!(state(at), FrameState::Absent, "{at}");
+            }
+        });
+        // A loop asks for safepoints, too, but goes on: mov r10, [r15 + 0x108]; test [r10], eax; inc eax
+        let in_loop = [
+            0x4d, 0x8b, 0x97, 0x08, 0x01, 0, 0, 0x41, 0x85, 0x02, 0xff, 0xc0,
+        ];
+        with_code(&in_loop, |code, begin| {
+            assert_eq!(code.while_given_up(begin), FrameState::Complete);
+        });
+    }
+
+    #[test]
+    fn calls_are_recognized_by_their_end() {
+        let call = [0x90, 0x90, 0xe8, 0x10, 0, 0, 0, 0x90];
+        with_code(&call, |code, begin| {
+            assert!(code.is_after_call(begin + 7));
+            assert_eq!(code.called(begin + 7), Some(begin + 7 + 0x10));
+            assert!(!code.is_after_call(begin + 8));
+            assert_eq!(code.called(begin + 8), None);
+        });
+        with_code(&[0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xd2], |code, begin| {
+            assert!(code.is_after_call(begin + 9), "call r10");
+            assert_eq!(code.called(begin + 9), None);
+        });
+    }
+}

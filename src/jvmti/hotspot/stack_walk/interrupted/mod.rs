@@ -41,14 +41,20 @@ pub use top::Interrupted;
 pub mod refused {
     /// The stack pointer is on no stack that the VM knows the thread by.
     pub const OTHER_STACK: i32 = -21;
-    /// The innermost frame is of code that has no frame of a known shape.
-    pub const INNERMOST: i32 = -22;
+    /// The thread is in the interpreter, but not in a frame of it, and neither at the entry of a method.
+    pub const INTERPRETER: i32 = -22;
     /// A frame further out is of such code.
     pub const FRAME: i32 = -23;
     /// The frames of a virtual thread are only in part on the stack.
     pub const CONTINUATION: i32 = -24;
-    /// The code was called by C code that leaves no frame pointers.
+    /// The thread is in C code that leaves no frame pointers.
     pub const NATIVE_CODE: i32 = -25;
+    /// The thread is where a compiled method makes its frame or gives it up.
+    pub const METHOD: i32 = -26;
+    /// The thread is in a stub.
+    pub const STUB: i32 = -27;
+    /// The thread is in code for exceptions, or for frames that are discarded.
+    pub const DISCARDING: i32 = -28;
 }
 
 /// Walks the current thread's stack in a signal handler.
@@ -116,13 +122,13 @@ impl InterruptedWalker {
         };
         if last_sp != 0 {
             // SAFETY: the caller's promise.
-            return unsafe { walk.from_anchor(anchor, interrupted) };
+            return unsafe { walk.begin_at_last_java_frame(anchor, interrupted) };
         }
         if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
             return 0;
         }
         // SAFETY: as above.
-        unsafe { walk.from_interrupted(interrupted) }
+        unsafe { walk.begin_at_instruction(interrupted) }
     }
 }
 

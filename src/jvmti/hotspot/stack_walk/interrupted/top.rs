@@ -34,22 +34,22 @@ impl Walk<'_> {
     /// # Safety
     /// As for [`super::InterruptedWalker::walk`]; the thread has no last Java frame.
     #[inline(always)]
-    pub(super) unsafe fn from_interrupted(&mut self, here: Interrupted) -> i32 {
+    pub(super) unsafe fn begin_at_instruction(&mut self, here: Interrupted) -> i32 {
         let walker = &self.walker.walker;
         if here.pc >= walker.interpreter.start && here.pc < walker.interpreter.end {
-            return self.from_interpreter(here);
+            return self.begin_in_interpreter(here);
         }
         let Some(blob) = walker.code.blob(here.pc) else {
-            return self.from_native_code(here);
+            return self.begin_in_native_code(here);
         };
         // SAFETY: the thread is in this code, which keeps it.
         unsafe {
             match self.walker.code.kind(blob) {
-                CodeKind::Compiled => self.from_method(blob, here, false),
-                CodeKind::Native => self.from_method(blob, here, true),
-                CodeKind::Frameless => self.from_frameless(here),
-                CodeKind::Stub => self.from_stub(blob, here),
-                CodeKind::Unwalkable => refused::INNERMOST,
+                CodeKind::Compiled => self.begin_in_method(blob, here, false),
+                CodeKind::Native => self.begin_in_method(blob, here, true),
+                CodeKind::Frameless => self.begin_at_caller(here),
+                CodeKind::Stub => self.begin_in_stub(blob, here),
+                CodeKind::Unwalkable => refused::DISCARDING,
             }
         }
     }
@@ -60,7 +60,12 @@ impl Walk<'_> {
     /// The blob is code of a method that the thread is in; `is_native` if that is a native one.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    unsafe fn from_method(&mut self, blob: CodeBlob, here: Interrupted, is_native: bool) -> i32 {
+    unsafe fn begin_in_method(
+        &mut self,
+        blob: CodeBlob,
+        here: Interrupted,
+        is_native: bool,
+    ) -> i32 {
         // SAFETY: the caller's promise.
         let (method, state) = unsafe {
             (
@@ -69,7 +74,7 @@ impl Walk<'_> {
             )
         };
         let Some(state) = state else {
-            return refused::INNERMOST;
+            return refused::METHOD;
         };
         if is_native {
             self.note(method, IN_NATIVE);
@@ -82,7 +87,7 @@ impl Walk<'_> {
         }
         match self.behind(blob, here, state) {
             Some(place) => self.run(place),
-            None => refused::INNERMOST,
+            None => refused::METHOD,
         }
     }
 
@@ -135,10 +140,7 @@ impl Walk<'_> {
             pc: here.pc,
         };
         match state {
-            FrameState::Complete => match self.below_code(blob, place) {
-                Ok(place) => place,
-                Err(_) => None,
-            },
+            FrameState::Complete => self.below_code(blob, place).unwrap_or_default(),
             FrameState::FramePointerUnsaved => match self.below_code(blob, place) {
                 Ok(Some(place)) => Some(self.with_fp(place, here.fp)),
                 _ => None,
@@ -179,7 +181,7 @@ impl Walk<'_> {
     /// Begins in the interpreter: in a frame, or while one is made.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_interpreter(&mut self, here: Interrupted) -> i32 {
+    fn begin_in_interpreter(&mut self, here: Interrupted) -> i32 {
         self.is_certain = false;
         let frame = Place {
             sp: here.sp,
@@ -191,25 +193,32 @@ impl Walk<'_> {
             && let Some(below) =
                 walker.below_interpreted(self.stack.from(frame.sp), frame, &mut NoRecord)
         {
+            // A bytecode of the method in the right place: it is a frame.
+            self.is_certain = true;
             let count = self.run(below);
             if count > 0 {
                 return count;
             }
         }
-        self.from_frameless(here)
+        let count = self.begin_at_caller(here);
+        if count > 0 {
+            count
+        } else {
+            refused::INTERPRETER
+        }
     }
 
     /// Begins at the caller of code without a frame.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_frameless(&mut self, here: Interrupted) -> i32 {
+    fn begin_at_caller(&mut self, here: Interrupted) -> i32 {
         let at = if here.link == 0 {
             self.returning(here.sp, here.fp)
         } else {
             self.behind_link(here)
         };
         let Some(place) = at else {
-            return refused::INNERMOST;
+            return refused::STUB;
         };
         // The arguments may have been moved to a larger place below the caller's frame.
         if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
@@ -240,7 +249,7 @@ impl Walk<'_> {
     /// The blob is code that the thread is in.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    unsafe fn from_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
+    unsafe fn begin_in_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
         // SAFETY: the caller's promise; every code has this field.
         let (words, state) = unsafe {
             (
@@ -267,7 +276,8 @@ impl Walk<'_> {
                 }
             }
         }
-        self.from_native_code(here)
+        let count = self.begin_in_native_code(here);
+        if count > 0 { count } else { refused::STUB }
     }
 
     /// Returns `false` if the call before a return address is surely one of other code than `blob`.
@@ -293,7 +303,7 @@ impl Walk<'_> {
     /// pointers to the first code of the VM's making.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn from_native_code(&mut self, here: Interrupted) -> i32 {
+    fn begin_in_native_code(&mut self, here: Interrupted) -> i32 {
         let mut fp = here.fp;
         let mut stack = self.stack;
         let mut frames = 0;
@@ -327,7 +337,7 @@ impl Walk<'_> {
             return self.run(place);
         }
         let Some(blob) = walker.code.blob(place.pc) else {
-            return refused::INNERMOST;
+            return refused::STUB;
         };
         // SAFETY: the code is in use, and no code that the thread may return to is freed. If it is other code, what is
         // read of it is within its bounds.
@@ -335,7 +345,7 @@ impl Walk<'_> {
             match self.walker.code.kind(blob) {
                 CodeKind::Compiled | CodeKind::Native => {}
                 CodeKind::Stub => return self.run(place),
-                CodeKind::Frameless | CodeKind::Unwalkable => return refused::INNERMOST,
+                CodeKind::Frameless | CodeKind::Unwalkable => return refused::STUB,
             }
             let begin = walker.layout.nmethod.debug_info.code_begin(blob);
             let is_call = self.code_around(place.pc, begin).is_after_call(place.pc);
@@ -345,18 +355,18 @@ impl Walk<'_> {
                 None => false,
             };
             if !is_call || !is_in_frame {
-                return refused::INNERMOST;
+                return refused::STUB;
             }
             let is_native = self.walker.code.kind(blob) == CodeKind::Native;
             let method = read(blob.0 + walker.layout.nmethod.method);
             if is_native {
                 self.note(method, IN_NATIVE);
             } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
-                return refused::INNERMOST;
+                return refused::STUB;
             }
             match self.below_code(blob, place) {
                 Ok(Some(below)) => self.run(below),
-                _ => refused::INNERMOST,
+                _ => refused::STUB,
             }
         }
     }

@@ -31,7 +31,11 @@ impl Walk<'_> {
     /// # Safety
     /// As for [`InterruptedWalker::walk`]; `anchor` is the thread's, and not empty.
     #[inline(always)]
-    pub(super) unsafe fn from_anchor(&mut self, anchor: usize, interrupted: Interrupted) -> i32 {
+    pub(super) unsafe fn begin_at_last_java_frame(
+        &mut self,
+        anchor: usize,
+        interrupted: Interrupted,
+    ) -> i32 {
         let fields = &self.walker.walker.layout.anchor;
         // SAFETY: fields of the current thread.
         let field = |offset| unsafe { read::<usize>(anchor.wrapping_add(offset)) };
@@ -126,7 +130,7 @@ impl Walk<'_> {
         // SAFETY: every code has this field.
         let words = unsafe { read::<i32>(blob.0 + walker.layout.blob.frame_size) };
         if words < 2 {
-            return self.behind_continuation(place).map(Some);
+            return self.behind_continuation(place);
         }
         let sp = place.sp.wrapping_add((words as usize).wrapping_mul(WORD));
         let stack = self.stack.from(place.sp);
@@ -137,9 +141,13 @@ impl Walk<'_> {
     /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
     /// to a stub which brings the next one from the heap.
     #[inline(always)]
-    fn behind_continuation(&self, place: Place) -> Result<Place, i32> {
+    fn behind_continuation(&self, place: Place) -> Result<Option<Place>, i32> {
+        if !self.is_certain || self.walker.walker.continuation_entry.is_none() {
+            return Err(refused::FRAME);
+        }
         let Some((entry, return_pc)) = self.walker.continuation else {
-            return Err(refused::CONTINUATION);
+            // Before JDK 24 the VM does not tell where. The frames of the virtual thread are noted.
+            return Ok(None);
         };
         // SAFETY: fields of the current thread, and of the VM.
         let (sp, pc) = unsafe {
@@ -151,7 +159,7 @@ impl Walk<'_> {
         if sp == 0 || sp < place.sp || !self.stack.has(sp) || !sp.is_multiple_of(WORD) {
             return Err(refused::CONTINUATION);
         }
-        Ok(Place { sp, fp: 0, pc })
+        Ok(Some(Place { sp, fp: 0, pc }))
     }
 
     /// Notes the method of an interpreted frame; returns `false` if it is none. `bytecode` is the address of the
