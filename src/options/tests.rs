@@ -439,7 +439,7 @@ fn switches_of_old_scripts_are_taken_and_named() {
 }
 
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 10] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 11] = [
     ("cpu", "off"),
     ("file", "java.hprof[.txt]"),
     ("net", "write to file"),
