@@ -3,7 +3,7 @@
 //! A malloc that fails for the agent alone is preloaded (`scripts/lib/failing_malloc.c`). `scripts/stress --memory` is
 //! the long form of this, which also uses `ulimit -v`.
 
-use crate::harness::{Finished, Jvm, Program, c_library};
+use crate::harness::{Jvm, Program, c_library};
 use crate::profile::Profile;
 
 const NO_MEMORY: &str = "hprof: the system gives the agent no memory";

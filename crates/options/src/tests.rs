@@ -475,7 +475,7 @@ fn the_name_of_the_file_decides_on_the_format() {
 }
 
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 11] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 12] = [
     ("cpu", "off"),
     ("format", "a, b for *.hprof"),
     ("file", "java.hprof[.txt]"),

@@ -1,4 +1,4 @@
-//! What a profile says about stacks that were cut, and about rows without a stack.
+//! What a profile says about a file or stacks that were cut, and about rows without a stack.
 
 use hprof_format::{BinaryEncoder, ControlSettingsRecord, Encoder, Micros, Millis, Record};
 use hprof_profile::*;
@@ -160,4 +160,14 @@ fn a_binary_file_tells_its_depth() {
     let settings = Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 7 });
     encoder.record(Micros(0), &settings, &mut file);
     assert_eq!(read(&file).depths, [7]);
+}
+
+#[test]
+fn a_file_that_is_cut_off_shows_what_was_before() {
+    let mut file = Vec::new();
+    write(&read(RUN.as_bytes()), &mut file).expect("memory takes it");
+    file.pop();
+    let loaded = load(file.as_slice(), Wanted::Last).expect("its start is there");
+    assert!(matches!(loaded.fault, Some(LoadError::Binary(_))));
+    assert_eq!(loaded.profile.total(Metric::LiveObjects), 3);
 }

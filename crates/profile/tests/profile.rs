@@ -541,12 +541,3 @@ fn pprof_has_all_that_there_is() {
         assert!(labels.contains(&label), "{label:?} in {labels:?}");
     }
 }
-
-#[test]
-fn what_is_cut_off_shows_what_was_before() {
-    let (_, mut file) = written(&binary_run());
-    file.pop();
-    let loaded = load(file.as_slice(), Wanted::Last).expect("its start is there");
-    assert!(matches!(loaded.fault, Some(LoadError::Binary(_))));
-    assert_eq!(loaded.profile.total(Metric::LiveObjects), 5);
-}
