@@ -87,8 +87,9 @@ on_every_jvm!(totals_are_those_of_all_rows_in_text_and_binary on 17 and 25);
 
 fn totals_are_those_of_all_rows_in_text_and_binary(jvm: &Jvm) {
     for order in ["live", "alloc"] {
-        let options =
-            format!("heap=sites,depth=2,verbose=n,format=b,file=x.hprof,cutoff=0.01,sort={order}");
+        let options = format!(
+            "heap=sites,depth=2,verbose=n,format=b,file=x.hprof,fold=n,cutoff=0.01,sort={order}"
+        );
         let run = program(jvm, &options, &[], "Alloc").run_well();
         std::fs::write(run.path("x.txt"), run.checked_text("x.hprof")).expect("a file");
         let text = Profile::parse(&run.read("x.txt"));
