@@ -156,12 +156,12 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
         let groups = serde_json::from_str(&groups).expect("JSON");
         documented.check(&groups, "list of [group](#group)", &mut seen);
     }
-    // Only a long path has it.
-    seen.insert(("step".to_owned(), "left_out".to_owned()));
     for (name, fields) in &documented.kinds {
         for field in fields.keys() {
             let key = (name.clone(), field.clone());
-            assert!(seen.contains(&key), "{name} never has {field}");
+            // Not every dump has what is optional: a path too long to print, the stack that made a thread.
+            let is_seen = seen.contains(&key) || documented.optional.contains(&key);
+            assert!(is_seen, "{name} never has {field}");
         }
     }
 }
