@@ -137,7 +137,9 @@ impl<'a> Answer<'a> {
             _ => By::Method,
         };
         let rows = costs(profile, metric, by);
-        let is_method = |row: &&Cost| !row.name.starts_with('<') && !Lost::is_unsampled(&row.name);
+        let is_method = |row: &&Cost| {
+            row.own > 0 && !row.name.starts_with('<') && !Lost::is_unsampled(&row.name)
+        };
         let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
         let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
