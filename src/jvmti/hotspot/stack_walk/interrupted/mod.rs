@@ -34,8 +34,6 @@ use code::CodeLayout;
 use method::MethodLayout;
 use walk::Walk;
 
-pub use top::Interrupted;
-
 /// The reasons why a stack is refused, as negative numbers where the number of frames is expected; those of
 /// AsyncGetCallTrace end at -10.
 pub mod refused {
@@ -55,6 +53,23 @@ pub mod refused {
     pub const STUB: i32 = -27;
     /// The thread is in code for exceptions, or for frames that are discarded.
     pub const DISCARDING: i32 = -28;
+}
+
+/// The registers of an interrupted thread.
+#[derive(Clone, Copy)]
+pub struct Interrupted {
+    /// The program counter.
+    pub pc: usize,
+    /// The stack pointer.
+    pub sp: usize,
+    /// The frame pointer, or whatever the code keeps in its register.
+    pub fp: usize,
+    /// The return address of a function that has not saved it; 0 on processors whose calls save it.
+    pub link: usize,
+    /// The interpreter's registers for the current bytecode, and for the stack pointer of the caller.
+    pub bytecode: usize,
+    /// See above.
+    pub sender_sp: usize,
 }
 
 /// Walks the current thread's stack in a signal handler.

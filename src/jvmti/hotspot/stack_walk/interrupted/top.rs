@@ -6,27 +6,10 @@ use super::code::CodeKind;
 use super::machine::{Code, FrameState};
 use super::method::IN_NATIVE;
 use super::walk::Walk;
-use super::{NoRecord, Place, read, refused};
+use super::{Interrupted, NoRecord, Place, read, refused};
 
 /// The most C frames that are followed from the VM's code outwards to the Java code that called it.
 const NATIVE_FRAMES: usize = 64;
-
-/// The registers of an interrupted thread.
-#[derive(Clone, Copy)]
-pub struct Interrupted {
-    /// The program counter.
-    pub pc: usize,
-    /// The stack pointer.
-    pub sp: usize,
-    /// The frame pointer, or whatever the code keeps in its register.
-    pub fp: usize,
-    /// The return address of a function that has not saved it; 0 on processors whose calls save it.
-    pub link: usize,
-    /// The interpreter's registers for the current bytecode, and for the stack pointer of the caller.
-    pub bytecode: usize,
-    /// See above.
-    pub sender_sp: usize,
-}
 
 impl Walk<'_> {
     /// Begins at the interrupted instruction.

@@ -4,9 +4,9 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::code::CodeKind;
 use super::method::IN_NATIVE;
-use super::top::Interrupted;
 use super::{
-    CallFrame, InterruptedWalker, LOWEST, MOST_FRAMES, NoRecord, OwnStack, Place, read, refused,
+    CallFrame, Interrupted, InterruptedWalker, LOWEST, MOST_FRAMES, NoRecord, OwnStack, Place,
+    read, refused,
 };
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
@@ -120,10 +120,11 @@ impl Walk<'_> {
                 CodeKind::Frameless | CodeKind::Unwalkable => return Err(refused::FRAME),
             }
         }
-        found(self.below_code(blob, place)?)
+        self.below_code(blob, place)
     }
 
-    /// Returns the place behind a complete frame of code that is not the interpreter's.
+    /// Returns the place behind a complete frame of code that is not the interpreter's, `None` if it is the last that is
+    /// seen.
     #[inline(always)]
     pub(super) fn below_code(&self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
         let walker = &self.walker.walker;
@@ -135,7 +136,7 @@ impl Walk<'_> {
         let sp = place.sp.wrapping_add((words as usize).wrapping_mul(WORD));
         let stack = self.stack.from(place.sp);
         let (fp_at, pc_at) = (sp.wrapping_sub(2 * WORD), sp.wrapping_sub(WORD));
-        Ok(walker.returned_to(stack, (sp, fp_at, pc_at), &mut NoRecord))
+        found(walker.returned_to(stack, (sp, fp_at, pc_at), &mut NoRecord))
     }
 
     /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
