@@ -9,14 +9,13 @@ use hprof_profile::{By, Cost, Metric, costs};
 use signal_hook::low_level::signal_name;
 
 use super::files::Files;
-use super::lost::Lost;
 use super::page;
 use super::units::{amount, bytes, quoted};
 use super::what::What;
 use super::{kept, units};
 use crate::attach;
 use crate::failure::Failure;
-use crate::profile::{Opened, open};
+use crate::profile::{Opened, open, write_remarks};
 use crate::table::percent;
 
 /// The most rows of the answer.
@@ -137,9 +136,7 @@ impl<'a> Answer<'a> {
             _ => By::Method,
         };
         let rows = costs(profile, metric, by);
-        let is_method = |row: &&Cost| {
-            row.own > 0 && !row.name.starts_with('<') && !Lost::is_unsampled(&row.name)
-        };
+        let is_method = |row: &&Cost| row.own > 0 && !stands_for_something(&row.name);
         let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
         let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
@@ -156,8 +153,10 @@ impl<'a> Answer<'a> {
                 printable(&row.name)
             )?;
         }
-        for line in Lost::of(profile, metric, self.what.depth()).lines(total, metric) {
-            writeln!(out, "{line}")?;
+        let remarks = opened.remarks(metric);
+        write_remarks(&remarks, out)?;
+        if remarks.is_empty() {
+            writeln!(out, "nothing was lost")?;
         }
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
@@ -248,4 +247,10 @@ impl<'a> Answer<'a> {
         let process = self.recording.process(file);
         self.command.is_some() && process.is_some_and(attach::is_profiled)
     }
+}
+
+/// Returns `true` for the name of a row that is no method: `<not listed>`, `java.lang.Thread.<unsampled>`.
+fn stands_for_something(name: &str) -> bool {
+    let method = name.strip_prefix("java.lang.Thread.").unwrap_or(name);
+    method.starts_with('<') && !matches!(method, "<init>" | "<clinit>")
 }

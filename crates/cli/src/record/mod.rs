@@ -8,7 +8,6 @@ mod attached;
 mod files;
 mod kept;
 mod launch;
-mod lost;
 mod page;
 mod signals;
 mod units;

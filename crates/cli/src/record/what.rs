@@ -6,8 +6,6 @@ use hprof_profile::Metric;
 
 /// The whole stack of nearly every program.
 const WHOLE_STACKS: u16 = 512;
-/// The agent's own depth, for options without `depth=`.
-const USUAL_DEPTH: u16 = 4;
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,17 +89,6 @@ impl What {
         }
     }
 
-    /// Returns the most frames of a stack.
-    pub fn depth(&self) -> u16 {
-        match self {
-            Self::Options(_) => {
-                let depth = self.value_of("depth").and_then(|depth| depth.parse().ok());
-                depth.unwrap_or(USUAL_DEPTH)
-            }
-            _ => WHOLE_STACKS,
-        }
-    }
-
     /// Returns the CPU time that each sample stands for.
     pub fn interval(&self) -> Duration {
         let interval = self
@@ -150,8 +137,6 @@ mod tests {
     fn options_say_their_format_and_depth() {
         assert_eq!(what("heap=dump,format=b").suffix(), "hprof");
         assert_eq!(what("heap=sites").suffix(), "hprof.txt");
-        assert_eq!(what("heap=sites").depth(), 4);
-        assert_eq!(what("depth=4,cpu=samples,depth=9").depth(), 9);
         assert_eq!(what("cpu=samples,interval=1").interval().as_millis(), 1);
     }
 }

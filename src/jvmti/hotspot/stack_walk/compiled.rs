@@ -124,10 +124,10 @@ impl Layout {
 /// The debug information of one compiled method.
 pub(super) struct DebugInfo {
     pub(super) code_begin: usize,
-    pcs_begin: usize,
-    pcs_end: usize,
+    pub(super) pcs_begin: usize,
+    pub(super) pcs_end: usize,
     pub(super) data_begin: usize,
-    data_end: usize,
+    pub(super) data_end: usize,
 }
 
 impl NmethodLayout {

@@ -4,6 +4,7 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::VmStructs;
 use super::super::compiled::DebugInfo;
 use super::super::layout::{DebugInfoLayout, WORD};
+use super::method::is_readable;
 use super::read;
 
 /// The kinds of code that matter here.
@@ -161,16 +162,40 @@ impl CodeLayout {
         unsafe { read::<i32>(blob.0 + self.original_pc) as usize }
     }
 
-    /// Returns the method of that index in the debug information; `None` if it is none.
+    /// Returns `true` if the ends of the debug information can be read. From JDK 24 on it is not in the code heap, and it
+    /// goes with the code, which a thread keeps only if one of its frames is surely of it.
+    #[inline(always)]
+    pub(super) fn is_readable(&self, info: &DebugInfo) -> bool {
+        let ends = [
+            info.pcs_begin,
+            info.pcs_end.wrapping_sub(WORD),
+            info.data_begin,
+            info.data_end.wrapping_sub(1),
+        ];
+        match self.metadata {
+            MetadataLayout::Behind(_) => true,
+            MetadataLayout::Apart { .. } => {
+                let mut all = true;
+                for end in ends {
+                    all = all && is_readable(end & !(WORD - 1));
+                }
+                all
+            }
+        }
+    }
+
+    /// Returns the method of that index in the debug information; `None` if it is none. `is_certain` is false for code
+    /// that may not be of a frame.
     ///
     /// # Safety
-    /// As for `original_pc`.
+    /// As for `original_pc`, but where `is_certain` is false.
     #[inline(always)]
     pub(super) unsafe fn method(
         &self,
         blob: CodeBlob,
         info: &DebugInfo,
         index: u32,
+        is_certain: bool,
     ) -> Option<usize> {
         // SAFETY: the caller's promise; the bounds of the table are the VM's.
         unsafe {
@@ -193,6 +218,9 @@ impl CodeLayout {
             let address = begin.wrapping_add(before.wrapping_mul(WORD));
             if address < begin || address.wrapping_add(WORD) > end || !address.is_multiple_of(WORD)
             {
+                return None;
+            }
+            if !is_certain && !is_readable(address) {
                 return None;
             }
             let method: usize = read(address);

@@ -131,7 +131,7 @@ fn field_of(object: usize, offset: usize) -> Option<usize> {
 /// Returns `true` if the word at an address can be read. The kernel tries: it reads the new mask of signals before it
 /// refuses what to do with it.
 #[inline(always)]
-fn is_readable(address: usize) -> bool {
+pub(super) fn is_readable(address: usize) -> bool {
     const NEITHER_BLOCK_NOR_UNBLOCK_NOR_SET: libc::c_int = -1;
     // SAFETY: the call never succeeds, so it changes nothing but `errno`, which the handler restores.
     unsafe {

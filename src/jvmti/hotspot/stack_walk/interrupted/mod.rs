@@ -13,7 +13,8 @@
 //!   it and its class loaded. Where the place is only likely (the frame pointer of an interrupted interpreter, a return
 //!   address behind a stub), the kernel is asked whether each word can be read (`method::is_readable`), and the
 //!   bytecode pointer must lie within the method's code.
-//! - **Debug information**: that of a compiled method in a frame, within the bounds that the VM has for it.
+//! - **Debug information**: that of a compiled method in a frame, within the bounds that the VM has for it. Where the
+//!   place is only likely, the kernel is asked for its ends and for the methods that it names.
 //!
 //! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
 //! A stack that does not fit these rules is refused, with the reason.

@@ -343,6 +343,9 @@ impl Walk<'_> {
             let is_native = self.walker.code.kind(blob) == CodeKind::Native;
             let method = read(blob.0 + walker.layout.nmethod.method);
             if is_native {
+                if !self.walker.methods.is_readable(method) {
+                    return refused::INNERMOST;
+                }
                 self.note(method, IN_NATIVE);
             } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
                 return refused::STUB;

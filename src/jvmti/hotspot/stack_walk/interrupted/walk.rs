@@ -114,9 +114,14 @@ impl Walk<'_> {
                 }
                 CodeKind::Native => {
                     let method = read(blob.0 + walker.layout.nmethod.method);
+                    if !self.is_certain && !self.walker.methods.is_readable(method) {
+                        return Err(refused::FRAME);
+                    }
                     self.note(method, IN_NATIVE);
                 }
                 CodeKind::Stub => {}
+                // The frame is whole where the thread has called the VM, and only there.
+                CodeKind::Unwalkable if self.is_certain && self.count == 0 => {}
                 CodeKind::Frameless | CodeKind::Unwalkable => return Err(refused::FRAME),
             }
         }
@@ -214,6 +219,9 @@ impl Walk<'_> {
             let Some(info) = nmethod.debug_info_of(blob) else {
                 return false;
             };
+            if !self.is_certain && !self.walker.code.is_readable(&info) {
+                return false;
+            }
             let scope = if is_near {
                 nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
             } else {
@@ -231,9 +239,13 @@ impl Walk<'_> {
                 let (Some(outer), Some(method), Some(location)) = (outer, method, location) else {
                     break;
                 };
-                let Some(method) = self.walker.code.method(blob, &info, method) else {
+                let code = &self.walker.code;
+                let Some(method) = code.method(blob, &info, method, self.is_certain) else {
                     break;
                 };
+                if !self.is_certain && !self.walker.methods.is_readable(method) {
+                    break;
+                }
                 // The number before the first bytecode's is that of the method's entry.
                 self.note(method, (location as i32).wrapping_sub(1));
                 if outer == 0 {
