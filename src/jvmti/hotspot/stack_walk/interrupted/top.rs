@@ -344,7 +344,7 @@ impl Walk<'_> {
             let method = read(blob.0 + walker.layout.nmethod.method);
             if is_native {
                 if !self.walker.methods.is_readable(method) {
-                    return refused::INNERMOST;
+                    return refused::STUB;
                 }
                 self.note(method, IN_NATIVE);
             } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
