@@ -194,7 +194,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: None,
         default: "y in binary",
         description: "add such rows up under shorter stacks",
-        scope: Scope::Only(WITH_ROWS),
+        scope: Scope::Only(&[Use::Sites, Use::Samples, Use::Times]),
         setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
     },
     OptionRow {

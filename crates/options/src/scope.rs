@@ -135,13 +135,14 @@ mod tests {
     ];
 
     /// The options that do not change everything, and the numbers of those in `ASKED` that they change.
-    const CHANGED: [(&str, &[usize]); 21] = [
+    const CHANGED: [(&str, &[usize]); 22] = [
         ("net_exit=n", &[8]),
         ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8]),
         ("interval=5", &[3, 4, 8]),
         ("engine=async", &[3, 4, 8]),
         ("vmthreads=y", &[3, 8]),
         ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8]),
+        ("fold=y", &[0, 2, 3, 4, 5, 8]),
         ("sort=alloc", &[0, 2]),
         ("lineno=n", &[0, 1, 2, 3, 4, 5, 7, 8]),
         ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8]),
