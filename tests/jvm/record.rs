@@ -195,14 +195,14 @@ fn a_program_that_is_killed_keeps_what_was_written() {
 #[test]
 fn signals_reach_the_program() {
     for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
-        let run = recorded(any_jvm(), "", &["wait"]).start();
+        let run = recorded(any_jvm(), "", &["busy:100", "wait"]).start();
         run.wait_for_output("ready");
         run.send(signal);
         let run = run.wait();
         assert_eq!(run.status.code(), Some(status), "{signal}: {}", run.stderr);
         assert_says(&run, &["Recorded.busy\n"]);
     }
-    let run = recorded_by_shell(any_jvm(), "timeout 5 \"$@\" wait").run();
+    let run = recorded_by_shell(any_jvm(), "timeout 5 \"$@\" busy:100 wait").run();
     assert_eq!(run.status.code(), Some(124), "{}", run.stderr);
     assert_says(&run, &["Recorded.busy\n"]);
 }

@@ -232,12 +232,16 @@ fn flags_and_cutoff_say_what_was_done() {
     let at_end_of_z = raw(BINARY, &z);
     assert_eq!(at_end_of_z.sites[0].flags & FORCED_GC, 0);
     let options = BINARY.replace("cutoff=0", "cutoff=0.01");
-    let cut = raw(&options, &["-XX:+UseSerialGC"]);
+    let shown =
+        |sites: &RawSites| -> u64 { sites.rows.iter().map(|(_, _, _, counts)| counts[0]).sum() };
+    let folded = raw(&options, &["-XX:+UseSerialGC"]);
+    let sites = &folded.sites[0];
+    assert_eq!(shown(sites), sites.totals[0], "what is small is added up");
+    let cut = raw(&format!("{options},fold=n"), &["-XX:+UseSerialGC"]);
     let sites = &cut.sites[0];
     assert_eq!(sites.cutoff, 0.01);
-    let shown: u64 = sites.rows.iter().map(|(_, _, _, counts)| counts[0]).sum();
     assert!(
-        shown < sites.totals[0],
+        shown(sites) < sites.totals[0],
         "what is cut off counts in the totals"
     );
     assert_eq!(cut.summaries, [sites.totals]);
