@@ -30,7 +30,8 @@ def test_scaling_goes_to_the_nearest_whole():
 def test_numbers_look_as_in_hprof():
     assert show.with_unit(1_500_000, "nanoseconds") == "1.500 ms"
     assert show.number(-1_000_001, "nanoseconds", "+") == "-1.000"
-    times = {0: "0", 42: "0.000042", 18_730: "0.01873", 9_999_600: "10.000", 187_350_000: "187.4", 1_873_000_000: "1873"}
+    times = {0: "0", 42: "0.000042", 18_730: "0.01873", 9_999_600: "10.000"}
+    times |= {187_350_000: "187.4", 1_873_000_000: "1873"}
     assert {nanos: show.number(nanos, "nanoseconds") for nanos in times} == times
     assert show.number(3, "count", "+") == "+3"
     assert show.number(0, "count", "+") == "0"

@@ -140,6 +140,8 @@ fn stacks_of_ten_runs_add_up_as_hprof_merge_adds_them() {
     let found = read.as_object().expect("stacks");
     let mut found: Vec<String> = found.iter().map(|(s, v)| format!("{s} {v}")).collect();
     found.sort_unstable();
+    // Tables have stacks as they are in the file.
+    let expected = expected.replace("<made before the profile>", "<empty>");
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
     assert_eq!(found, expected);

@@ -9,7 +9,8 @@
 //! ```
 //! use std::io::Write;
 //! use hprof_format::{
-//!     BasicType, BinaryEncoder, Encoder, HeapRecord, Micros, Millis, ObjectId, Record, TraceSerial,
+//!     BasicType, BinaryEncoder, Encoder, HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Micros, Millis,
+//!     ObjectId, Record, TraceSerial,
 //! };
 //! use hprof_heap::{By, Dump, Silent, histogram};
 //!
@@ -23,8 +24,9 @@
 //! let mut encoder = BinaryEncoder::new();
 //! encoder.start(Millis(0), &mut bytes);
 //! let content = content.as_slice().into();
-//! encoder.record(Micros(0), &Record::HeapDumpSegment { content }, &mut bytes);
-//! encoder.record(Micros(0), &Record::HeapDumpEnd, &mut bytes);
+//! let segment = Record::HeapDumpSegment(HeapDumpSegmentRecord { content });
+//! encoder.record(Micros(0), &segment, &mut bytes);
+//! encoder.record(Micros(0), &Record::HeapDumpEnd(HeapDumpEndRecord), &mut bytes);
 //! let mut file = tempfile::tempfile()?;
 //! file.write_all(&bytes)?;
 //!

@@ -121,7 +121,19 @@ impl Walk<'_> {
                 }
                 CodeKind::Stub => {}
                 // The frame is whole where the thread has called the VM, and only there.
-                CodeKind::Unwalkable if self.is_certain && self.count == 0 => {}
+                CodeKind::Unwalkable if self.is_certain && self.count == 0 => {
+                    self.is_certain = false;
+                    return match self.below_code(blob, place)? {
+                        // The VM has made these frames instead of a compiled one, and has not filled them in yet.
+                        Some(below)
+                            if below.pc >= walker.interpreter.start
+                                && below.pc < walker.interpreter.end =>
+                        {
+                            Err(refused::FRAME)
+                        }
+                        below => Ok(below),
+                    };
+                }
                 CodeKind::Frameless | CodeKind::Unwalkable => return Err(refused::FRAME),
             }
         }
