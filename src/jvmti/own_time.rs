@@ -20,7 +20,7 @@ pub(super) fn key() -> Option<libc::pthread_key_t> {
     })
 }
 
-/// The time from here until drop is the agent's own, on the current thread. A part within another is not an end of it.
+/// Charges the current thread's time to the agent until it is dropped. These nest: the outermost one ends the mark.
 pub(super) struct OwnTime(Option<(libc::pthread_key_t, *mut c_void)>);
 
 impl OwnTime {
