@@ -8,7 +8,8 @@ use foldhash::fast::FixedState;
 
 use super::super::code_heap::{BlockStart, CodeBlob};
 use super::super::vm_structs::read;
-use super::layout::{DebugInfoLayout, Layout, NmethodLayout};
+use super::layout::{DebugInfoLayout, Layout, NmethodLayout, WORD};
+use super::probe::is_readable;
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: u16 = 1_000;
@@ -128,6 +129,16 @@ pub(super) struct DebugInfo {
     pub(super) pcs_end: usize,
     pub(super) data_begin: usize,
     pub(super) data_end: usize,
+    /// `false` if the memory may not be there.
+    pub(super) is_kept: bool,
+}
+
+impl DebugInfo {
+    /// Returns `true` if a number within its bounds can be read.
+    #[inline(always)]
+    fn can_read(&self, address: usize) -> bool {
+        self.is_kept || is_readable(address & !(WORD - 1))
+    }
 }
 
 impl NmethodLayout {
@@ -212,13 +223,14 @@ impl NmethodLayout {
                     scopes_data_begin,
                     ..
                 } => {
-                    let pcs_begin = head + number(scopes_pcs_offset)?;
+                    let pcs_begin = head.wrapping_add(number(scopes_pcs_offset)?);
                     Some(DebugInfo {
                         code_begin: read(head + code_begin),
                         pcs_begin,
-                        pcs_end: head + number(dependencies_offset)?,
+                        pcs_end: head.wrapping_add(number(dependencies_offset)?),
                         data_begin: read(head + scopes_data_begin),
                         data_end: pcs_begin,
+                        is_kept: true,
                     })
                 }
                 DebugInfoLayout::Apart {
@@ -230,13 +242,14 @@ impl NmethodLayout {
                     ..
                 } => {
                     let data: usize = read(head + immutable_data);
-                    let data_begin = data + number(scopes_data_offset)?;
+                    let data_begin = data.wrapping_add(number(scopes_data_offset)?);
                     Some(DebugInfo {
-                        code_begin: head + number(code_offset)?,
-                        pcs_begin: data + number(scopes_pcs_offset)?,
+                        code_begin: head.wrapping_add(number(code_offset)?),
+                        pcs_begin: data.wrapping_add(number(scopes_pcs_offset)?),
                         pcs_end: data_begin,
                         data_begin,
-                        data_end: data + number(immutable_data_size)?,
+                        data_end: data.wrapping_add(number(immutable_data_size)?),
+                        is_kept: true,
                     })
                 }
             }
@@ -261,7 +274,7 @@ impl NmethodLayout {
     /// the `PcDesc`s are ordered by offset.
     ///
     /// # Safety
-    /// The information is that of an nmethod that is not freed meanwhile.
+    /// The information is that of an nmethod that is not freed meanwhile, unless it says that it is not kept.
     #[inline(always)]
     pub(super) unsafe fn desc_from(&self, info: &DebugInfo, pc: usize) -> Option<(u32, usize)> {
         let wanted = pc.checked_sub(info.code_begin)?;
@@ -279,8 +292,12 @@ impl NmethodLayout {
         let count = high;
         while low < high {
             let middle = (low + high) / 2;
+            let desc = info.pcs_begin + middle * size;
+            if !info.can_read(desc) {
+                return None;
+            }
             // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope stands.
-            if unsafe { read::<i32>(info.pcs_begin + middle * size) } < wanted {
+            if unsafe { read::<i32>(desc) } < wanted {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -290,6 +307,9 @@ impl NmethodLayout {
             return None;
         }
         let desc = info.pcs_begin + low * size;
+        if !info.can_read(desc) || !info.can_read(desc + 4) {
+            return None;
+        }
         // SAFETY: as above.
         let (offset, scope) = unsafe { (read::<i32>(desc), read::<i32>(desc + 4)) };
         if offset < 0 || scope < 0 {
@@ -329,7 +349,8 @@ impl NmethodLayout {
         let mut index = 0;
         while index < 5 {
             let address = info.data_begin.wrapping_add(*offset);
-            if address >= info.data_end || address < info.data_begin {
+            let is_within = address >= info.data_begin && address < info.data_end;
+            if !is_within || !info.can_read(address) {
                 return None;
             }
             *offset += 1;
@@ -377,6 +398,7 @@ mod tests {
             pcs_end: pcs.end.addr(),
             data_begin: data.start.expose_provenance(),
             data_end: data.end.addr(),
+            is_kept: true,
         }
     }
 
@@ -437,5 +459,24 @@ mod tests {
         assert_eq!(frames(0x100c), None, "no debug information");
         assert_eq!(frames(0x1006), None, "not a place that the VM tells of");
         assert_eq!(frames(0xfff), None, "not of this code");
+    }
+
+    #[test]
+    fn debug_information_that_is_gone_is_none() {
+        const NOWHERE: usize = 0x696d_6f74_612f_7470;
+        let info = DebugInfo {
+            code_begin: 0x1000,
+            pcs_begin: NOWHERE,
+            pcs_end: NOWHERE + 64,
+            data_begin: NOWHERE,
+            data_end: NOWHERE + 64,
+            is_kept: false,
+        };
+        let nmethod = nmethod(0);
+        // SAFETY: it is not said to be kept.
+        unsafe {
+            assert_eq!(nmethod.desc_from(&info, 0x1004), None);
+            assert_eq!(nmethod.unsigned5(&info, &mut 0), None);
+        }
     }
 }

@@ -49,6 +49,7 @@ mod interrupted;
 mod last_walk;
 mod layout;
 mod own_stack;
+mod probe;
 mod step;
 mod sums;
 

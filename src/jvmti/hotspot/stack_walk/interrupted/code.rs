@@ -4,7 +4,7 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::VmStructs;
 use super::super::compiled::DebugInfo;
 use super::super::layout::{DebugInfoLayout, WORD};
-use super::method::is_readable;
+use super::super::probe::{is_readable, word_at};
 use super::read;
 
 /// The kinds of code that matter here.
@@ -93,14 +93,17 @@ impl CodeLayout {
         })
     }
 
+    /// Returns the kind of some code. If it is not certain that a thread is in it, its header may be that of code which
+    /// is being made or freed, and hold anything.
+    ///
     /// # Safety
-    /// The blob is in use, and is not freed meanwhile.
+    /// The blob is in use. If `is_certain`, it is not freed meanwhile.
     #[inline(always)]
-    pub(super) unsafe fn kind(&self, blob: CodeBlob) -> CodeKind {
+    pub(super) unsafe fn kind(&self, blob: CodeBlob, is_certain: bool) -> CodeKind {
         // SAFETY: the caller's promise. Every code has a name, which ends with a 0 and lives as long as the code.
         unsafe {
             let name: usize = read(blob.0 + self.name);
-            if name == 0 {
+            if !is_text(name, COMPILED.len(), is_certain) {
                 CodeKind::Unwalkable
             } else if begins_with(name, COMPILED) {
                 CodeKind::Compiled
@@ -113,6 +116,22 @@ impl CodeLayout {
             } else {
                 CodeKind::Stub
             }
+        }
+    }
+
+    /// Returns `true` for the stubs by which virtual threads are continued.
+    ///
+    /// # Safety
+    /// As for `kind`.
+    #[inline(always)]
+    pub(super) unsafe fn is_of_continuations(&self, blob: CodeBlob, is_certain: bool) -> bool {
+        // SAFETY: as in `kind`; each part is looked at only if what is before it is there.
+        unsafe {
+            let name: usize = read(blob.0 + self.name);
+            is_text(name, 24, is_certain)
+                && begins_with(name, b"StubRout")
+                && begins_with(name + 8, b"ines (co")
+                && begins_with(name + 16, b"ntinuati")
         }
     }
 
@@ -146,7 +165,9 @@ impl CodeLayout {
         unsafe {
             match self.entry {
                 EntryLayout::Address(at) => read(blob.0 + at),
-                EntryLayout::Distance(at) => code_begin + usize::from(read::<u16>(blob.0 + at)),
+                EntryLayout::Distance(at) => {
+                    code_begin.wrapping_add(usize::from(read::<u16>(blob.0 + at)))
+                }
             }
         }
     }
@@ -160,28 +181,6 @@ impl CodeLayout {
     pub(super) unsafe fn original_pc(&self, blob: CodeBlob) -> usize {
         // SAFETY: the caller's promise.
         unsafe { read::<i32>(blob.0 + self.original_pc) as usize }
-    }
-
-    /// Returns `true` if the ends of the debug information can be read. From JDK 24 on it is not in the code heap, and it
-    /// goes with the code, which a thread keeps only if one of its frames is surely of it.
-    #[inline(always)]
-    pub(super) fn is_readable(&self, info: &DebugInfo) -> bool {
-        let ends = [
-            info.pcs_begin,
-            info.pcs_end.wrapping_sub(WORD),
-            info.data_begin,
-            info.data_end.wrapping_sub(1),
-        ];
-        match self.metadata {
-            MetadataLayout::Behind(_) => true,
-            MetadataLayout::Apart { .. } => {
-                let mut all = true;
-                for end in ends {
-                    all = all && is_readable(end & !(WORD - 1));
-                }
-                all
-            }
-        }
     }
 
     /// Returns the method of that index in the debug information; `None` if it is none. `is_certain` is false for code
@@ -201,7 +200,9 @@ impl CodeLayout {
         unsafe {
             let number = |offset: usize| read::<i32>(blob.0 + offset) as usize;
             let (begin, end) = match self.metadata {
-                MetadataLayout::Behind(offset) => (blob.0 + number(offset), info.data_begin),
+                MetadataLayout::Behind(offset) => {
+                    (blob.0.wrapping_add(number(offset)), info.data_begin)
+                }
                 MetadataLayout::Apart {
                     data,
                     size,
@@ -216,15 +217,10 @@ impl CodeLayout {
             };
             let before = (index as usize).checked_sub(1)?;
             let address = begin.wrapping_add(before.wrapping_mul(WORD));
-            if address < begin || address.wrapping_add(WORD) > end || !address.is_multiple_of(WORD)
-            {
+            if address < begin || address.wrapping_add(WORD) > end {
                 return None;
             }
-            if !is_certain && !is_readable(address) {
-                return None;
-            }
-            let method: usize = read(address);
-            if method == 0 { None } else { Some(method) }
+            word_at(address, is_certain)
         }
     }
 }
@@ -240,16 +236,33 @@ impl DebugInfoLayout {
         unsafe {
             match *self {
                 Self::Behind { code_begin, .. } => read(blob.0 + code_begin),
-                Self::Apart { code_offset, .. } => {
-                    blob.0 + read::<i32>(blob.0 + code_offset) as usize
-                }
+                Self::Apart { code_offset, .. } => blob
+                    .0
+                    .wrapping_add(read::<i32>(blob.0 + code_offset) as usize),
             }
         }
     }
 }
 
+/// Returns `true` if there is a text, of which the first bytes can be read as far as it goes.
+#[inline(always)]
+fn is_text(address: usize, bytes: usize, is_certain: bool) -> bool {
+    if is_certain {
+        return address != 0;
+    }
+    let last = address.wrapping_add(bytes).wrapping_sub(1) & !(WORD - 1);
+    let mut word = address & !(WORD - 1);
+    while word < last {
+        if !is_readable(word) {
+            return false;
+        }
+        word = word.wrapping_add(WORD);
+    }
+    is_readable(last)
+}
+
 /// # Safety
-/// A text of the VM, ended by a 0.
+/// A text of the VM, ended by a 0, or memory that can be read.
 #[inline(always)]
 unsafe fn is_one_of(text: usize, begins: [&[u8; 8]; 3]) -> bool {
     let [one, other, third] = begins;
@@ -260,7 +273,7 @@ unsafe fn is_one_of(text: usize, begins: [&[u8; 8]; 3]) -> bool {
 /// Returns `true` if the text at an address begins with `begin`. Reads nothing beyond its end.
 ///
 /// # Safety
-/// A text of the VM, ended by a 0.
+/// A text of the VM, ended by a 0, or memory that can be read.
 #[inline(always)]
 unsafe fn begins_with(text: usize, begin: &[u8; 8]) -> bool {
     for (at, &byte) in begin.iter().enumerate() {
@@ -270,4 +283,43 @@ unsafe fn begins_with(text: usize, begin: &[u8; 8]) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_whose_header_holds_anything_has_no_kind() {
+        const NOWHERE: usize = 0x696d_6f74_612f_7470;
+        let layout = CodeLayout {
+            name: WORD,
+            frame_complete: FrameComplete::Int(0),
+            entry: EntryLayout::Address(0),
+            original_pc: 0,
+            metadata: MetadataLayout::Behind(0),
+        };
+        let kind = |name: usize| {
+            let header = [0, name];
+            let blob = CodeBlob(header.as_ptr().expose_provenance());
+            // SAFETY: the header is there, and nothing of it is taken for certain.
+            unsafe {
+                let kind = layout.kind(blob, false);
+                (kind, layout.is_of_continuations(blob, false))
+            }
+        };
+        for name in [NOWHERE, 0, 8, usize::MAX, usize::MAX - 10] {
+            assert!(kind(name) == (CodeKind::Unwalkable, false), "{name:x}");
+        }
+        let of = |name: &[u8; 40]| kind(name.as_ptr().expose_provenance());
+        let named = |name: &str| {
+            let mut bytes = [0; 40];
+            bytes[..name.len()].copy_from_slice(name.as_bytes());
+            of(&bytes)
+        };
+        assert!(named("nmethod") == (CodeKind::Compiled, false));
+        assert!(named("native nmethod") == (CodeKind::Native, false));
+        assert!(named("StubRoutines (compiler stubs)") == (CodeKind::Stub, false));
+        assert!(named("StubRoutines (continuation stubs)") == (CodeKind::Stub, true));
+    }
 }

@@ -9,12 +9,13 @@
 //!
 //! What the parent module says of the stack, of code and of methods holds here, too. In addition:
 //!
-//! - **Methods**: a frame whose place follows from the frames before it belongs to a method of this stack, which keeps
-//!   it and its class loaded. Where the place is only likely (the frame pointer of an interrupted interpreter, a return
-//!   address behind a stub), the kernel is asked whether each word can be read (`method::is_readable`), and the
-//!   bytecode pointer must lie within the method's code.
-//! - **Debug information**: that of a compiled method in a frame, within the bounds that the VM has for it. Where the
-//!   place is only likely, the kernel is asked for its ends and for the methods that it names.
+//! - **Certain places**: the last Java frame of a thread that has left Java, and the frames behind it: the VM walks them
+//!   by the same rules. Each keeps its method, the method's class, and its code with the debug information.
+//! - **Likely places**: the frames behind an interrupted instruction, because what that code has put on the stack is told
+//!   by a few instructions around it. Such a place may be a number that was left on the stack, of a frame and code long
+//!   gone. So the kernel is asked about each word before it is read (`probe`), except for those of the stack and of code
+//!   heaps, which are there. A method counts only if its id leads back to it (`method`), so that the VM is never asked
+//!   about an id that it has not made; and the bytecode pointer must lie within the method's code.
 //!
 //! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
 //! A stack that does not fit these rules is refused, with the reason.
@@ -29,7 +30,7 @@ mod walk;
 
 use super::super::cpu_timers::CallFrame;
 use super::{
-    Env, Jni, LOWEST, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
+    Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
 use code::CodeLayout;
 use method::MethodLayout;
@@ -88,6 +89,17 @@ pub struct InterruptedWalker {
 const IN_JAVA: i32 = 8;
 
 impl InterruptedWalker {
+    /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
+    pub fn is_expected(env: Env) -> bool {
+        let layouts = || {
+            let structs = VmStructs::find(env.vm())?;
+            Layout::find(structs, env.vm_kind().tested()?)?;
+            CodeLayout::find(structs)?;
+            MethodLayout::find(structs)
+        };
+        layouts().is_some()
+    }
+
     /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
     /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
@@ -138,7 +150,9 @@ impl InterruptedWalker {
         };
         if last_sp != 0 {
             // SAFETY: the caller's promise.
-            return unsafe { walk.begin_at_last_java_frame(anchor, interrupted) };
+            return unsafe {
+                walk.begin_at_last_java_frame((anchor, state == IN_JAVA), interrupted)
+            };
         }
         if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
             return 0;

@@ -27,7 +27,7 @@ impl Walk<'_> {
         };
         // SAFETY: the thread is in this code, which keeps it.
         unsafe {
-            match self.walker.code.kind(blob) {
+            match self.walker.code.kind(blob, true) {
                 CodeKind::Compiled => self.begin_in_method(blob, here, false),
                 CodeKind::Native => self.begin_in_method(blob, here, true),
                 CodeKind::Frameless => self.begin_at_caller(here),
@@ -50,24 +50,25 @@ impl Walk<'_> {
         is_native: bool,
     ) -> i32 {
         // SAFETY: the caller's promise.
-        let (method, state) = unsafe {
-            (
-                read(blob.0 + self.walker.walker.layout.nmethod.method),
-                self.frame_state(blob, here.pc, true),
-            )
-        };
-        let Some(state) = state else {
+        let Some(state) = (unsafe { self.frame_state(blob, here.pc, true) }) else {
             return refused::METHOD;
         };
-        if is_native {
-            self.note(method, IN_NATIVE);
-        } else if state != FrameState::Complete {
-            self.note(method, 0);
         // SAFETY: as above. Compilers put the information where the last instruction of an inlined method begins, so
         // from that address it would be the information of the next method.
-        } else if !unsafe { self.note_compiled(blob, here.pc.wrapping_sub(1), true) } {
-            self.note(method, 0);
+        let is_noted = unsafe {
+            if is_native {
+                self.note_method_of(blob, IN_NATIVE)
+            } else {
+                state == FrameState::Complete
+                    && self.note_compiled(blob, here.pc.wrapping_sub(1), true)
+                    || self.note_method_of(blob, 0)
+            }
+        };
+        if !is_noted {
+            return refused::METHOD;
         }
+        // The instructions tell most states of a frame, but not all: some save registers below a whole one.
+        self.is_certain = false;
         match self.behind(blob, here, state) {
             Some(place) => self.run(place),
             None => refused::METHOD,
@@ -176,8 +177,6 @@ impl Walk<'_> {
             && let Some(below) =
                 walker.below_interpreted(self.stack.from(frame.sp), frame, &mut NoRecord)
         {
-            // A bytecode of the method in the right place: it is a frame.
-            self.is_certain = true;
             let count = self.run(below);
             if count > 0 {
                 return count;
@@ -322,10 +321,10 @@ impl Walk<'_> {
         let Some(blob) = walker.code.blob(place.pc) else {
             return refused::STUB;
         };
-        // SAFETY: the code is in use, and no code that the thread may return to is freed. If it is other code, what is
-        // read of it is within its bounds.
+        // SAFETY: the code is in use, and its header can be read, whatever it holds. Nothing is taken for certain.
         unsafe {
-            match self.walker.code.kind(blob) {
+            let kind = self.walker.code.kind(blob, false);
+            match kind {
                 CodeKind::Compiled | CodeKind::Native => {}
                 CodeKind::Stub => return self.run(place),
                 CodeKind::Frameless | CodeKind::Unwalkable => return refused::STUB,
@@ -340,13 +339,10 @@ impl Walk<'_> {
             if !is_call || !is_in_frame {
                 return refused::STUB;
             }
-            let is_native = self.walker.code.kind(blob) == CodeKind::Native;
-            let method = read(blob.0 + walker.layout.nmethod.method);
-            if is_native {
-                if !self.walker.methods.is_readable(method) {
+            if kind == CodeKind::Native {
+                if !self.note_method_of(blob, IN_NATIVE) {
                     return refused::STUB;
                 }
-                self.note(method, IN_NATIVE);
             } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
                 return refused::STUB;
             }

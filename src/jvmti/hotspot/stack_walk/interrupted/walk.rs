@@ -3,10 +3,10 @@
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::code::CodeKind;
-use super::method::IN_NATIVE;
+use super::method::{IN_NATIVE, Method};
 use super::{
-    CallFrame, Interrupted, InterruptedWalker, LOWEST, MOST_FRAMES, NoRecord, OwnStack, Place,
-    read, refused,
+    CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, read,
+    refused,
 };
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
@@ -29,11 +29,12 @@ impl Walk<'_> {
     /// Begins at the last Java frame of a thread that has left Java.
     ///
     /// # Safety
-    /// As for [`InterruptedWalker::walk`]; `anchor` is the thread's, and not empty.
+    /// As for [`InterruptedWalker::walk`]; `anchor` is the thread's, and not empty; `is_in_java` is what the thread's
+    /// state says.
     #[inline(always)]
     pub(super) unsafe fn begin_at_last_java_frame(
         &mut self,
-        anchor: usize,
+        (anchor, is_in_java): (usize, bool),
         interrupted: Interrupted,
     ) -> i32 {
         let fields = &self.walker.walker.layout.anchor;
@@ -54,7 +55,11 @@ impl Walk<'_> {
             })
         };
         match place {
-            Some(Some(place)) => self.run(place),
+            Some(Some(place)) => {
+                // The instruction is where the VM's code leaves it once it is called, which may be just about to happen.
+                self.is_certain = pc != 0 || !is_in_java;
+                self.run(place)
+            }
             Some(None) => 0,
             None => refused::OTHER_STACK,
         }
@@ -95,9 +100,9 @@ impl Walk<'_> {
         let Some(blob) = walker.code.blob(place.pc) else {
             return Err(refused::FRAME);
         };
-        // SAFETY: the code is in use, and the frame keeps it.
+        // SAFETY: the code is in use, and the frame keeps it if that is certain.
         unsafe {
-            match self.walker.code.kind(blob) {
+            match self.walker.code.kind(blob, self.is_certain) {
                 CodeKind::Compiled => {
                     let nmethod = &walker.layout.nmethod;
                     let mut pc = place.pc;
@@ -113,11 +118,9 @@ impl Walk<'_> {
                     }
                 }
                 CodeKind::Native => {
-                    let method = read(blob.0 + walker.layout.nmethod.method);
-                    if !self.is_certain && !self.walker.methods.is_readable(method) {
+                    if !self.note_method_of(blob, IN_NATIVE) {
                         return Err(refused::FRAME);
                     }
-                    self.note(method, IN_NATIVE);
                 }
                 CodeKind::Stub => {}
                 // The frame is whole where the thread has called the VM, and only there.
@@ -148,7 +151,7 @@ impl Walk<'_> {
         // SAFETY: every code has this field.
         let words = unsafe { read::<i32>(blob.0 + walker.layout.blob.frame_size) };
         if words < 2 {
-            return self.behind_continuation(place);
+            return self.behind_continuation(blob, place);
         }
         let sp = place.sp.wrapping_add((words as usize).wrapping_mul(WORD));
         let stack = self.stack.from(place.sp);
@@ -159,11 +162,15 @@ impl Walk<'_> {
     /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
     /// to a stub which brings the next one from the heap.
     #[inline(always)]
-    fn behind_continuation(&self, place: Place) -> Result<Option<Place>, i32> {
-        if !self.is_certain || self.walker.walker.continuation_entry.is_none() {
+    fn behind_continuation(&self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
+        if self.walker.walker.continuation_entry.is_none() {
             return Err(refused::FRAME);
         }
         let Some((entry, return_pc)) = self.walker.continuation else {
+            // SAFETY: the code is in use.
+            if !self.is_certain && !unsafe { self.walker.code.is_of_continuations(blob, false) } {
+                return Err(refused::FRAME);
+            }
             // Before JDK 24 the VM does not tell where. The frames of the virtual thread are noted.
             return Ok(None);
         };
@@ -190,24 +197,18 @@ impl Walk<'_> {
         let (Some(method), Some(saved)) = (method, saved) else {
             return false;
         };
-        let methods = &self.walker.methods;
-        if method < LOWEST || !method.is_multiple_of(WORD) {
+        // SAFETY: the method of a frame, if this is certainly one.
+        let Some(method) = (unsafe { self.walker.methods.method(method, self.is_certain) }) else {
             return false;
-        }
-        if !self.is_certain && !methods.is_readable(method) {
-            return false;
-        }
-        // SAFETY: the method of a frame, or at least memory that can be read.
-        let location = unsafe {
-            match methods.index_of(method, bytecode) {
+        };
+        let location = match method.index_of(bytecode) {
+            Some(index) => index,
+            None => match method.index_of(saved) {
                 Some(index) => index,
-                None => match methods.index_of(method, saved) {
-                    Some(index) => index,
-                    None if methods.is_native(method) => IN_NATIVE,
-                    None if self.is_certain => 0,
-                    None => return false,
-                },
-            }
+                None if method.is_native && (self.is_certain || saved == 0) => IN_NATIVE,
+                None if self.is_certain => 0,
+                None => return false,
+            },
         };
         self.note(method, location);
         true
@@ -228,12 +229,10 @@ impl Walk<'_> {
         let nmethod = &self.walker.walker.layout.nmethod;
         // SAFETY: the caller's promise.
         unsafe {
-            let Some(info) = nmethod.debug_info_of(blob) else {
+            let Some(mut info) = nmethod.debug_info_of(blob) else {
                 return false;
             };
-            if !self.is_certain && !self.walker.code.is_readable(&info) {
-                return false;
-            }
+            info.is_kept = self.is_certain;
             let scope = if is_near {
                 nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
             } else {
@@ -255,9 +254,9 @@ impl Walk<'_> {
                 let Some(method) = code.method(blob, &info, method, self.is_certain) else {
                     break;
                 };
-                if !self.is_certain && !self.walker.methods.is_readable(method) {
+                let Some(method) = self.walker.methods.method(method, self.is_certain) else {
                     break;
-                }
+                };
                 // The number before the first bytecode's is that of the method's entry.
                 self.note(method, (location as i32).wrapping_sub(1));
                 if outer == 0 {
@@ -270,21 +269,35 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a method.
+    /// Notes the method that code was made of; returns `false` if that is none.
     ///
     /// # Safety
-    /// It is the method of a frame, or all that is read of it can be read.
+    /// The blob is code of a method, which a frame of the current thread keeps, if that is certain.
     #[inline(always)]
-    pub(super) fn note(&mut self, method: usize, location: i32) {
-        if self.count >= self.depth || method == 0 {
+    pub(super) unsafe fn note_method_of(&mut self, blob: CodeBlob, location: i32) -> bool {
+        // SAFETY: the caller's promise.
+        let method = unsafe {
+            let method = read(blob.0 + self.walker.walker.layout.nmethod.method);
+            self.walker.methods.method(method, self.is_certain)
+        };
+        let Some(method) = method else {
+            return false;
+        };
+        self.note(method, location);
+        true
+    }
+
+    /// Notes a method.
+    #[inline(always)]
+    fn note(&mut self, method: Method, location: i32) {
+        if self.count >= self.depth {
             return;
         }
-        // SAFETY: the method of a frame of this thread's; there is room for `depth` frames.
+        // SAFETY: there is room for `depth` frames.
         unsafe {
-            let id = self.walker.methods.id(method);
             self.frames
                 .add(self.count)
-                .write(CallFrame::new(location, id));
+                .write(CallFrame::new(location, method.id));
         }
         self.count = self.count.wrapping_add(1);
     }
