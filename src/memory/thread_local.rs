@@ -49,7 +49,15 @@ global_asm!(
 );
 
 /// Has `destructor` called with `value` when the current thread ends. Without memory for that, the value is leaked.
-extern "C" fn register(destructor: Destructor, value: *mut c_void, _library: *mut c_void) -> c_int {
+///
+/// # Safety
+/// `destructor` may be called with `value` on this thread, once, at any time until the thread ends: until then the value
+/// is there, and nothing else drops it.
+unsafe extern "C" fn register(
+    destructor: Destructor,
+    value: *mut c_void,
+    _library: *mut c_void,
+) -> c_int {
     let registered = DESTRUCTORS.with(|destructors| {
         let Destructors(list) = destructors.get_or_insert_default();
         list.push((destructor, value));
@@ -60,7 +68,8 @@ extern "C" fn register(destructor: Destructor, value: *mut c_void, _library: *mu
 impl Drop for Destructors {
     fn drop(&mut self) {
         while let Some((destructor, value)) = self.0.pop() {
-            // SAFETY: the standard library registered them for this thread, which ends here, each to be called once.
+            // SAFETY: `register` was promised that it may be called on this thread, which ends here; it was taken off the
+            // list, so it is called once.
             unsafe { destructor(value) };
         }
     }
