@@ -22,6 +22,8 @@ pub(super) enum Release {
 pub struct VmKind {
     /// The version of Java, `None` if the VM does not reveal it.
     version: Option<u32>,
+    /// The update of that version, 15 for `17.0.15`; `None` if there was none yet, or the VM does not reveal it.
+    update: Option<u32>,
     inside: Inside,
 }
 
@@ -82,6 +84,11 @@ impl VmDescription {
             && self.version == self.own_version
     }
 
+    fn update(&self) -> Option<u32> {
+        let number = self.build.split(['+', '-']).next()?;
+        number.split('.').nth(2)?.parse().ok()
+    }
+
     fn kind(&self) -> VmKind {
         let inside = match self.version {
             _ if !self.is_plain_hotspot() => Inside::Unknown,
@@ -96,6 +103,7 @@ impl VmDescription {
         // Faults depend on the code that runs, not on the version that the properties claim.
         VmKind {
             version: self.own_version.or(self.version),
+            update: self.update(),
             inside,
         }
     }
@@ -111,22 +119,27 @@ impl VmKind {
         }
     }
 
-    /// Returns `true` if stacks may be taken in a signal handler: by the agent's own walk, or in a version that it does
-    /// not know by AsyncGetCallTrace, from 23 on. Before that, AsyncGetCallTrace has faults that end the process, and
-    /// the versions between the tested ones get no more updates (JDK-8283849, JDK-8313796, JDK-8329103).
-    pub(super) fn has_known_call_trace(self) -> bool {
-        match self.inside {
-            // Elsewhere the walk does not know it, and AsyncGetCallTrace has a fault (JDK-8315380).
-            Inside::Tested(Release::Jdk11) => cfg!(target_arch = "x86_64"),
-            Inside::Tested(_) => true,
-            Inside::Described => !self.is_before(23),
-            Inside::Unknown => false,
-        }
+    /// Returns `true` if this VM has none of the known faults by which AsyncGetCallTrace, or a question about the
+    /// methods that it returns, ends the process: JDK-8265150, JDK-8268364, JDK-8283849, JDK-8285794, JDK-8313796,
+    /// JDK-8313816, JDK-8315380, JDK-8329103, JDK-8339725, JDK-8352649. The last one mended is JDK-8339725, in 24 and the
+    /// updates below; in 11, and in the versions that get no more updates, it is not.
+    pub(super) fn has_sound_call_trace(self) -> bool {
+        let is_mended = match self.version {
+            Some(17) => self.update >= Some(17),
+            Some(21) => self.update >= Some(6),
+            version => version >= Some(24),
+        };
+        is_mended && self.is_known()
+    }
+
+    /// Returns `true` if the VM is HotSpot in a version that the agent knows at least by its own tables.
+    pub(super) fn is_known(self) -> bool {
+        self.inside != Inside::Unknown
     }
 
     /// Returns `true` if the flags that the agent changes may be changed.
     pub(super) fn has_settable_flags(self) -> bool {
-        self.inside != Inside::Unknown
+        self.is_known()
     }
 
     /// Returns `true` if allocations send no event when a thread allocates outside its allocation buffer and keeps the
@@ -199,15 +212,47 @@ mod tests {
             };
             let kind = hotspot(version).kind();
             assert_eq!(kind.tested(), tested, "{version}");
-            let is_old = version == 11 && !cfg!(target_arch = "x86_64");
-            let samples = tested.is_some() && !is_old || (23..=25).contains(&version);
-            assert_eq!(kind.has_known_call_trace(), samples, "{version}");
         }
         let oracle = VmDescription {
             name: "Java HotSpot(TM) 64-Bit Server VM".to_owned(),
             ..hotspot(21)
         };
         assert_eq!(inside(oracle), Inside::Tested(Release::Jdk21));
+    }
+
+    #[test]
+    fn asynchronous_call_traces_are_sound_in_late_updates_only() {
+        let is_sound = |version, build: &str| {
+            let build = build.to_owned();
+            let vm = VmDescription {
+                build,
+                ..hotspot(version)
+            };
+            vm.kind().has_sound_call_trace()
+        };
+        for (version, build) in [
+            (11, "11.0.5+10-LTS"),
+            (11, "11.0.28+6"),
+            (17, "17+35"),
+            (17, "17.0.16+8"),
+            (21, "21.0.5+11-LTS"),
+            (22, "22.0.2+9"),
+            (23, "23.0.2+7"),
+            (26, "26+35"),
+            (17, ""),
+            (17, "17.0.x"),
+        ] {
+            assert!(!is_sound(version, build), "{build}");
+        }
+        for (version, build) in [
+            (17, "17.0.17+10-Debian-1deb12u1"),
+            (17, "17.0.18.1+1"),
+            (21, "21.0.6+7-LTS-188"),
+            (24, "24+36"),
+            (25, "25.0.2+10-LTS"),
+        ] {
+            assert!(is_sound(version, build), "{build}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_void};
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
 use crate::jvmti::hotspot::peek::Peek;
+use crate::jvmti::hotspot::stack_walk::InterruptedWalker;
 use crate::jvmti::hotspot::vm_structs::{Library, VmStructs};
 use crate::jvmti::jni::{Jni, Object, Vm};
 
@@ -34,14 +35,21 @@ pub(super) struct JavaThread {
     pub(super) stack: (usize, usize),
 }
 
+/// The reason why there are no samples by AsyncGetCallTrace.
+pub(super) const UNSOUND_CALL_TRACE: &str = "the agent does not know this VM's stacks, and its AsyncGetCallTrace has faults that can end the process";
+
 /// The types in which a field of threads may be found, depending on the JDK.
 const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
 
 impl VmLayout {
     /// Looks everything up; the error names what is missing.
     pub(super) fn find(env: Env) -> Result<Self, &'static str> {
-        if !env.vm_kind().has_known_call_trace() {
+        let kind = env.vm_kind();
+        if !kind.is_known() {
             return Err("the agent is not tested on this VM");
+        }
+        if !InterruptedWalker::is_expected(env) && !kind.has_sound_call_trace() {
+            return Err(UNSOUND_CALL_TRACE);
         }
         let vm = env.vm();
         let library = Library::of(vm).ok_or("the library of the VM cannot be found")?;

@@ -32,7 +32,7 @@ use crate::lock_order::{Mutex, rank};
 use crate::memory::OutOfMemory;
 use handler::{NO_KEY, STATE};
 use interrupted_threads::{InterruptedThread, InterruptedThreads};
-use layout::{OwnThread, VmLayout};
+use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
 use ring::Ring;
 use timer::Timer;
 
@@ -228,6 +228,13 @@ impl CpuTimers {
             .ok_or(NoCpuTimers::Vm("this VM has no code cache"))?;
         let own_thread = VmLayout::own_thread(env, jni)
             .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
+        let walker = WALKER.get_or_init(|| {
+            let thread = env.current_thread(jni).ok()??;
+            InterruptedWalker::find(env, jni, thread.object())
+        });
+        if walker.is_none() && !env.vm_kind().has_sound_call_trace() {
+            return Err(NoCpuTimers::Vm(UNSOUND_CALL_TRACE));
+        }
         if IN_USE.swap(true, Ordering::Relaxed) {
             return Err(NoCpuTimers::InUse);
         }
@@ -238,10 +245,6 @@ impl CpuTimers {
             IN_USE.store(false, Ordering::Relaxed);
             return Err(NoCpuTimers::Memory(OutOfMemory));
         };
-        WALKER.get_or_init(|| {
-            let thread = env.current_thread(jni).ok()??;
-            InterruptedWalker::find(env, jni, thread.object())
-        });
         let timers = Self {
             layout,
             own_thread,
