@@ -239,9 +239,11 @@ impl Stacks {
         WholeStack { trace, frames }
     }
 
-    /// Returns the trace for CPU time whose stack was not seen.
-    pub fn unsampled_trace(&self, thread: ThreadSerial) -> TraceId {
-        self.intern(thread, &[self.unsampled])
+    /// Returns the trace for CPU time whose stack was not seen; `reason`, such as `in a stub`, is its outer frame.
+    pub fn unsampled_trace(&self, thread: ThreadSerial, reason: &str) -> TraceId {
+        let reason = stand_in(&self.tables, self.stand_in_class, &format!("<{reason}>"));
+        let frames = [self.unsampled, reason];
+        self.intern(thread, &frames[..self.depth().clamp(1, frames.len())])
     }
 
     /// Returns the outermost frame of rows in which small rows were added up.

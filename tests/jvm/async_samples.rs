@@ -1,12 +1,14 @@
 //! `engine=async`: the stacks that are charged, and how the agent coexists with the program's own use of the signal.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use crate::exits::cpu_time;
-use crate::harness::{Jvm, Program, Running, any_jvm};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm, cli};
 use crate::profile::Profile;
 
 /// The share of the whole by which a method may deviate from the truth.
@@ -26,6 +28,15 @@ fn share_within(profile: &Profile, class: &str, method: &str) -> f64 {
         .map(|row| row.count)
         .sum();
     f64::from(within) / f64::from(profile.samples().total)
+}
+
+/// Returns what `hprof top` shows of the profile.
+fn top(run: &Finished, option: &str) -> String {
+    let mut hprof = Command::new(cli());
+    let output = hprof.args(["top", option]).arg(run.path("x.txt")).output();
+    let output = output.expect("hprof");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 on_every_jvm!(loops_without_safepoints_and_native_code_are_charged_what_they_used);
@@ -160,12 +171,41 @@ fn the_agents_own_time_is_told_apart_and_has_its_stack(jvm: &Jvm) {
         jvm.feature
     );
     assert!(own > 0.02 * all, "{}: {own} of {all}", jvm.feature);
+    let top = top(&run, "--without-agent");
+    assert!(!top.contains("Thread.<HPROF>"), "{top}");
+    let left_out = format!("{:.2} % of cpu in the file is <HPROF>", 100.0 * own / all);
+    assert!(top.contains(&left_out), "{left_out}: {top}");
     assert!(
         own_in_make > 0.7 * own,
         "{}: {own_in_make} of {own}",
         jvm.feature
     );
     assert!(unseen < 0.25 * all, "{}: {unseen} of {all}", jvm.feature);
+}
+
+on_every_jvm!(time_without_a_stack_says_why on 17 and 25);
+
+fn time_without_a_stack_says_why(jvm: &Jvm) {
+    for engine in ["async", "jvmti"] {
+        let options = format!("cpu=samples,engine={engine},thread=y,file=x.txt");
+        let run = Program::new(jvm, &options, "ShortThreads").run_well();
+        let profile = Profile::parse(&run.read("x.txt"));
+        let reasons: BTreeSet<String> = profile
+            .traces
+            .values()
+            .filter(|trace| trace.frames[0].starts_with("java.lang.Thread.<unsampled>("))
+            .map(|trace| trace.frames[1..].join(" "))
+            .collect();
+        let is_reason = |reason: &String| reason.starts_with("java.lang.Thread.<");
+        assert!(reasons.iter().all(is_reason), "{engine}: {reasons:?}");
+        let ended = "java.lang.Thread.<in a thread that ended>(";
+        let has_ended = reasons.iter().any(|reason| reason.starts_with(ended));
+        assert!(has_ended, "{} {engine}: {reasons:?}", jvm.feature);
+        let top = top(&run, "--self");
+        let remark = "is <unsampled>: CPU time whose stack could not be read, ";
+        assert!(top.contains(remark), "{top}");
+        assert!(top.contains(" % of it in a thread that ended"), "{top}");
+    }
 }
 
 on_every_jvm!(a_virtual_thread_is_charged_by_its_own_name from 21);

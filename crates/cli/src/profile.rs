@@ -20,6 +20,11 @@ pub struct Choice {
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 
+    /// Leave out what the agent itself spent, `java.lang.Thread.<HPROF>`; the shares and totals are then the program's
+    /// alone
+    #[arg(long)]
+    without_agent: bool,
+
     #[command(flatten)]
     own: OwnCodeArgument,
 }
@@ -46,14 +51,17 @@ pub struct Opened {
 }
 
 impl Choice {
-    /// Returns another profile with the same code as this one.
+    /// Returns another profile with the same part and code as this one.
     pub fn as_this(&self, other: Opened) -> Opened {
-        other.of_own_code(&self.own)
+        match self.without_agent {
+            true => other.without_agent().of_own_code(&self.own),
+            false => other.of_own_code(&self.own),
+        }
     }
 
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        Ok(open(&self.file, self.section)?.of_own_code(&self.own))
+        Ok(self.as_this(open(&self.file, self.section)?))
     }
 }
 
@@ -76,7 +84,14 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
         let share = percent(remark.value, all);
         format!("{share:.2} % of {metric} {}", remark.text)
     });
-    lines.collect()
+    let left_out = profile.left_out(metric);
+    let left_out = (left_out > 0).then(|| {
+        let share = percent(left_out, all.saturating_add(left_out));
+        format!(
+            "{share:.2} % of {metric} in the file is <HPROF>, the agent's own, and left out here"
+        )
+    });
+    left_out.into_iter().chain(lines).collect()
 }
 
 /// Writes remarks, one a line.
@@ -134,6 +149,14 @@ impl Opened {
                 fault: self.fault,
             },
             None => self,
+        }
+    }
+
+    /// Returns the same without what the agent itself spent.
+    fn without_agent(self) -> Opened {
+        Opened {
+            profile: self.profile.without_agent(),
+            fault: self.fault,
         }
     }
 

@@ -29,6 +29,7 @@
 
 pub mod export;
 
+mod agent_time;
 mod comparable;
 mod cut;
 mod dense;

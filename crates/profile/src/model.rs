@@ -182,6 +182,23 @@ impl Table {
         }
     }
 
+    /// Removes the samples with other stacks; returns the sum of each metric of those.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(StackId) -> bool) -> Vec<(Metric, u64)> {
+        let mut kept = Table::new(&self.metrics);
+        let mut removed: Vec<(Metric, u64)> = self.metrics.iter().map(|&m| (m, 0)).collect();
+        for (stack, labels, values) in self.rows() {
+            if is_kept(stack) {
+                kept.push(stack, labels, values);
+                continue;
+            }
+            for ((_, sum), value) in removed.iter_mut().zip(values) {
+                *sum = sum.saturating_add(*value);
+            }
+        }
+        *self = kept;
+        removed
+    }
+
     /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -242,6 +259,8 @@ pub struct Profile {
     pub depths: Vec<u32>,
     /// For each stack, the limit at which it was cut, where its frames do not tell it any more.
     pub(crate) cut: Option<Vec<Option<u32>>>,
+    /// The agent's own part, if it was left out.
+    pub(crate) left_out: Vec<(Metric, u64)>,
     /// The number of this dump in the run, from 1.
     pub section: u32,
     /// The number of dumps in the file.

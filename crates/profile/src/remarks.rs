@@ -4,11 +4,14 @@ use hprof_format::UNKNOWN_NAME;
 
 use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
-use crate::model::{FrameKind, Profile};
+use crate::model::{FrameId, FrameKind, Profile};
 
 /// What is said of rows that end with `<folded>`.
 const FOLDED: &str =
     "is <folded>: rows below the agent's cutoff, added up under shorter stacks; cutoff=0 keeps all";
+
+/// The frame of CPU time whose stack could not be read. The next frame, if there is one, says why.
+const UNSAMPLED: &str = "<unsampled>";
 
 /// Something that readers of a profile should know about a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ fn meaning(name: &str) -> Option<&'static str> {
         NO_DEPTH => "the profile was made without stacks; depth=512 keeps them",
         OTHER => "stacks without a frame of your own; --mine=PREFIX:... says what is yours",
         UNKNOWN_NAME => "stacks that the file does not define",
-        "<unsampled>" => {
+        UNSAMPLED => {
             "CPU time whose stack could not be read: threads that ended before their next sample, code without Java frames"
         }
         _ => return None,
@@ -45,6 +48,7 @@ impl Profile {
     pub fn remarks(&self, metric: Metric) -> Vec<Remark> {
         let (mut cut, mut folded) = (0_u64, 0_u64);
         let mut named: Vec<(&str, u64)> = Vec::new();
+        let mut reasons: Vec<(&str, u64)> = Vec::new();
         for sample in self.samples(metric).filter(|sample| sample.value > 0) {
             let add = |sum: &mut u64| *sum = sum.saturating_add(sample.value);
             if self.cut_at(sample.stack).is_some() {
@@ -60,18 +64,19 @@ impl Profile {
             let frame = self.frame(innermost);
             let is_other =
                 frame.kind == FrameKind::Marker && self.names.text(frame.method) == OTHER;
-            if frames.len() > 1 && !is_other {
+            let reason = self.reason(frames);
+            if let Some(reason) = reason {
+                add_to(&mut reasons, reason, sample.value);
+            }
+            if frames.len() > 1 && !is_other && reason.is_none() {
                 continue;
             }
             if frame.kind == FrameKind::Marker || self.is_stand_in(frame) {
-                let name = self.names.text(frame.method);
-                match named.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, sum)) => add(sum),
-                    None => named.push((name, sample.value)),
-                }
+                add_to(&mut named, self.names.text(frame.method), sample.value);
             }
         }
-        named.sort_by_key(|&(name, value)| (std::cmp::Reverse(value), name));
+        sort(&mut named);
+        sort(&mut reasons);
         let cut = (cut > 0).then(|| Remark {
             value: cut,
             text: self.about_cut(),
@@ -81,10 +86,25 @@ impl Profile {
             text: FOLDED.to_owned(),
         });
         let named = named.into_iter().filter_map(|(name, value)| {
-            let text = format!("is {name}: {}", meaning(name)?);
+            let mut text = format!("is {name}: {}", meaning(name)?);
+            if name == UNSAMPLED && !reasons.is_empty() {
+                text = about_unsampled(&reasons, value);
+            }
             Some(Remark { value, text })
         });
         cut.into_iter().chain(folded).chain(named).collect()
+    }
+
+    /// Returns why a stack could not be read, if it is one of those and the file says it.
+    fn reason(&self, frames: &[FrameId]) -> Option<&str> {
+        let &[innermost, reason] = frames else {
+            return None;
+        };
+        let (innermost, reason) = (self.frame(innermost), self.frame(reason));
+        let is_unsampled =
+            self.is_stand_in(innermost) && self.names.text(innermost.method) == UNSAMPLED;
+        let name = self.names.text(reason.method);
+        (is_unsampled && self.is_stand_in(reason) && name != "<folded>").then_some(name)
     }
 
     fn about_cut(&self) -> String {
@@ -95,4 +115,33 @@ impl Profile {
              whole stacks"
         )
     }
+}
+
+/// Adds a value to the sum of that name.
+fn add_to<'a>(sums: &mut Vec<(&'a str, u64)>, name: &'a str, value: u64) {
+    match sums.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, sum)) => *sum = sum.saturating_add(value),
+        None => sums.push((name, value)),
+    }
+}
+
+/// The largest first.
+fn sort(sums: &mut [(&str, u64)]) {
+    sums.sort_by_key(|&(name, value)| (std::cmp::Reverse(value), name));
+}
+
+/// Returns what is said of CPU time without a stack, with the reasons and their shares of it.
+fn about_unsampled(reasons: &[(&str, u64)], all: u64) -> String {
+    let share = |value: u64| 100.0 * value as f64 / all.max(1) as f64;
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|&(reason, value)| {
+            let reason = reason.trim_matches(['<', '>']);
+            format!("{:.1} % of it {reason}", share(value))
+        })
+        .collect();
+    format!(
+        "is {UNSAMPLED}: CPU time whose stack could not be read, {}",
+        reasons.join(", ")
+    )
 }

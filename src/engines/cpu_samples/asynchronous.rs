@@ -17,6 +17,7 @@ use super::counts::SampleCounts;
 use super::inlining_notes;
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
+use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
@@ -154,7 +155,7 @@ impl Sampler for AsyncSampler {
         // to none.
         let owed = thread.owed(own_cpu_time(), self.shared.nanos());
         drop(thread);
-        self.shared.charge_unsampled(serial, owed);
+        self.shared.charge_unsampled(serial, owed, IN_ENDED_THREAD);
     }
 
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
@@ -351,7 +352,7 @@ impl Shared {
             return;
         }
         self.tally.lost.fetch_add(lost, Ordering::Relaxed);
-        self.charge_unsampled(ThreadSerial::UNKNOWN, lost);
+        self.charge_unsampled(ThreadSerial::UNKNOWN, lost, LOST);
     }
 
     fn count(&self, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
@@ -361,7 +362,7 @@ impl Shared {
             virtual_thread => ThreadSerial(virtual_thread),
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
-        let unseen = match sample.stack {
+        let (unseen, why) = match sample.stack {
             SampledStack::Frames(frames) => {
                 if sample.in_agent {
                     self.tally.in_agent.fetch_add(weight, Ordering::Relaxed);
@@ -370,13 +371,16 @@ impl Shared {
                     self.counts.add(trace, weight);
                     return;
                 }
-                &self.tally.unnamed
+                (&self.tally.unnamed, NAMELESS.to_owned())
             }
-            SampledStack::NoJava => &self.tally.no_java,
-            SampledStack::Unwalkable(reason) => &self.tally.unwalkable[reason as usize],
+            SampledStack::NoJava => (&self.tally.no_java, NO_JAVA.to_owned()),
+            SampledStack::Unwalkable(reason) => {
+                (&self.tally.unwalkable[reason as usize], reason.to_string())
+            }
         };
         unseen.fetch_add(weight, Ordering::Relaxed);
-        let trace = self.stacks.unsampled_trace(ThreadSerial(sample.thread));
+        let thread = ThreadSerial(sample.thread);
+        let trace = self.stacks.unsampled_trace(thread, &why);
         self.counts.add(trace, weight);
     }
 
@@ -397,9 +401,9 @@ impl Shared {
         }
     }
 
-    fn charge_unsampled(&self, thread: ThreadSerial, samples: u64) {
+    fn charge_unsampled(&self, thread: ThreadSerial, samples: u64, reason: &str) {
         if samples > 0 && self.stacks.depth() > 0 {
-            let trace = self.stacks.unsampled_trace(thread);
+            let trace = self.stacks.unsampled_trace(thread, reason);
             self.counts.add(trace, samples);
         }
     }

@@ -14,6 +14,7 @@ use hashbrown::HashMap;
 use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
+use super::{IN_ENDED_THREAD, NO_JAVA};
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
@@ -136,7 +137,7 @@ impl Sampler for JvmtiSampler {
         };
         let samples = watched.account.charge(cpu_time, self.shared.nanos());
         if samples > 0 && self.shared.stacks.depth() > 0 {
-            let trace = self.shared.stacks.unsampled_trace(serial);
+            let trace = self.shared.stacks.unsampled_trace(serial, IN_ENDED_THREAD);
             self.shared.counts.add(trace, samples);
         }
     }
@@ -232,7 +233,7 @@ impl SamplerState {
         let thread = due.thread.object();
         stack.take(depth, |frames| self.stack(jni, thread, frames).unwrap_or(0));
         match stack.frames() {
-            [] => self.stacks.unsampled_trace(due.serial),
+            [] => self.stacks.unsampled_trace(due.serial, NO_JAVA),
             frames => self.stacks.trace(jni, due.serial, frames),
         }
     }

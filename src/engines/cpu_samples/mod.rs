@@ -29,6 +29,12 @@ use jvmti::JvmtiSampler;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};
 
+/// The reasons why CPU time has no stack, besides those that a walk gives.
+const IN_ENDED_THREAD: &str = "in a thread that ended";
+const NO_JAVA: &str = "in a thread without Java frames";
+const LOST: &str = "in samples that were lost";
+const NAMELESS: &str = "in methods without names at the end";
+
 /// A method of taking CPU samples. Threads are registered before they are sampled.
 trait Sampler: Send + Sync {
     /// Begins sampling; called once, when the VM is up.
