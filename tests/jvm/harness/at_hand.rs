@@ -24,14 +24,7 @@ pub fn jvms() -> &'static [Jvm] {
     static JVMS: OnceLock<Vec<Jvm>> = OnceLock::new();
     JVMS.get_or_init(|| match std::env::var("HPROF_JVMS") {
         Ok(list) => {
-            let jvms: Vec<Jvm> = list
-                .split(':')
-                .filter_map(|entry| entry.split_once('='))
-                .map(|(feature, home)| Jvm {
-                    feature: feature.parse().expect("a version"),
-                    home: home.into(),
-                })
-                .collect();
+            let jvms = listed(&list);
             assert!(!jvms.is_empty(), "there is no JVM to test on");
             jvms
         }
@@ -94,6 +87,26 @@ pub fn any_jdk() -> &'static Jvm {
 /// Returns one JVM, for tests that do not depend on the version.
 pub fn any_jvm() -> &'static Jvm {
     &jvms()[0]
+}
+
+/// Returns the old updates of `$HPROF_OLD_JVMS`, which `scripts/test` sets.
+pub fn old_jvms() -> Vec<Jvm> {
+    let jvms = std::env::var("HPROF_OLD_JVMS").map_or_else(|_| Vec::new(), |list| listed(&list));
+    if jvms.is_empty() {
+        skip("tests on old updates of Java: $HPROF_OLD_JVMS names none");
+    }
+    jvms
+}
+
+/// Reads `<feature>=<home>:...`.
+fn listed(list: &str) -> Vec<Jvm> {
+    list.split(':')
+        .filter_map(|entry| entry.split_once('='))
+        .map(|(feature, home)| Jvm {
+            feature: feature.parse().expect("a version"),
+            home: home.into(),
+        })
+        .collect()
 }
 
 /// Returns the newest JDK, whose `java` can also run programs from their source.
