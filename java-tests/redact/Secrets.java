@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Has secrets in every kind of place, and writes a dump of itself. Every text among them contains "Zq7", and every number
- * is a repetition of the byte 0xa7 (or, as a decimal text, 424242); nothing else does, but for what looks so by chance.
+ * Has secrets in every kind of place, and writes a dump of itself. Every text among them contains "Zq7xK2vW", but for the
+ * name of a thread, which contains "Nm4yL7sT"; every number is a repetition of the byte 0xa7.
  *
  * <pre>
  * instance fields   of every primitive type, of this class and of the one above
@@ -18,11 +18,11 @@ import java.util.Map;
  * strings           Latin, UTF-16, literals, a StringBuilder, keys and values of a map, a thread-local map
  * properties        a system property, an argument
  * threads           a thread's name
- * structure         a list of 1,000 elements of which each is "Zq7 element", a map of 10 entries
+ * structure         a list of 1,000 elements of which each is "Zq7xK2vW element", a map of 10 entries
  * </pre>
  */
 public class Secrets extends Above {
-    static final String LITERAL = "Zq7 literal";
+    static final String LITERAL = "Zq7xK2vW literal";
     static boolean staticBoolean = true;
     static byte staticByte = (byte) 0xa7;
     static char staticChar = 0xa7a7;
@@ -34,7 +34,7 @@ public class Secrets extends Above {
     static final Map<String, String> map = new HashMap<>();
     static final List<String> list = new ArrayList<>();
     static final List<Object> arrays = new ArrayList<>();
-    static final ThreadLocal<String> local = ThreadLocal.withInitial(() -> "Zq7 thread local");
+    static final ThreadLocal<String> local = ThreadLocal.withInitial(() -> "Zq7xK2vW thread local");
 
     boolean fieldBoolean = true;
     byte fieldByte = (byte) 0xa7;
@@ -45,30 +45,31 @@ public class Secrets extends Above {
     long fieldLong = 0xa7a7a7a7a7a7a7a7L;
     float fieldFloat = Float.intBitsToFloat(0xa7a7a7a7);
     double fieldDouble = Double.longBitsToDouble(0xa7a7a7a7a7a7a7a7L);
-    String text = new String("Zq7 field".toCharArray());
-    String wide = "Zq7 \u6771\u4eac";
-    StringBuilder builder = new StringBuilder("Zq7 builder");
+    String text = new String("Zq7xK2vW field".toCharArray());
+    String wide = "Zq7xK2vW \u6771\u4eac";
+    StringBuilder builder = new StringBuilder("Zq7xK2vW builder");
 
     public static void main(String[] arguments) throws Exception {
         for (int length : new int[] {7, 100_000}) {
             fillArrays(length);
         }
         for (int number = 0; number < 10; number++) {
-            map.put("Zq7 key " + number, "Zq7 value " + number);
+            map.put("Zq7xK2vW key " + number, "Zq7xK2vW value " + number);
         }
         for (int number = 0; number < 1_000; number++) {
-            list.add(new String("Zq7 element".toCharArray()));
+            list.add(new String("Zq7xK2vW element".toCharArray()));
         }
-        System.setProperty("secret.key", "Zq7 property");
+        System.setProperty("secret.key", "Zq7xK2vW property");
         local.get();
+        arrays.add("Zq7xK2vW chars".toCharArray());
+        Vault.open();
         Secrets kept = new Secrets();
-        Thread thread = new Thread(() -> { }, "Zq7 thread");
+        Thread thread = new Thread(() -> { }, "Nm4yL7sT thread");
         thread.start();
         thread.join();
         Path dump = Path.of("vm.hprof");
         Files.deleteIfExists(dump);
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class).dumpHeap(dump.toString(), true);
-        Vault.open();
         System.out.println("dumped " + kept.text.length() + thread.getName().length());
     }
 
@@ -98,7 +99,7 @@ public class Secrets extends Above {
 /** What is inherited. */
 class Above {
     long aboveLong = 0xa7a7a7a7a7a7a7a7L;
-    Object aboveReference = "Zq7 above";
+    Object aboveReference = "Zq7xK2vW above";
     byte aboveByte = (byte) 0xa7;
 }
 
@@ -107,6 +108,6 @@ class Vault {
     static Object content;
 
     static void open() {
-        content = new String("Zq7 vault".toCharArray());
+        content = new String("Zq7xK2vW vault".toCharArray());
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Cursor, Write};
 
 use hprof_format::{
     BinaryEncoder, Encoder, HeapItem, HeapRecord, HeapRecords, IdSize, Item, Micros, Millis,
-    ReadError, Reader, Record, RedactKey, RedactSelection, Source, TextEncoder, TextItem, TextReader, check, check_tolerantly, compare_redacted,
-    decompressed, printable, redact,
+    ReadError, Reader, Record, RedactKey, RedactSelection, Source, TextEncoder, TextItem,
+    TextReader, check, check_tolerantly, compare_redacted, decompressed, printable, redact,
 };
 
 /// The number of bytes of text after which printing ends: a few bytes can name a long string any number of times.
