@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Jvm, jvms, skip};
+use crate::harness::{Jvm, any_jvm, jvms, skip};
 
 /// The versions with tests of their own.
 const MATRIX: [u32; 4] = [11, 17, 21, 25];
@@ -22,6 +22,14 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
+    /// Returns one for what does not depend on the JVM or its collector.
+    pub fn any() -> Cell {
+        Cell {
+            jvm: any_jvm(),
+            collector: "Serial",
+        }
+    }
+
     /// Returns the options that choose it.
     pub fn vm_options(&self) -> [&'static str; 2] {
         let choose = match self.collector {

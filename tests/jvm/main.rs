@@ -35,6 +35,7 @@ mod profile;
 mod readers;
 mod real_programs;
 mod record;
+mod redact;
 mod samples;
 mod sites;
 mod soak;

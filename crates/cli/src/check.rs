@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Occurrences, printable};
+use hprof_format::{Occurrences, compare_redacted, printable};
 
 use crate::failure::Failure;
 use crate::input;
@@ -36,10 +36,23 @@ pub struct Arguments {
     /// Treat the habits of old tools as faults, too
     #[arg(long)]
     strict: bool,
+
+    /// Verify that this is what `hprof redact` made of ORIGINAL, with nothing of
+    /// the content of its heap dumps left
+    #[arg(
+        long,
+        value_name = "ORIGINAL",
+        conflicts_with = "strict",
+        verbatim_doc_comment
+    )]
+    redacted_from: Option<PathBuf>,
 }
 
 /// Verifies the file and prints its summary.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(original) = &arguments.redacted_from {
+        return compare(original, &arguments.file);
+    }
     let source = input::open_watched(&arguments.file)?;
     let checked = if arguments.strict {
         hprof_format::check(source)
@@ -60,4 +73,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     write!(out, "{summary}")
         .and_then(|()| out.flush())
         .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+}
+
+/// Compares a redacted file with its original.
+fn compare(original: &Path, redacted: &Path) -> Result<(), Failure> {
+    let compared = compare_redacted(input::open_watched(original)?, input::open(redacted)?);
+    let objects = compared.map_err(|error| Failure::about(redacted, error))?;
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{objects} objects, roots and classes compared: nothing of the content is left"
+    )
+    .and_then(|()| out.flush())
+    .map_err(|error| Failure::writing(Path::new("standard output"), &error))
 }

@@ -18,8 +18,10 @@ mod pair;
 mod private_file;
 mod profile;
 mod push;
+mod random;
 mod record;
 mod recv;
+mod redact;
 mod report;
 mod size;
 mod table;
@@ -73,6 +75,7 @@ Examples:
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
   hprof options                   what the agent can measure, and how
   hprof doctor                    what would work here, and why not?
+  hprof redact java.hprof -o out.hprof            a dump without its content
   hprof browse java.hprof         the same in a browser, every object to click through
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile one that runs already
@@ -105,6 +108,7 @@ enum Command {
     Diff(diff::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    Redact(redact::Arguments),
     Push(push::Arguments),
     #[command(alias = "agent")]
     Options(options::Arguments),
@@ -146,6 +150,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Redact(arguments) => redact::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Options(arguments) => options::run(&arguments),
         Command::AgentPath(arguments) => arguments.run(),

@@ -71,9 +71,11 @@ mod monitor_text;
 mod names;
 mod nearest;
 mod old_prof;
+mod pattern;
 mod printable;
 mod reader;
 mod record;
+mod redact;
 mod source;
 mod text;
 mod text_reader;
@@ -96,11 +98,16 @@ pub use monitor::{
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
+pub use pattern::matches_pattern;
 pub use printable::{printable, shortened};
 pub use reader::{
     Entry, Header, HeapEntry, HeapItem, Item, RECORD_HEADER, ReadError, Reader, Version,
 };
 pub use record::*;
+pub use redact::{
+    KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
+    compare_redacted, redact,
+};
 pub use source::{Source, decompressed, is_compressed};
 pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};

@@ -4,8 +4,8 @@ use std::io::{self, Cursor, Write};
 
 use hprof_format::{
     BinaryEncoder, Encoder, HeapItem, HeapRecord, HeapRecords, IdSize, Item, Micros, Millis,
-    ReadError, Reader, Record, Source, TextEncoder, TextItem, TextReader, check, check_tolerantly,
-    decompressed, printable,
+    ReadError, Reader, Record, RedactKey, RedactSelection, Source, TextEncoder, TextItem,
+    TextReader, check, check_tolerantly, compare_redacted, decompressed, printable, redact,
 };
 
 /// The number of bytes of text after which printing ends: a few bytes can name a long string any number of times.
@@ -64,6 +64,32 @@ pub fn checker(data: &[u8]) {
         (Err(strict), Err(tolerant)) => {
             for message in [strict.to_string(), tolerant.to_string()] {
                 assert_eq!(message, printable(&message));
+            }
+        }
+    }
+}
+
+/// A redacted file is as long as the original, and has its structure without its content.
+pub fn redactor(data: &[u8]) {
+    for names in [false, true] {
+        let Some(reader) = open(data) else {
+            return;
+        };
+        let selection = RedactSelection {
+            names,
+            ..RedactSelection::default()
+        };
+        let mut redacted = Vec::new();
+        let key = RedactKey::new(b"sixteen bytes...");
+        if redact(reader, key, selection, &mut redacted).is_ok() {
+            let mut length = 0;
+            if let Some(mut original) = source(data) {
+                length = io::copy(&mut original, &mut io::sink()).unwrap_or(0);
+            }
+            assert_eq!(redacted.len() as u64, length);
+            if let Some(original) = source(data) {
+                let compared = compare_redacted(original, &*redacted);
+                compared.expect("it is the redacted form of that file");
             }
         }
     }

@@ -19,16 +19,17 @@ mod files;
 mod requests;
 
 pub use classes::instrumenter;
-pub use files::{checker, reader, text, text_reader};
+pub use files::{checker, reader, redactor, text, text_reader};
 pub use requests::{commands, options};
 
 /// A target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("reader", reader),
     ("checker", checker),
+    ("redactor", redactor),
     ("text", text),
     ("text_reader", text_reader),
     ("instrumenter", instrumenter),

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::heap::options::{Choice, Reading};
 use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
+use crate::random;
 use connections::Connections;
 use request::{AccessRule, Page, Request};
 
@@ -88,11 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Returns 128 random bits in hexadecimal.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled +=
-            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
-    }
+    random::fill(&mut bytes)?;
     let mut text = String::new();
     for byte in bytes {
         // Writing to a string cannot fail.

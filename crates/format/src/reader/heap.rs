@@ -20,6 +20,8 @@ pub struct HeapEntry<'a> {
     pub offset: u64,
     /// The content.
     pub item: HeapItem<'a>,
+    /// The bytes of the record or the piece, as in the file; of a [`HeapItem::Head`] those before its content.
+    pub bytes: &'a [u8],
 }
 
 /// An item in a heap dump.
@@ -121,7 +123,11 @@ impl<R: Read> Reader<R> {
                 length: content,
             }
         };
-        Ok(HeapEntry { offset, item })
+        Ok(HeapEntry {
+            offset,
+            item,
+            bytes,
+        })
     }
 
     /// Returns the extent of the next record, which is then in the window: with its content, unless that comes in
@@ -195,7 +201,11 @@ impl<R: Read> Reader<R> {
         self.unread -= length;
         let bytes = self.window.take(length as usize);
         let item = HeapItem::Piece { bytes, last };
-        Ok(HeapEntry { offset, item })
+        Ok(HeapEntry {
+            offset,
+            item,
+            bytes,
+        })
     }
 
     /// Reads the next `count` bytes of the dump's record into the window.

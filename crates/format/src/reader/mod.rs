@@ -25,7 +25,7 @@ const MAGIC: &[u8] = b"JAVA PROFILE ";
 const VERSION_LENGTH: usize = MAGIC.len() + 6;
 
 /// The size of the file header: the version string, the size of ids, and the time stamp, in bytes.
-const HEADER_LENGTH: usize = VERSION_LENGTH + 4 + 8;
+pub(crate) const HEADER_LENGTH: usize = VERSION_LENGTH + 4 + 8;
 
 /// The size of a record header of the binary format: tag, time, length, in bytes.
 pub const RECORD_HEADER: usize = 1 + 4 + 4;
@@ -75,6 +75,8 @@ pub struct Entry<'a> {
     pub time: Micros,
     /// The content.
     pub item: Item<'a>,
+    /// The bytes of the record as in the file; of a heap dump or a segment of one its header of [`RECORD_HEADER`] bytes.
+    pub bytes: &'a [u8],
 }
 
 /// An item in a file.
@@ -176,14 +178,18 @@ impl<R: Read> Reader<R> {
             return Err(ReadError::UnknownTag { offset, tag });
         };
         if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
-            self.window.take(RECORD_HEADER);
             (self.unread, self.unread_offset) = (length.into(), offset);
             self.heap = heap::State::Between(kind);
             let item = Item::HeapDump {
                 segment: kind == RecordKind::HeapDumpSegment,
                 length,
             };
-            return Ok(Some(Entry { offset, time, item }));
+            return Ok(Some(Entry {
+                offset,
+                time,
+                item,
+                bytes: self.window.take(RECORD_HEADER),
+            }));
         }
 
         let wanted = RECORD_HEADER.saturating_add(length as usize);
@@ -201,14 +207,19 @@ impl<R: Read> Reader<R> {
                 length,
             });
         }
-        self.window.take(RECORD_HEADER);
-        let body = self.window.take(length as usize);
+        let bytes = self.window.take(wanted);
+        let body = &bytes[RECORD_HEADER..];
         let item = match Record::decode(kind, self.header.id_size, body, &mut self.rows) {
             Ok(Some(Record::HeapDumpEnd(_)) | None) => Item::HeapDumpEnd,
             Ok(Some(record)) => Item::Record(record),
             Err(misfit) => return Err(misfit.at(offset, kind, length)),
         };
-        Ok(Some(Entry { offset, time, item }))
+        Ok(Some(Entry {
+            offset,
+            time,
+            item,
+            bytes,
+        }))
     }
 
     /// Returns tag, time and length of the next record, which stay in the window; `None` at the end of the file.

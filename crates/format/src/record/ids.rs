@@ -183,10 +183,15 @@ impl BasicType {
     #[must_use]
     pub fn of_array_class(name: &str) -> Option<BasicType> {
         let element = name.strip_suffix("[]")?;
-        let primitive = (BasicType::Boolean as u8..=BasicType::Long as u8)
+        Some(BasicType::of_java_name(element).unwrap_or(BasicType::Object))
+    }
+
+    /// Returns the primitive type of that name in Java source; `None` if there is none.
+    #[must_use]
+    pub fn of_java_name(name: &str) -> Option<BasicType> {
+        (BasicType::Boolean as u8..=BasicType::Long as u8)
             .filter_map(BasicType::from_byte)
-            .find(|kind| kind.java_name() == element);
-        Some(primitive.unwrap_or(BasicType::Object))
+            .find(|kind| kind.java_name() == name)
     }
 }
 

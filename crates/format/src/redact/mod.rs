@@ -1,0 +1,356 @@
+//! Removes the content of heap dumps, and keeps their structure.
+//!
+//! The same objects with the same sizes, references and allocation sites stay, under the same offsets of the file. What
+//! arrays of numbers and characters hold becomes a pseudonym, and so do texts that are not names; the numbers in fields
+//! become 0.
+
+mod compare;
+mod instance;
+mod names;
+mod pseudonym;
+mod selection;
+
+use std::io::{self, Read, Seek, Write};
+
+use crate::heap::{ClassDump, HeapRecord, Value};
+use crate::id_size::IdSize;
+use crate::reader::{Entry, HEADER_LENGTH, HeapEntry, HeapItem, Item, ReadError, Reader};
+use crate::record::{BasicType, ObjectId, Record, StringId, StringRecord, TraceSerial};
+use instance::{Layout, Layouts, is_kept};
+use names::{NamesInUse, replace_name};
+use pseudonym::Pseudonym;
+use selection::Chosen;
+
+pub use compare::{RedactedContent, compare_redacted};
+pub use instance::KEPT_FIELDS;
+pub use pseudonym::RedactKey;
+pub use selection::RedactSelection;
+
+/// The size of the output buffer from which it is written, in bytes.
+const FULL: usize = 256 * 1024;
+/// The facts about a run whose words may be content: the arguments of the program, and system properties.
+const COMMAND_LINES: [&str; 2] = ["Program: ", "Flags: "];
+
+/// The reason a dump cannot be redacted.
+#[derive(Debug, thiserror::Error)]
+pub enum RedactError {
+    /// The dump cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The references of an instance cannot be told from its numbers.
+    #[error(
+        "byte {offset}: an instance of a class (0x{class:x}) whose fields, or those of a class above, are not known \
+         here; what are references, which stay, cannot be told from content",
+        class = class.0
+    )]
+    UnknownFields {
+        /// The offset of the instance.
+        offset: u64,
+        /// Its class.
+        class: ObjectId,
+    },
+    /// The output failed.
+    #[error(transparent)]
+    Write(io::Error),
+}
+
+/// The numbers of objects of a dump that was redacted; classes count as objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedactTotals {
+    /// Objects whose content was removed.
+    pub redacted: u64,
+    /// Objects whose content stayed, because of the selection.
+    pub kept: u64,
+}
+
+/// Copies a file, of which only the header has been read, without the content of its heap dumps.
+///
+/// The file is read twice, at first for its names and classes. Memory grows with their number, not with that of objects.
+///
+/// # Errors
+/// [`RedactError`]. What was written before it has no content of the original.
+pub fn redact<R: Read + Seek>(
+    mut reader: Reader<R>,
+    key: RedactKey,
+    selection: RedactSelection,
+    out: &mut impl Write,
+) -> Result<RedactTotals, RedactError> {
+    let mut redactor = Redactor::new(key, selection);
+    redactor.learn(&mut reader)?;
+    let mut buffer = Vec::with_capacity(2 * FULL);
+    let header = reader.header();
+    buffer.extend_from_slice(format!("JAVA PROFILE {}\0", header.version).as_bytes());
+    buffer.extend_from_slice(&u32::to_be_bytes(match header.id_size {
+        IdSize::Four => 4,
+        IdSize::Eight => 8,
+    }));
+    buffer.extend_from_slice(&header.time.0.to_be_bytes());
+    let read = redactor.copy(&mut reader, &mut buffer, out);
+    out.write_all(&buffer).map_err(RedactError::Write)?;
+    read.map(|()| redactor.totals)
+}
+
+/// Removes content, record by record.
+struct Redactor {
+    key: RedactKey,
+    chosen: Chosen,
+    names: NamesInUse,
+    layouts: Option<Layouts>,
+    unfinished: Unfinished,
+    totals: RedactTotals,
+}
+
+/// What becomes of the pieces of an object that comes in some.
+enum Unfinished {
+    Kept,
+    Array(Pseudonym),
+    Instance(Layout, u64),
+}
+
+impl Redactor {
+    fn new(key: RedactKey, selection: RedactSelection) -> Redactor {
+        Redactor {
+            key,
+            chosen: Chosen::new(selection),
+            names: NamesInUse::default(),
+            layouts: None,
+            unfinished: Unfinished::Kept,
+            totals: RedactTotals::default(),
+        }
+    }
+
+    /// Learns the names and classes of a file, and goes back to its start. What is damaged is an error when it is read
+    /// again.
+    fn learn<R: Read + Seek>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
+        let id_size = reader.header().id_size;
+        while let Ok(Some(entry)) = reader.read() {
+            if let Item::Record(record) = entry.item {
+                self.chosen.record(&record);
+                self.names.record(&record, &self.chosen);
+            }
+            while let Ok(Some(entry)) = reader.read_heap() {
+                if let HeapItem::Record(record) = entry.item {
+                    if let HeapRecord::Class(class) = &record {
+                        self.class(class, id_size);
+                    }
+                    self.names.heap_record(&record, &self.chosen);
+                }
+            }
+        }
+        reader.seek(HEADER_LENGTH as u64)
+    }
+
+    fn copy<R: Read>(
+        &mut self,
+        reader: &mut Reader<R>,
+        buffer: &mut Vec<u8>,
+        out: &mut impl Write,
+    ) -> Result<(), RedactError> {
+        let id_size = reader.header().id_size;
+        while let Some(entry) = reader.read()? {
+            self.record(&entry, buffer);
+            flush_full(buffer, out)?;
+            while let Some(entry) = reader.read_heap()? {
+                self.heap_record(&entry, id_size, buffer)?;
+                flush_full(buffer, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a record that is not in a heap dump.
+    fn record(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(entry.bytes);
+        let Item::Record(record) = &entry.item else {
+            return;
+        };
+        self.chosen.record(record);
+        if let Record::String(StringRecord { id, text }) = record {
+            let start = out.len() - text.len();
+            self.replace_text(*id, &mut out[start..]);
+        }
+    }
+
+    fn replace_text(&self, id: StringId, text: &mut [u8]) {
+        if id.is_fact() {
+            hide_arguments(text, self.chosen.removes_names());
+        } else if id.is_name() && !self.names.has(id) {
+            Pseudonym::new(BasicType::Byte).replace(text, &self.key);
+        } else if self.chosen.removes_names() && self.names.is_of_program(id) {
+            replace_name(text, &self.key);
+        }
+    }
+
+    /// Appends a record of a heap dump, or a piece of one.
+    fn heap_record(
+        &mut self,
+        entry: &HeapEntry<'_>,
+        id_size: IdSize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RedactError> {
+        let start = out.len();
+        out.extend_from_slice(entry.bytes);
+        let copied = &mut out[start..];
+        match &entry.item {
+            HeapItem::Record(HeapRecord::Class(class)) => {
+                self.class(class, id_size);
+                let removes = self.chosen.removes(class.class, class.trace);
+                self.count(removes);
+                if removes {
+                    self.clear_statics(class, id_size, copied);
+                }
+            }
+            HeapItem::Record(record) => {
+                self.begin(record, content(record).len() as u64, entry.offset, id_size)?;
+                let head = copied.len() - content(record).len();
+                self.replace(content(record), &mut copied[head..]);
+            }
+            HeapItem::Head { record, length } => {
+                self.begin(record, *length, entry.offset, id_size)?
+            }
+            HeapItem::Piece { bytes, .. } => self.replace(bytes, copied),
+        }
+        Ok(())
+    }
+
+    /// Decides what becomes of the content of an object.
+    fn begin(
+        &mut self,
+        record: &HeapRecord<'_>,
+        length: u64,
+        offset: u64,
+        id_size: IdSize,
+    ) -> Result<(), RedactError> {
+        self.unfinished = match *record {
+            HeapRecord::Instance { class, trace, .. } if self.removes(class, trace) => {
+                let layouts = self.layouts.get_or_insert_with(|| Layouts::new(id_size));
+                let layout = layouts.find(class, length);
+                let layout = layout.ok_or(RedactError::UnknownFields { offset, class })?;
+                Unfinished::Instance(layout, 0)
+            }
+            HeapRecord::PrimitiveArray { element, trace, .. } => {
+                let removes = self.chosen.removes_array(array_class(element), trace);
+                self.count(removes);
+                match removes {
+                    true => Unfinished::Array(Pseudonym::new(element)),
+                    false => Unfinished::Kept,
+                }
+            }
+            _ => Unfinished::Kept,
+        };
+        Ok(())
+    }
+
+    fn removes(&mut self, class: ObjectId, trace: TraceSerial) -> bool {
+        let removes = self.chosen.removes(class, trace);
+        self.count(removes);
+        removes
+    }
+
+    fn count(&mut self, removes: bool) {
+        match removes {
+            true => self.totals.redacted += 1,
+            false => self.totals.kept += 1,
+        }
+    }
+
+    /// Removes the next part of the content of the object that was begun; `copied` holds the same bytes as `original`.
+    fn replace(&mut self, original: &[u8], copied: &mut [u8]) {
+        match &mut self.unfinished {
+            Unfinished::Kept => {}
+            Unfinished::Array(pseudonym) => pseudonym.replace(copied, &self.key),
+            Unfinished::Instance(layout, at) => {
+                if let Some(layouts) = &self.layouts {
+                    layouts.clear(*layout, *at, copied, original);
+                }
+                *at += original.len() as u64;
+            }
+        }
+    }
+
+    fn class(&mut self, class: &ClassDump<'_>, id_size: IdSize) {
+        let name = self.chosen.class_name(class.class);
+        let layouts = self.layouts.get_or_insert_with(|| Layouts::new(id_size));
+        layouts.add(class, |field| is_kept(name, self.chosen.text(field)));
+    }
+
+    /// Sets the numbers of a class to 0; `copied` is its whole record.
+    fn clear_statics(&self, class: &ClassDump<'_>, id_size: IdSize, copied: &mut [u8]) {
+        let id = id_size.width();
+        let name = self.chosen.class_name(class.class);
+        // Tag, class, trace, the six objects, instance size, number of constants.
+        let mut at = 1 + id + 4 + 6 * id + 4 + 2;
+        let mut clear = |before: usize, value: Value, stays: bool| {
+            let start = at + before + 1;
+            at = start + value.basic_type().size(id);
+            if !stays
+                && value.object().is_none()
+                && let Some(bytes) = copied.get_mut(start..at)
+            {
+                bytes.fill(0);
+            }
+        };
+        for &(_, value) in class.constants.iter() {
+            clear(2, value, false);
+        }
+        // The number of statics stands before them.
+        let mut between = 2;
+        for &(field, value) in class.statics.iter() {
+            clear(between + id, value, is_kept(name, self.chosen.text(field)));
+            between = 0;
+        }
+    }
+}
+
+/// Returns the name of the class of an array, as in Java source.
+fn array_class(element: BasicType) -> &'static str {
+    match element {
+        BasicType::Object => "java.lang.Object[]",
+        BasicType::Boolean => "boolean[]",
+        BasicType::Char => "char[]",
+        BasicType::Float => "float[]",
+        BasicType::Double => "double[]",
+        BasicType::Byte => "byte[]",
+        BasicType::Short => "short[]",
+        BasicType::Int => "int[]",
+        BasicType::Long => "long[]",
+    }
+}
+
+/// Returns the content of an object as far as it is removed: the references of arrays stay.
+fn content<'a>(record: &HeapRecord<'a>) -> &'a [u8] {
+    match *record {
+        HeapRecord::Instance { fields, .. } => fields,
+        HeapRecord::PrimitiveArray { elements, .. } => elements,
+        _ => &[],
+    }
+}
+
+/// Hides the words of a command line, but for the flags of the VM itself and, unless names go, the main class.
+fn hide_arguments(fact: &mut [u8], removes_names: bool) {
+    let is_program = fact.starts_with(COMMAND_LINES[0].as_bytes());
+    let Some(label) = COMMAND_LINES
+        .iter()
+        .find(|label| fact.starts_with(label.as_bytes()))
+    else {
+        return;
+    };
+    let words = fact[label.len()..].split_mut(|&byte| byte == b' ');
+    for (number, word) in words.enumerate() {
+        let stays = match is_program {
+            true => number == 0 && !removes_names,
+            false => word.starts_with(b"-X"),
+        };
+        if !stays {
+            word.fill(b'*');
+        }
+    }
+}
+
+fn flush_full(buffer: &mut Vec<u8>, out: &mut impl Write) -> Result<(), RedactError> {
+    if buffer.len() >= FULL {
+        out.write_all(buffer).map_err(RedactError::Write)?;
+        buffer.clear();
+    }
+    Ok(())
+}

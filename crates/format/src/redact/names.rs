@@ -1,0 +1,130 @@
+//! The names of a file, and the texts of its STRING records that are none.
+//!
+//! HotSpot writes every text of every class file into its dumps: names, but also the string literals of the program.
+
+use foldhash::HashMap;
+
+use super::instance::is_of_jdk;
+use super::pseudonym::{Pseudonym, RedactKey};
+use super::selection::Chosen;
+use crate::heap::{ClassDump, HeapRecord};
+use crate::record::{BasicType, Record, StringId};
+
+/// What follows the last dot of the name of a source file.
+const SOURCE_TYPES: [&[u8]; 4] = [b"java", b"kt", b"scala", b"groovy"];
+
+/// The strings that other records name.
+#[derive(Debug, Default)]
+pub(super) struct NamesInUse(HashMap<StringId, NameUse>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameUse {
+    /// Of a class of the JDK, or of a member of one.
+    Jdk,
+    /// Of another class, a member of one, or a thread.
+    Program,
+}
+
+impl NamesInUse {
+    /// Learns from a record outside of heap dumps, which `chosen` knows.
+    pub(super) fn record(&mut self, record: &Record<'_>, chosen: &Chosen) {
+        match record {
+            Record::LoadClass(class) => {
+                self.add(class.name, is_of_jdk(chosen.class_name(class.class_object)));
+            }
+            Record::Frame(frame) => {
+                let is_of_jdk = is_of_jdk(Some(chosen.name_of(frame.class)));
+                for name in [frame.method, frame.signature, frame.source_file] {
+                    self.add(name, is_of_jdk);
+                }
+            }
+            Record::StartThread(thread) => {
+                for name in [thread.name, thread.group, thread.parent_group] {
+                    self.add(name, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Learns from a record of a heap dump.
+    pub(super) fn heap_record(&mut self, record: &HeapRecord<'_>, chosen: &Chosen) {
+        match record {
+            HeapRecord::Class(class) => {
+                self.class(class, is_of_jdk(chosen.class_name(class.class)))
+            }
+            HeapRecord::HeapInfo { name, .. } => self.add(*name, true),
+            _ => {}
+        }
+    }
+
+    fn class(&mut self, class: &ClassDump<'_>, is_of_jdk: bool) {
+        let statics = class.statics.iter().map(|&(name, _)| name);
+        for name in statics.chain(class.fields.iter().map(|&(name, _)| name)) {
+            self.add(name, is_of_jdk);
+        }
+    }
+
+    fn add(&mut self, name: StringId, is_of_jdk: bool) {
+        let used = match is_of_jdk {
+            true => NameUse::Jdk,
+            false => NameUse::Program,
+        };
+        let known = self.0.entry(name).or_insert(used);
+        if is_of_jdk {
+            *known = NameUse::Jdk;
+        }
+    }
+
+    /// Returns `true` if a record names the string.
+    pub(super) fn has(&self, string: StringId) -> bool {
+        self.0.contains_key(&string)
+    }
+
+    /// Returns `true` if the string names something of the program, and nothing of the JDK.
+    pub(super) fn is_of_program(&self, string: StringId) -> bool {
+        self.0.get(&string) == Some(&NameUse::Program)
+    }
+}
+
+/// Puts a pseudonym of the same length in the place of a name. The parts of a name have pseudonyms of their own, so that
+/// packages, nested classes, arrays and source files still belong together; names of the JDK within it stay.
+pub(super) fn replace_name(name: &mut [u8], key: &RedactKey) {
+    if name.starts_with(b"<") {
+        // A constructor or a class initializer.
+        return;
+    }
+    if !name.starts_with(b"(") && !name.starts_with(b"[") {
+        return replace_parts(name, key);
+    }
+    // Descriptors: letters for primitive types, `L<class>;` for others.
+    let mut rest = name;
+    while let Some(start) = rest.iter().position(|&byte| byte == b'L') {
+        let (_, class) = rest.split_at_mut(start + 1);
+        let end = class
+            .iter()
+            .position(|&byte| byte == b';')
+            .unwrap_or(class.len());
+        let (class, behind) = class.split_at_mut(end);
+        let is_jdk =
+            std::str::from_utf8(class).is_ok_and(|class| is_of_jdk(Some(&class.replace('/', "."))));
+        if !is_jdk {
+            replace_parts(class, key);
+        }
+        rest = behind;
+    }
+}
+
+fn replace_parts(name: &mut [u8], key: &RedactKey) {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+    for part in name.split_mut(|byte| !is_part(byte)) {
+        if SOURCE_TYPES.contains(&&*part) {
+            continue;
+        }
+        Pseudonym::new(BasicType::Byte).replace(part, key);
+        for byte in part {
+            // A part of an identifier begins with a letter, and has no `-`.
+            *byte = b'a' + *byte % 26;
+        }
+    }
+}
