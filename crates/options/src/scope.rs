@@ -23,7 +23,7 @@ pub(super) enum Use {
     Monitors,
     /// `net=`.
     Receiver,
-    /// A file, which `net=` replaces.
+    /// A file, which `net=` and `live=` replace.
     File,
     /// A file of the binary format.
     BinaryFile,
@@ -55,11 +55,11 @@ pub(super) const WITH_ROWS: &[Use] = &[Use::Sites, Use::Samples, Use::Times, Use
 impl Use {
     /// Returns `true` if the options ask for it.
     pub(super) fn is_in(self, options: &Options) -> bool {
-        let has_file = options.net.is_none();
+        let has_file = options.net.is_none() && options.live.is_none();
         match self {
             Use::Heap => options.heap.is_some(),
             Use::Sites => options.heap.is_some_and(Heap::has_sites),
-            Use::Dump => options.heap.is_some_and(Heap::has_dump) || !has_file,
+            Use::Dump => options.heap.is_some_and(Heap::has_dump) || options.net.is_some(),
             Use::Samples => options.cpu == Some(Cpu::Samples),
             Use::AsyncSamples => {
                 options.cpu == Some(Cpu::Samples) && options.engine != SamplingChoice::Jvmti
@@ -67,7 +67,7 @@ impl Use {
             Use::Times => options.cpu == Some(Cpu::Times),
             Use::OldTimes => options.cpu == Some(Cpu::Old),
             Use::Monitors => options.monitors,
-            Use::Receiver => !has_file,
+            Use::Receiver => options.net.is_some(),
             Use::File => has_file,
             Use::BinaryFile => has_file && options.format == Format::Binary,
             Use::PeriodFiles => has_file && options.rotate.is_some(),

@@ -58,6 +58,34 @@ fn monitors_may_be_asked_for_alone() {
 }
 
 #[test]
+fn a_live_session_has_what_can_be_sent_every_second() {
+    let live = options("cpu=samples,heap=sites,sample=512k,monitor=y,fold=y,live=/tmp/s");
+    assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
+    assert_eq!(
+        error("live=s"),
+        "option live=s: must be the absolute path of a socket"
+    );
+    for (given, with) in [
+        ("cpu=samples,file=x", "file="),
+        ("cpu=samples,net=h:1", "net="),
+        ("cpu=samples,rotate=1m", "rotate="),
+        ("cpu=samples,thread=y", "thread=y"),
+        ("cpu=samples,compress=y", "compress=y"),
+        ("cpu=samples,format=b", "format=b"),
+        ("cpu=times", "cpu=times"),
+        ("cpu=old", "cpu=old"),
+        ("heap=dump", "heap=dump"),
+        ("", "heap=all"),
+    ] {
+        let message = error(&format!("{given},live=/s"));
+        assert!(
+            message.starts_with(&format!("option live=/s: not with {with}; ")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn timing_takes_a_clock_and_classes() {
     let options = options("cpu=times,clock=wall,include=a.*:b.B|c.C$D,exclude=a.x.*");
     assert_eq!(
@@ -83,6 +111,9 @@ const EFFECTS: &[Effect] = &[
     ("", "file=x", |o| o.file == "x"),
     ("", "net=h:1", |o| o.net.is_some()),
     ("net=h:1", "net_exit=n", |o| !o.net_exit),
+    ("cpu=samples", "live=/s", |o| {
+        o.live.as_deref() == Some("/s".as_ref())
+    }),
     ("", "compress=y", |o| o.compress == Some(true)),
     ("", "depth=0", |o| o.depth == 0),
     ("cpu=samples", "interval=1", |o| {
@@ -475,11 +506,12 @@ fn the_name_of_the_file_decides_on_the_format() {
 }
 
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 12] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 13] = [
     ("cpu", "off"),
     ("format", "a, b for *.hprof"),
     ("file", "java.hprof[.txt]"),
     ("net", "write to file"),
+    ("live", "write to file"),
     ("compress", "y for *.gz"),
     ("fold", "y in binary"),
     ("sample", "every object"),

@@ -76,6 +76,8 @@ pub struct CpuSamples {
     cutoff: f64,
     /// See [`Context::folded`].
     folded: Option<FrameId>,
+    /// `true` if stderr gets a line about samples that were lost.
+    tells_losses: bool,
     /// `true` if stderr gets a line about how the samples were taken.
     tells_outcome: bool,
 }
@@ -109,6 +111,8 @@ impl CpuSamples {
             counts,
             cutoff: options.cutoff,
             folded: context.folded(),
+            // Not with every snapshot.
+            tells_losses: options.live.is_none(),
             tells_outcome: options.details,
         })
     }
@@ -184,7 +188,7 @@ impl CpuSamples {
         if self.tells_outcome {
             report.say(&format!("{}; {}", self.method, self.sampler.outcome()));
         }
-        if self.sampler.lost() > 0 {
+        if self.tells_losses && self.sampler.lost() > 0 {
             console::line(format_args!(
                 "cpu=samples: {} samples were lost, they are charged as <unsampled>",
                 self.sampler.lost()
