@@ -35,8 +35,8 @@ pub enum Over {
     Text {
         /// Its heading.
         title: String,
-        /// Its lines.
-        lines: Vec<String>,
+        /// Its lines: what is never cut, and a name, which loses its beginning if it is too long.
+        lines: Vec<(String, String)>,
         /// The first line that is shown.
         top: usize,
     },
@@ -70,21 +70,22 @@ pub struct App {
     pub message: Option<String>,
 }
 
-const HELP: [&str; 15] = [
+const HELP: [&str; 16] = [
     "1 2 3 4, Tab      the pages: CPU, Allocation, Locks, Threads",
     "Up Down PgUp PgDn Home End    select a row",
     "s                 order by the next column, marked with *",
     "/                 show only rows with a text; Enter keeps it, Esc removes it",
     "p, Space          pause, and go on; counting never pauses",
-    "Enter             the callers of the selected row, since the beginning; of a thread",
-    "                  its stack at this moment, for which the program stops a moment",
-    "w                 write the profile since the beginning into this folder, and go on",
+    "Enter             the callers of the selected row, since the beginning; of",
+    "                  a thread its stack now: the program stops for a moment",
+    "w                 write the profile since the beginning into a file here",
     "a                 measure what the page shows, if it is not measured yet",
-    "q, Ctrl-C         leave; the session in the program ends, nothing stays behind",
+    "q, Ctrl-C         leave; nothing stays behind in the program",
     "",
-    "CPU% is 100 for one CPU in full use. `with calls` includes the methods that are called.",
-    "Allocation is estimated from one object in 512 KiB; live objects are those made since",
-    "the session began that the last collection found alive. Locks are monitors",
+    "CPU% is 100 for one CPU in full use; `with calls` includes the methods that are",
+    "called, `so far` is the time since the beginning. Allocation is estimated from",
+    "one object in 512 KiB. Live are objects made since the beginning that the last",
+    "collection found alive, or that are newer than it. Locks are monitors",
     "(synchronized), not those of java.util.concurrent.",
 ];
 
@@ -143,9 +144,9 @@ impl App {
     }
 
     /// Shows a text over the page.
-    pub fn show(&mut self, title: String, lines: Vec<String>) {
+    pub fn show(&mut self, title: String, lines: Vec<(String, String)>) {
         let lines = match lines.is_empty() {
-            true => vec!["nothing is known about it".to_owned()],
+            true => vec![("nothing is known about it".to_owned(), String::new())],
             false => lines,
         };
         self.over = Over::Text {
@@ -226,7 +227,7 @@ impl App {
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('?' | 'h') => {
-                let help = HELP.map(str::to_owned).to_vec();
+                let help = HELP.map(|line| (line.to_owned(), String::new())).to_vec();
                 self.show("Keys, and what the numbers mean".to_owned(), help);
             }
             KeyCode::Enter => return self.open(model),
@@ -255,7 +256,10 @@ impl App {
             return Action::Stack(thread);
         }
         let tree = self.view.tree(model, row).into_iter();
-        let lines = tree.map(|(share, name)| format!("{share:>5.1} %  {name}"));
+        let lines = tree.map(|(share, depth, name)| {
+            let indent = "  ".repeat(depth);
+            (format!("{share:>5.1} %  {indent}"), name)
+        });
         let class = if row.class.is_empty() { "" } else { " " };
         let title = format!("Callers of {}{class}{}", row.class, row.name);
         self.show(title, lines.collect());
@@ -265,6 +269,7 @@ impl App {
     /// Shows what the VM has said of a thread.
     pub fn show_stack(&mut self, lines: Vec<String>) {
         let lines = lines.iter().map(|line| safe(&line.replace('\t', "    ")));
+        let lines = lines.map(|line| (line, String::new()));
         self.show("A thread at this moment".to_owned(), lines.collect());
     }
 }
@@ -345,7 +350,8 @@ pub mod tests {
             panic!("nothing is open");
         };
         assert_eq!(title, "Callers of Shop.price");
-        assert_eq!(lines, ["100.0 %  Shop.price", "100.0 %  Shop.main"]);
+        let line = |name: &str| ("100.0 %  ".to_owned(), name.to_owned());
+        assert_eq!(lines, [line("Shop.price"), line("Shop.main")]);
         assert_eq!(after("vv\nq", "cpu").0.over, Over::Nothing);
         assert_eq!(after("4v\n", "cpu").1[2], Action::Stack(2));
         assert!(matches!(after("?", "cpu").0.over, Over::Text { .. }));

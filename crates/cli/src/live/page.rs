@@ -18,7 +18,7 @@ const TREE_ROWS: usize = 1_000;
 /// Branches with a smaller share of their tree, in percent, are left out.
 const TREE_SHARE: f64 = 0.5;
 /// The most levels that are indented.
-const INDENTED: usize = 60;
+const INDENTED: usize = 20;
 
 /// What a page is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +162,8 @@ impl View {
         }
     }
 
-    /// Returns the stacks of a row as a tree of callers, since the beginning: lines with a share and a name.
-    pub fn tree(self, model: &Model, row: &Row) -> Vec<(f64, String)> {
+    /// Returns the stacks of a row as a tree of callers, since the beginning: lines with a share, a level and a name.
+    pub fn tree(self, model: &Model, row: &Row) -> Vec<(f64, usize, String)> {
         let profile = model.profile();
         let is_it = |sample: &Sample| {
             let (class, name) = site(profile, (sample.stack, sample.labels));
@@ -189,8 +189,8 @@ impl View {
     }
 }
 
-/// Returns the nodes in order, as indented lines.
-fn lines(tree: &Tree) -> Vec<(f64, String)> {
+/// Returns the nodes in order, with their share and their level.
+fn lines(tree: &Tree) -> Vec<(f64, usize, String)> {
     let Some(root) = tree.nodes.first() else {
         return Vec::new();
     };
@@ -204,8 +204,7 @@ fn lines(tree: &Tree) -> Vec<(f64, String)> {
         }
         // A single caller needs no level of its own.
         let next = depth + usize::from(node.children.len() > 1);
-        let indent = "  ".repeat(depth.min(INDENTED));
-        lines.push((share, format!("{indent}{}", safe(tree.name(node)))));
+        lines.push((share, depth.min(INDENTED), safe(tree.name(node))));
         open.extend(node.children.iter().rev().map(|&child| (next, child)));
     }
     lines
@@ -403,12 +402,12 @@ mod tests {
         let model = two_snapshots(false);
         let rows = View::Cpu.rows(&model, 0, "tax");
         let tree = View::Cpu.tree(&model, &rows[0]);
-        let names: Vec<_> = tree.iter().map(|(_, name)| name.as_str()).collect();
+        let names: Vec<_> = tree.iter().map(|(.., name)| name.as_str()).collect();
         assert_eq!(names, ["Shop.tax", "Shop.price", "Shop.main"]);
         let rows = View::Allocation.rows(&model, 0, "");
         let tree = View::Allocation.tree(&model, &rows[0]);
         assert_eq!(tree.len(), 2);
-        assert_eq!(tree[1], (100.0, "Shop.main".to_owned()));
+        assert_eq!(tree[1], (100.0, 0, "Shop.main".to_owned()));
     }
 
     #[test]

@@ -48,7 +48,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, status: &str) {
     match &app.over {
         Over::Text { title, lines, top } => {
             frame.render_widget(Paragraph::new(title.as_str()).style(bold), summary);
-            let rows = lines.iter().skip(*top).map(|line| Line::raw(line.as_str()));
+            let width = usize::from(body.width);
+            let rows = lines.iter().skip(*top).map(|(fixed, name)| {
+                let room = width.saturating_sub(fixed.chars().count());
+                Line::raw(format!("{fixed}{}", text::ending(name, room)))
+            });
             let rows: Vec<Line<'_>> = rows.take(usize::from(body.height)).collect();
             frame.render_widget(Paragraph::new(rows), body);
             app.height = usize::from(body.height).max(1);
