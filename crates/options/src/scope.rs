@@ -118,7 +118,7 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use crate::rows::ROWS;
-    use crate::tests::{name, options};
+    use crate::tests::{error, name, options};
     use crate::{OptionError, parse};
 
     /// What the options may ask for, each alone.
@@ -196,6 +196,34 @@ mod tests {
         let mut tried: Vec<&str> = CHANGED.iter().map(|(option, _)| name(option)).collect();
         tried.sort_unstable();
         assert_eq!(tried, scoped);
+    }
+
+    #[test]
+    fn a_live_session_has_what_can_be_sent_every_second() {
+        let live = options("cpu=samples,heap=sites,sample=512k,monitor=y,fold=y,live=/tmp/s");
+        assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
+        assert_eq!(
+            error("live=s"),
+            "option live=s: must be the absolute path of a socket"
+        );
+        for (given, with) in [
+            ("cpu=samples,file=x", "file="),
+            ("cpu=samples,net=h:1", "net="),
+            ("cpu=samples,rotate=1m", "rotate="),
+            ("cpu=samples,thread=y", "thread=y"),
+            ("cpu=samples,compress=y", "compress=y"),
+            ("cpu=samples,format=b", "format=b"),
+            ("cpu=times", "cpu=times"),
+            ("cpu=old", "cpu=old"),
+            ("heap=dump", "heap=dump"),
+            ("", "heap=all"),
+        ] {
+            let message = error(&format!("{given},live=/s"));
+            assert!(
+                message.starts_with(&format!("option live=/s: not with {with}; ")),
+                "{message}"
+            );
+        }
     }
 
     fn table_rows_with_a_scope() -> Vec<&'static str> {

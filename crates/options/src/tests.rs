@@ -58,34 +58,6 @@ fn monitors_may_be_asked_for_alone() {
 }
 
 #[test]
-fn a_live_session_has_what_can_be_sent_every_second() {
-    let live = options("cpu=samples,heap=sites,sample=512k,monitor=y,fold=y,live=/tmp/s");
-    assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
-    assert_eq!(
-        error("live=s"),
-        "option live=s: must be the absolute path of a socket"
-    );
-    for (given, with) in [
-        ("cpu=samples,file=x", "file="),
-        ("cpu=samples,net=h:1", "net="),
-        ("cpu=samples,rotate=1m", "rotate="),
-        ("cpu=samples,thread=y", "thread=y"),
-        ("cpu=samples,compress=y", "compress=y"),
-        ("cpu=samples,format=b", "format=b"),
-        ("cpu=times", "cpu=times"),
-        ("cpu=old", "cpu=old"),
-        ("heap=dump", "heap=dump"),
-        ("", "heap=all"),
-    ] {
-        let message = error(&format!("{given},live=/s"));
-        assert!(
-            message.starts_with(&format!("option live=/s: not with {with}; ")),
-            "{message}"
-        );
-    }
-}
-
-#[test]
 fn timing_takes_a_clock_and_classes() {
     let options = options("cpu=times,clock=wall,include=a.*:b.B|c.C$D,exclude=a.x.*");
     assert_eq!(
@@ -111,9 +83,7 @@ const EFFECTS: &[Effect] = &[
     ("", "file=x", |o| o.file == "x"),
     ("", "net=h:1", |o| o.net.is_some()),
     ("net=h:1", "net_exit=n", |o| !o.net_exit),
-    ("cpu=samples", "live=/s", |o| {
-        o.live.as_deref() == Some("/s".as_ref())
-    }),
+    ("cpu=samples", "live=/s", |o| o.live.is_some()),
     ("", "compress=y", |o| o.compress == Some(true)),
     ("", "depth=0", |o| o.depth == 0),
     ("cpu=samples", "interval=1", |o| {
