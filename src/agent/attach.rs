@@ -14,6 +14,9 @@ use crate::session;
 /// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The interval at which a waiting thread checks whether its session still runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Held while a command is carried out.
 static COMMANDING: Mutex<(), rank::Commanding> = Mutex::new(());
 
@@ -140,6 +143,21 @@ pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
         // The program has just ended.
         Err(Refused::NotRunning) => {}
         Err(refused) => console::line(format_args!("time is up: {refused}")),
+    }
+}
+
+/// Ends the session of an `hprof live` that has gone, unless someone does so already: then the calling thread, which
+/// that one waits for, must not wait for it.
+pub(super) fn client_has_gone(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
+    while is_running() {
+        let Some(_commanding) = COMMANDING.try_lock_for(POLL_INTERVAL) else {
+            continue;
+        };
+        if is_running() {
+            // There is nobody to tell.
+            let _ = stop(jni);
+        }
+        return;
     }
 }
 

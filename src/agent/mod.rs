@@ -79,6 +79,14 @@ pub enum StartError {
         /// The system's error.
         error: io::Error,
     },
+    /// No `hprof live` waits for the session.
+    #[error("option live={}: {error}; `hprof live` must be listening there", socket.display())]
+    Client {
+        /// Its socket.
+        socket: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
     /// The program needs the remaining file descriptors for itself.
     #[error(
         "fewer than {} file descriptors are free (ulimit -n)",
@@ -104,7 +112,8 @@ impl StartError {
                 error: FileError::System(error),
                 ..
             }
-            | Self::Receiver { error, .. } => error,
+            | Self::Receiver { error, .. }
+            | Self::Client { error, .. } => error,
             Self::Descriptors => return true,
             _ => return false,
         };
@@ -234,6 +243,7 @@ fn settings(options: &Options) -> ControlSettings {
         cpu_samples: options.cpu.is_some(),
         heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
         depth: options.depth,
+        threads: options.live.is_none(),
         kept_threads: match (options.rotate, options.threads) {
             (None, _) => KeptThreads::None,
             (Some(_), false) => KeptThreads::Alive,

@@ -7,7 +7,7 @@ use super::StartError;
 use crate::console;
 use crate::jvmti::Env;
 use crate::options::{self, Options, Surroundings};
-use crate::output::{FileError, FileSink, GzipSink, Sink, SocketSink};
+use crate::output::{ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink};
 
 /// An opened output.
 pub(super) struct OpenOutput {
@@ -17,6 +17,8 @@ pub(super) struct OpenOutput {
     pub(super) file: Option<PathBuf>,
     /// The connection that commands come from, if it is a receiver.
     pub(super) commands: Option<TcpStream>,
+    /// The requests of an `hprof live`.
+    pub(super) requests: Option<ClientRequests>,
 }
 
 impl OpenOutput {
@@ -28,6 +30,7 @@ impl OpenOutput {
                 path.display().to_string()
             }
             (None, Some(address)) => address.to_string(),
+            (None, None) if options.live.is_some() => "hprof live".to_owned(),
             (None, None) => options.file.clone(),
         }
     }
@@ -43,7 +46,7 @@ impl OpenOutput {
 
 /// Returns the path of the file that the options name, if any; creates nothing.
 pub(super) fn path(env: Env, options: &Options) -> Result<Option<PathBuf>, StartError> {
-    if options.net.is_some() {
+    if options.net.is_some() || options.live.is_some() {
         return Ok(None);
     }
     let command = env.property(c"sun.java.command");
@@ -51,8 +54,21 @@ pub(super) fn path(env: Env, options: &Options) -> Result<Option<PathBuf>, Start
     Ok(Some(surroundings.expand(&options.file)?))
 }
 
-/// Creates the file at that path, or connects to the receiver.
+/// Creates the file at that path, or connects to the receiver or to `hprof live`.
 pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput, StartError> {
+    if let Some(socket) = &options.live {
+        let refused = |error| StartError::Client {
+            socket: socket.clone(),
+            error,
+        };
+        let (sink, requests) = ClientSink::connect(socket).map_err(refused)?;
+        return Ok(OpenOutput {
+            sink: Box::new(sink),
+            file: None,
+            commands: None,
+            requests: Some(requests),
+        });
+    }
     if let Some(address) = &options.net {
         let refused = |error| StartError::Receiver {
             address: address.clone(),
@@ -64,6 +80,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
             sink: compressed(sink, options.compress == Some(true)),
             file: None,
             commands: Some(commands),
+            requests: None,
         });
     }
     let path = path.unwrap_or(Path::new(&options.file));
@@ -79,6 +96,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
         sink: compressed(sink, is_compressed),
         file: Some(file),
         commands: None,
+        requests: None,
     })
 }
 

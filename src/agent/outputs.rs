@@ -78,6 +78,7 @@ impl Outputs {
                 commands,
                 may_exit: options.net_exit,
             }),
+            requests: output.requests,
         };
         Ok((destination, writer))
     }

@@ -61,6 +61,10 @@ impl Owner for ProfileOwner {
         attach::time_is_up(jni, is_running);
     }
 
+    fn client_has_gone(&self, jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
+        attach::client_has_gone(jni, is_running);
+    }
+
     fn ended(&self) {
         if let Some(top_frames) = &self.top_frames {
             say_how_stacks_were_taken(top_frames);

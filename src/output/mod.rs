@@ -1,6 +1,7 @@
 //! The output: records in their required order, encoded, and written by a thread of their own.
 
 mod announced;
+mod client;
 mod entry;
 mod file;
 mod gzip;
@@ -14,6 +15,7 @@ mod traces;
 mod writer;
 
 pub use announced::{KeptThreads, ThreadNames};
+pub use client::{ClientRequests, ClientSink};
 pub use entry::Entry;
 pub use file::FileSink;
 pub use gzip::GzipSink;

@@ -18,6 +18,8 @@ pub struct ControlSettings {
     pub heap_dump: bool,
     /// `depth=`.
     pub depth: u16,
+    /// `true` if the output tells which threads start and end.
+    pub threads: bool,
     /// The threads that the next output will have to name.
     pub kept_threads: KeptThreads,
 }

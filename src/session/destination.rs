@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::listener::{Listener, Receiver};
+use crate::output::ClientRequests;
 
 /// An output that has been opened.
 pub struct Destination {
@@ -13,6 +14,8 @@ pub struct Destination {
     pub file: Option<PathBuf>,
     /// Whoever takes the profile over the network.
     pub receiver: Option<Receiver>,
+    /// The requests of the `hprof live` that takes it.
+    pub requests: Option<ClientRequests>,
 }
 
 /// The output that is being written.
@@ -20,6 +23,8 @@ pub(super) struct OpenDestination {
     pub(super) name: String,
     pub(super) file: Option<PathBuf>,
     pub(super) listener: Option<Arc<Listener>>,
+    /// Taken by the thread that answers them.
+    pub(super) requests: Option<ClientRequests>,
 }
 
 impl OpenDestination {
@@ -28,6 +33,7 @@ impl OpenDestination {
             name: destination.name,
             file: destination.file,
             listener: destination.receiver.map(Listener::new).map(Arc::new),
+            requests: destination.requests,
         }
     }
 }

@@ -286,6 +286,10 @@ impl Session {
         if let Some(listener) = listener {
             self.listen(jni, &listener)?;
         }
+        let requests = self.destination.lock().requests.take();
+        if let Some(requests) = requests {
+            self.answer(jni, requests)?;
+        }
         self.start_clocks(jni)?;
         // The file shows the new profile's head at once, and no longer its previous contents.
         self.context.journal.flush();
@@ -339,7 +343,8 @@ impl Session {
         self.dump_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
-        match self.context.options.dump_on_exit && !GATE.has_panicked() {
+        let dumps = self.context.options.dump_on_exit && !self.is_live();
+        match dumps && !GATE.has_panicked() {
             true if memory::is_out() => self.dump_without_memory(),
             true => self.dump_at_death(jni),
             false => {}
@@ -360,7 +365,7 @@ impl Session {
         let is_sound = !GATE.has_panicked();
         if is_sound && memory::is_out() {
             self.dump_without_memory();
-        } else if is_sound {
+        } else if is_sound && !self.is_live() {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, Totals::Keep);
         }
@@ -383,7 +388,9 @@ impl Session {
 
     /// Closes the output; returns `false` if not everything could be written.
     pub(super) fn close(&self) -> bool {
-        self.context.journal.ended(&self.last_note());
+        if !self.is_live() {
+            self.context.journal.ended(&self.last_note());
+        }
         let is_whole = self.context.journal.close();
         self.closed(&self.destination.lock(), is_whole);
         // The previous period's output may still be being closed.

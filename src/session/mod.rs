@@ -4,7 +4,7 @@
 //! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
 //! serial numbers; `reports` makes dumps; `last_resort` handles an end without an event from the VM; `destination` is an
 //! output, and `periods` moves on to the next one (`rotate=`); `listener` is the connection of a receiver, and `commands`
-//! carries out what it sends; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
+//! carries out what it sends; `live` answers `hprof live`; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
 
 mod commands;
 mod destination;
@@ -12,6 +12,7 @@ mod events;
 mod last_resort;
 mod lifecycle;
 mod listener;
+mod live;
 mod owner;
 mod periods;
 mod reports;

@@ -17,6 +17,9 @@ pub trait Owner: Send + Sync {
     /// `timeout=` has passed: ends the session, if `is_running` still answers `true`.
     fn time_is_up(&self, jni: Jni<'_>, is_running: &dyn Fn() -> bool);
 
+    /// The `hprof live` that the session is for has gone: ends the session, if `is_running` still answers `true`.
+    fn client_has_gone(&self, jni: Jni<'_>, is_running: &dyn Fn() -> bool);
+
     /// Everything has been written.
     fn ended(&self);
 }

@@ -94,7 +94,7 @@ impl Session {
             moment,
             totals,
             threads: &self.threads,
-            verbose: self.context.options.verbose,
+            verbose: self.context.options.verbose && !self.is_live(),
             failed: Cell::new(false),
         }
     }

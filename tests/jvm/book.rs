@@ -47,6 +47,7 @@ pages! {
     production: "docs/questions/production.md",
     ci: "docs/questions/ci.md",
     record: "docs/guide/record.md",
+    live: "docs/guide/live.md",
     attach: "docs/guide/attach.md",
     periods: "docs/guide/periods.md",
     reading: "docs/guide/reading.md",
@@ -280,7 +281,7 @@ fn run(page: &Page, jvm: &Jvm) -> Vec<String> {
 /// The page's own folder, and the programs of the tests.
 fn class_path() -> std::ffi::OsString {
     let features = [
-        "attach", "dump", "heap", "monitor", "periods", "times", "samples", "sites",
+        "attach", "dump", "heap", "live", "monitor", "periods", "times", "samples", "sites",
     ];
     let mut folders = vec![PathBuf::from(".")];
     folders.extend(features.map(classes));

@@ -21,6 +21,7 @@ mod heap_graph;
 mod heap_json;
 mod heapfile;
 mod instrument;
+mod live;
 mod lock_order;
 mod memory;
 mod messages;

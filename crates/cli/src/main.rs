@@ -10,6 +10,7 @@ mod failure;
 mod flame;
 mod heap;
 mod input;
+mod live;
 mod merge;
 mod options;
 mod output;
@@ -60,6 +61,7 @@ already.",
 Examples:
   hprof record -- java Main       profile a program, and show the answer
   hprof record alloc Main --for 30s               one that runs already
+  hprof live Main                 watch it, like top
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
   hprof check java.hprof          is the file sound? what is in it?
   hprof text java.hprof | less    the profile as text
@@ -99,6 +101,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Live(live::Arguments),
     Check(check::Arguments),
     Text(text::Arguments),
     Top(top::Arguments),
@@ -141,6 +144,7 @@ fn main() -> ExitCode {
             Ok(status) => return ExitCode::from(status),
             Err(failure) => Err(failure),
         },
+        Command::Live(arguments) => live::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),

@@ -93,7 +93,8 @@ pub use id_size::IdSize;
 pub use kind::HeapKind;
 pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use monitor::{
-    ContendedTime, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState, ThreadStatus,
+    ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
+    ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;

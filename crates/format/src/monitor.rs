@@ -7,6 +7,9 @@ use crate::record::{ClassSerial, ThreadSerial, TraceSerial};
 /// The note before a table of contention: a program whose threads wait for other locks has few rows, or none.
 pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is measured; waiting for locks of java.util.concurrent is not";
 
+/// The note behind the last section of a snapshot for `hprof live`.
+pub const END_OF_SNAPSHOT: &str = "end of the snapshot";
+
 /// A record that only the text format has. It is not a [`crate::record::Record`], so that code for those handles only what both
 /// formats can hold.
 #[derive(Clone, Debug, PartialEq)]

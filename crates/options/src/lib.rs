@@ -14,6 +14,7 @@ mod settings;
 mod table;
 mod values;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use address::Address;
@@ -79,6 +80,8 @@ pub struct Options {
     pub primitive_arrays: bool,
     /// `net=`: the receiver that gets the profile instead of the file.
     pub net: Option<Address>,
+    /// `live=`: the socket of the `hprof live` that asks for snapshots instead of a file.
+    pub live: Option<PathBuf>,
     /// `net_exit=`: allow the receiver to end the VM.
     pub net_exit: bool,
     /// `compress=`; if `None`, the file name decides.
@@ -108,6 +111,23 @@ impl Options {
 
     fn measures_something(&self) -> bool {
         self.heap.is_some() || self.cpu.is_some() || self.monitors
+    }
+
+    /// Returns what was asked for that a session of `hprof live` cannot do: its snapshots have a bounded size, and are taken
+    /// without a walk through the heap.
+    fn not_live(&self) -> Option<&'static str> {
+        let heap = self.heap.filter(|heap| heap.has_dump());
+        let cpu = self.cpu.filter(|cpu| cpu.times_methods());
+        let others = [
+            (self.net.is_some(), "net="),
+            (self.rotate.is_some(), "rotate="),
+            (self.threads, "thread=y"),
+            (self.compress == Some(true), "compress=y"),
+            (self.format == Format::Binary, "format=b"),
+        ];
+        let other = others.iter().find(|(is_given, _)| *is_given);
+        let heap = heap.map(Heap::option).or(cpu.map(Cpu::option));
+        heap.or(other.map(|&(_, option)| option))
     }
 
     /// Returns the requested measurement that has no records in the binary format.
@@ -150,6 +170,7 @@ impl Default for Options {
             primitive_fields: true,
             primitive_arrays: true,
             net: None,
+            live: None,
             net_exit: true,
             compress: None,
             clock: Clock::Cpu,
@@ -361,6 +382,16 @@ pub enum OptionError {
         net: String,
         /// The file.
         file: String,
+    },
+    /// An option that a session of `hprof live` cannot have.
+    #[error(
+        "option live={socket}: not with {with}; cpu=samples, heap=sites and monitor=y are allowed, as text and with one output"
+    )]
+    NotLive {
+        /// The socket.
+        socket: String,
+        /// The other option.
+        with: &'static str,
     },
     /// An option that has no effect with the others.
     #[error("option {name}={value}: does nothing without {needed}")]

@@ -1,5 +1,6 @@
 //! The options: each row gives the parser, the error message, the default, the help line and what the option is for.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
@@ -115,6 +116,22 @@ pub(super) const ROWS: &[OptionRow] = &[
         description: "the receiver may end the VM",
         scope: Scope::Only(&[Use::Receiver]),
         setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
+    },
+    OptionRow {
+        name: "live",
+        values: "<socket>",
+        allowed: Some("the absolute path of a socket"),
+        default: "write to file",
+        description: "what 'hprof live' starts; ends with it",
+        scope: Scope::Always,
+        setter: Setter::Value(|settings, value| {
+            let socket = Path::new(value);
+            if !socket.is_absolute() {
+                return Err(ValueRefusal::NotAllowed);
+            }
+            settings.options.live = Some(socket.to_owned());
+            Ok(())
+        }),
     },
     OptionRow {
         name: "compress",

@@ -23,7 +23,7 @@ pub(super) enum Use {
     Monitors,
     /// `net=`.
     Receiver,
-    /// A file, which `net=` replaces.
+    /// A file, which `net=` and `live=` replace.
     File,
     /// A file of the binary format.
     BinaryFile,
@@ -55,11 +55,11 @@ pub(super) const WITH_ROWS: &[Use] = &[Use::Sites, Use::Samples, Use::Times, Use
 impl Use {
     /// Returns `true` if the options ask for it.
     pub(super) fn is_in(self, options: &Options) -> bool {
-        let has_file = options.net.is_none();
+        let has_file = options.net.is_none() && options.live.is_none();
         match self {
             Use::Heap => options.heap.is_some(),
             Use::Sites => options.heap.is_some_and(Heap::has_sites),
-            Use::Dump => options.heap.is_some_and(Heap::has_dump) || !has_file,
+            Use::Dump => options.heap.is_some_and(Heap::has_dump) || options.net.is_some(),
             Use::Samples => options.cpu == Some(Cpu::Samples),
             Use::AsyncSamples => {
                 options.cpu == Some(Cpu::Samples) && options.engine != SamplingChoice::Jvmti
@@ -67,7 +67,7 @@ impl Use {
             Use::Times => options.cpu == Some(Cpu::Times),
             Use::OldTimes => options.cpu == Some(Cpu::Old),
             Use::Monitors => options.monitors,
-            Use::Receiver => !has_file,
+            Use::Receiver => options.net.is_some(),
             Use::File => has_file,
             Use::BinaryFile => has_file && options.format == Format::Binary,
             Use::PeriodFiles => has_file && options.rotate.is_some(),
@@ -118,7 +118,7 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use crate::rows::ROWS;
-    use crate::tests::{name, options};
+    use crate::tests::{error, name, options};
     use crate::{OptionError, parse};
 
     /// What the options may ask for, each alone.
@@ -196,6 +196,34 @@ mod tests {
         let mut tried: Vec<&str> = CHANGED.iter().map(|(option, _)| name(option)).collect();
         tried.sort_unstable();
         assert_eq!(tried, scoped);
+    }
+
+    #[test]
+    fn a_live_session_has_what_can_be_sent_every_second() {
+        let live = options("cpu=samples,heap=sites,sample=512k,monitor=y,fold=y,live=/tmp/s");
+        assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
+        assert_eq!(
+            error("live=s"),
+            "option live=s: must be the absolute path of a socket"
+        );
+        for (given, with) in [
+            ("cpu=samples,file=x", "file="),
+            ("cpu=samples,net=h:1", "net="),
+            ("cpu=samples,rotate=1m", "rotate="),
+            ("cpu=samples,thread=y", "thread=y"),
+            ("cpu=samples,compress=y", "compress=y"),
+            ("cpu=samples,format=b", "format=b"),
+            ("cpu=times", "cpu=times"),
+            ("cpu=old", "cpu=old"),
+            ("heap=dump", "heap=dump"),
+            ("", "heap=all"),
+        ] {
+            let message = error(&format!("{given},live=/s"));
+            assert!(
+                message.starts_with(&format!("option live=/s: not with {with}; ")),
+                "{message}"
+            );
+        }
     }
 
     fn table_rows_with_a_scope() -> Vec<&'static str> {

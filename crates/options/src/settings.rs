@@ -35,6 +35,13 @@ impl Settings {
         {
             return Err(OptionError::TextOnly { with });
         }
+        if let Some(socket) = &self.options.live {
+            let file = self.file.is_some().then_some("file=");
+            if let Some(with) = file.or(self.options.not_live()) {
+                let socket = socket.display().to_string();
+                return Err(OptionError::NotLive { socket, with });
+            }
+        }
         if let (Some(net), Some(file)) = (&self.options.net, &self.file) {
             return Err(OptionError::FileAndNet {
                 net: net.to_string(),

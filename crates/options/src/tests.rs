@@ -83,6 +83,7 @@ const EFFECTS: &[Effect] = &[
     ("", "file=x", |o| o.file == "x"),
     ("", "net=h:1", |o| o.net.is_some()),
     ("net=h:1", "net_exit=n", |o| !o.net_exit),
+    ("cpu=samples", "live=/s", |o| o.live.is_some()),
     ("", "compress=y", |o| o.compress == Some(true)),
     ("", "depth=0", |o| o.depth == 0),
     ("cpu=samples", "interval=1", |o| {
@@ -475,11 +476,12 @@ fn the_name_of_the_file_decides_on_the_format() {
 }
 
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 12] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 13] = [
     ("cpu", "off"),
     ("format", "a, b for *.hprof"),
     ("file", "java.hprof[.txt]"),
     ("net", "write to file"),
+    ("live", "write to file"),
     ("compress", "y for *.gz"),
     ("fold", "y in binary"),
     ("sample", "every object"),

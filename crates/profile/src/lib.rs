@@ -65,6 +65,6 @@ pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;
 pub use remarks::Remark;
-pub use top::{Cost, costs};
+pub use top::{Cost, costs, costs_of_samples};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

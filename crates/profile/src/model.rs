@@ -274,6 +274,17 @@ impl Profile {
         &self.tables
     }
 
+    /// Returns a profile of one dump that has these tables instead; their samples have stacks and labels of this one.
+    #[must_use]
+    pub fn with_tables(&self, tables: Vec<Table>) -> Profile {
+        Profile {
+            tables,
+            section: 1,
+            sections: 1,
+            ..self.clone()
+        }
+    }
+
     /// Returns the table of these metrics, creating it if necessary.
     pub(crate) fn table(&mut self, metrics: &[Metric]) -> &mut Table {
         let found = self.tables.iter().position(|t| t.metrics == metrics);

@@ -87,6 +87,12 @@ impl Records {
         }
     }
 
+    /// Returns the profile as far as it has been read, before the rest comes.
+    #[must_use]
+    pub fn so_far(&self) -> &Profile {
+        &self.profile
+    }
+
     /// Returns the profile read so far.
     #[must_use]
     pub fn finish(mut self) -> Profile {

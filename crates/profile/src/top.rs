@@ -4,7 +4,7 @@ use foldhash::HashMap;
 
 use crate::group::{By, Groups};
 use crate::metric::Metric;
-use crate::model::{FrameId, Profile};
+use crate::model::{FrameId, Profile, Sample};
 
 /// The cost of a group of frames or samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +23,28 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
         By::Thread | By::Type => by_labels(profile, metric, by),
         By::Trace => by_stack(profile, metric),
-        _ => by_frame(profile, metric, by),
+        _ => return costs_of_samples(profile, profile.samples(metric), by),
     };
+    sort(&mut costs);
+    costs
+}
+
+/// As [`costs`], of samples whose stacks are the profile's; `by` is method, line, class or package.
+#[must_use]
+pub fn costs_of_samples(
+    profile: &Profile,
+    samples: impl Iterator<Item = Sample>,
+    by: By,
+) -> Vec<Cost> {
+    let mut costs = by_frame(profile, samples, by);
+    sort(&mut costs);
+    costs
+}
+
+/// Leaves out what costs nothing, and puts the largest own cost first.
+fn sort(costs: &mut Vec<Cost>) {
     costs.retain(|cost| cost.total > 0);
     costs.sort_unstable_by(|a, b| (b.own, b.total, &a.name).cmp(&(a.own, a.total, &b.name)));
-    costs
 }
 
 /// Own and total costs of one group.
@@ -39,10 +56,10 @@ struct MethodSums {
     seen: u32,
 }
 
-fn by_frame(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
+fn by_frame(profile: &Profile, samples: impl Iterator<Item = Sample>, by: By) -> Vec<Cost> {
     let groups = Groups::of_frames(profile, by);
     let mut sums = vec![MethodSums::default(); groups.names.len()];
-    let samples = profile.samples(metric).filter(|sample| sample.value > 0);
+    let samples = samples.filter(|sample| sample.value > 0);
     for (number, sample) in (1..).zip(samples) {
         let frames = profile.stacks.frames(sample.stack);
         let group = |frame: &FrameId| groups.of[frame.0 as usize] as usize;

@@ -4,7 +4,7 @@ use foldhash::HashMap;
 
 use crate::group::{By, Groups};
 use crate::metric::Metric;
-use crate::model::{FrameId, Profile};
+use crate::model::{FrameId, Profile, Sample};
 
 /// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +50,25 @@ impl Tree {
         direction: Direction,
         from: Option<&dyn Fn(&str) -> bool>,
     ) -> Tree {
+        Tree::of_samples(profile, profile.samples(metric), by, direction, from)
+    }
+
+    /// As [`Tree::new`], of samples whose stacks are the profile's.
+    #[must_use]
+    pub fn of_samples(
+        profile: &Profile,
+        samples: impl Iterator<Item = Sample>,
+        by: By,
+        direction: Direction,
+        from: Option<&dyn Fn(&str) -> bool>,
+    ) -> Tree {
         let groups = Groups::of_frames(profile, by);
         let wanted: Option<Vec<bool>> =
             from.map(|from| groups.names.iter().map(|name| from(name)).collect());
         let mut builder = Builder::default();
         builder.add_root();
         let mut path = Vec::new();
-        for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
+        for sample in samples.filter(|sample| sample.value > 0) {
             let frames = profile.stacks.frames(sample.stack).iter();
             let group = |frame: &FrameId| groups.of[frame.0 as usize];
             path.clear();

@@ -60,6 +60,8 @@ struct ReportPlan {
     by_allocation: bool,
     /// `gc=`: collect garbage before live objects are reported.
     collect: bool,
+    /// `true` if objects that nobody saw being made are counted, by a walk through the heap.
+    counts_unseen: bool,
     /// `sample=`: the mean number of bytes between two sampled allocations; `None` if all are tracked.
     sampled: Option<u32>,
 }
@@ -148,7 +150,9 @@ impl AllocationTracker {
                 cutoff: options.cutoff,
                 folded: context.folded(),
                 by_allocation: options.sort == Sort::Allocated,
-                collect: options.collect,
+                // A snapshot must not stop the program.
+                collect: options.collect && options.live.is_none(),
+                counts_unseen: options.live.is_none(),
                 sampled: options.sample,
             },
             settled_at_death: OnceLock::new(),
@@ -327,9 +331,9 @@ impl AllocationTracker {
     fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
         match self.shared.sample_weight {
-            SampleWeight::Exact => self.shared.unseen(jni),
+            SampleWeight::Exact if self.plan.counts_unseen => self.shared.unseen(jni),
             // With an estimate, such objects cannot be told apart.
-            SampleWeight::Sampled(_) => Ok(Vec::new()),
+            SampleWeight::Exact | SampleWeight::Sampled(_) => Ok(Vec::new()),
         }
     }
 }
@@ -379,8 +383,12 @@ impl Engine for AllocationTracker {
             return Ok(());
         }
         env.enable(Event::Allocation)?;
-        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled.
-        env.force_garbage_collection()
+        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. A
+        // sample can do without what is allocated in them from now on.
+        match self.shared.late.is_some() && !self.plan.collect {
+            true => Ok(()),
+            false => env.force_garbage_collection(),
+        }
     }
 
     /// Ends the sweeper. Objects are no longer tracked once this returns.

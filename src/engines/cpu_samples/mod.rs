@@ -82,6 +82,8 @@ pub struct CpuSamples {
     cutoff: f64,
     /// See [`Context::folded`].
     folded: Option<FrameId>,
+    /// `true` if stderr gets a line about samples that were lost.
+    tells_losses: bool,
     /// `true` if stderr gets a line about how the samples were taken.
     tells_outcome: bool,
 }
@@ -115,6 +117,8 @@ impl CpuSamples {
             counts,
             cutoff: options.cutoff,
             folded: context.folded(),
+            // Not with every snapshot.
+            tells_losses: options.live.is_none(),
             tells_outcome: options.details,
         })
     }
@@ -190,7 +194,7 @@ impl CpuSamples {
         if self.tells_outcome {
             report.say(&format!("{}; {}", self.method, self.sampler.outcome()));
         }
-        if self.sampler.lost() > 0 {
+        if self.tells_losses && self.sampler.lost() > 0 {
             console::line(format_args!(
                 "cpu=samples: {} samples were lost, they are charged as <unsampled>",
                 self.sampler.lost()

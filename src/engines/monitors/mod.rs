@@ -51,6 +51,8 @@ pub struct MonitorWatch {
     known: KnownVirtualThreads,
     /// `true` if the VM omits virtual threads when it is asked for the users of a monitor.
     hides_virtual_threads: bool,
+    /// `true` if only the costs of contention are reported, without what happens in between.
+    only_costs: bool,
     next_sweep: Mutex<Instant, rank::MonitorSweep>,
 }
 
@@ -69,7 +71,8 @@ impl MonitorWatch {
             return None;
         }
         let env = context.env;
-        if env.request(&[Capability::MonitorStates]).is_err() {
+        let only_costs = context.options.live.is_some();
+        if !only_costs && env.request(&[Capability::MonitorStates]).is_err() {
             console::line(format_args!(
                 "monitor=y: a VM that runs already does not tell which monitors threads want; dumps have their states only"
             ));
@@ -85,6 +88,7 @@ impl MonitorWatch {
             pending_waits: PendingWaits::default(),
             known: KnownVirtualThreads::default(),
             hides_virtual_threads: env.vm_kind().hides_virtual_threads_at_monitors(),
+            only_costs,
             next_sweep: Mutex::new(Instant::now() + SWEEP_INTERVAL),
         })
     }
@@ -155,8 +159,12 @@ impl Engine for MonitorWatch {
         if self.virtual_threads.is_some() {
             self.env.enable(Event::VirtualThreadEnd)?;
         }
+        // Those are reported as they happen.
+        let is_about_waits =
+            |event: &Event| matches!(event, Event::MonitorWait | Event::MonitorWaited);
         ENDS.into_iter()
             .chain(BEGINNINGS)
+            .filter(|event| !self.only_costs || !is_about_waits(event))
             .try_for_each(|event| self.env.enable(event))
     }
 
@@ -188,6 +196,9 @@ impl Engine for MonitorWatch {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.stacks.sweep(jni);
+        if self.only_costs {
+            return self.report_without_vm(report);
+        }
         let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
         match snapshot::snapshot(self, jni, &serial) {
             Ok(states) => report::monitor_dump(report.journal, &states),

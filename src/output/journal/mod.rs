@@ -73,12 +73,18 @@ impl Journal {
 
     /// Records that a thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
+        if !self.settings.threads {
+            return;
+        }
         self.threads.lock().started(serial, names);
         self.happened(move |entry| entry.thread(serial));
     }
 
     /// Records that a thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
+        if !self.settings.threads {
+            return self.tables.threads.ended(serial);
+        }
         self.happened(move |entry| {
             entry.tables.threads.ended(serial);
             entry.threads.lock().ended(serial);

@@ -37,6 +37,7 @@ pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
         cpu_samples: false,
         heap_dump: false,
         depth: 4,
+        threads: true,
         kept_threads: KeptThreads::Alive,
     };
     let journal = Journal::start(Arc::default(), writer, settings);

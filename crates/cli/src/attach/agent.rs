@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::process::Process;
 use super::view::Folder;
-use super::{Error, TEMPORARY, bounded, listener, temporary};
+use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, listener, temporary};
 
 const LIBRARY: &str = "libhprof.so";
 
@@ -174,7 +174,9 @@ impl Reply {
 
     /// Returns the answer, if there is one yet.
     fn read(&self, pid: u32) -> Result<Option<Answered>, Error> {
-        let Some(text) = bounded(self.file.as_file()).unwrap_or(Some(String::new())) else {
+        let Some(text) =
+            bounded(self.file.as_file(), LONGEST_ANSWER).unwrap_or(Some(String::new()))
+        else {
             return Err(Error::TooMuch(pid));
         };
         Ok(match text.split_once('\n') {

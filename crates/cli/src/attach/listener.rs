@@ -17,7 +17,7 @@ use rustix::fs::FileType;
 
 use super::process::Process;
 use super::view::{Folder, FoundFile};
-use super::{Error, TEMPORARY, bounded, perf_data, temporary};
+use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, perf_data, temporary};
 
 /// The most bytes of an argument.
 pub const LONGEST: usize = 1024;
@@ -34,6 +34,16 @@ pub struct Answer {
 
 /// Sends one request and waits for the answer.
 pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result<Answer, Error> {
+    long_request(process, command, arguments, LONGEST_ANSWER)
+}
+
+/// As [`request`], for an answer of so many bytes.
+pub fn long_request(
+    process: &Process,
+    command: &str,
+    arguments: [&str; 3],
+    longest: u64,
+) -> Result<Answer, Error> {
     if let Some(long) = arguments
         .iter()
         .map(|text| text.len())
@@ -49,7 +59,7 @@ pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result
     let mut socket = connect(process)?;
     let answer = socket.write_all(&request).and_then(|()| {
         // Without a limit: writing a profile may take a while.
-        bounded(&mut socket)
+        bounded(&mut socket, longest)
     });
     let pid = process.pid();
     let answer = match answer {

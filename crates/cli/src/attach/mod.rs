@@ -1,16 +1,18 @@
 //! Profiles of running programs: `hprof list`, `attach`, `status`, `dump` and `stop`.
 //!
-//! `process` reads /proc, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket; `agent` finds
+//! `process` reads /proc, `threads` the CPU time of threads, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket, `client_socket` that of `hprof live`; `agent` finds
 //! the library and sends it commands. The program may be hostile, and the user may be root: `view` accesses its files
 //! safely, and its answers are read up to a limit and printed without control characters.
 
 mod agent;
+mod client_socket;
 mod doctor;
 mod listener;
 mod perf_data;
 mod process;
 mod program;
 mod session;
+mod threads;
 mod view;
 
 use std::io::{self, Read, Write};
@@ -24,6 +26,7 @@ pub use doctor::Doctor;
 use process::Process;
 pub use program::Program;
 pub use session::Session;
+pub use threads::ThreadTime;
 use view::Folder;
 
 /// The folder in which a VM has its files for clients that attach.
@@ -316,10 +319,10 @@ fn temporary(process: &Process) -> Result<Folder, Error> {
 }
 
 /// Reads a program's answer to the end; `None` if it is too long.
-fn bounded(source: impl Read) -> io::Result<Option<String>> {
+fn bounded(source: impl Read, longest: u64) -> io::Result<Option<String>> {
     let mut said = Vec::new();
-    source.take(LONGEST_ANSWER + 1).read_to_end(&mut said)?;
-    let is_bounded = said.len() as u64 <= LONGEST_ANSWER;
+    source.take(longest + 1).read_to_end(&mut said)?;
+    let is_bounded = said.len() as u64 <= longest;
     Ok(is_bounded.then(|| String::from_utf8_lossy(&said).into_owned()))
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Signal, Uid, geteuid, kill_process, pidfd_send_signal};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -251,7 +251,17 @@ impl Process {
         false
     }
 
-    fn open(&self, name: &str) -> io::Result<File> {
+    /// Returns the names in a folder of its folder in /proc; none if it has ended.
+    pub(super) fn names(&self, folder: &str) -> Vec<String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(&self.folder, folder, flags, Mode::empty());
+        let entries = opened.and_then(Dir::new).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+        names.collect()
+    }
+
+    /// Opens a file of its folder in /proc.
+    pub(super) fn open(&self, name: &str) -> io::Result<File> {
         let file = openat(
             &self.folder,
             name,

@@ -1,9 +1,12 @@
 //! A profile in a running program, from its start to its end.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use super::client_socket::ClientSocket;
 use super::process::Process;
 use super::program::{Program, main_class};
+use super::threads::{self, ThreadTime};
 use super::{Error, Library, agent};
 use crate::failure::Failure;
 
@@ -37,6 +40,39 @@ impl Session {
         )?)
     }
 
+    /// Starts a profile that goes to this process over a connection of its own, with these options beside `live=`.
+    pub fn start_live(&self, options: &str) -> Result<UnixStream, Failure> {
+        let socket = ClientSocket::create(&self.process)?;
+        let path = socket.own_path();
+        self.start(&format!("{options},live={}", path.display()))?;
+        let accepted = socket.accept(&self.process);
+        if accepted.is_err() {
+            // Nobody else would end it.
+            let _ = self.stop();
+        }
+        Ok(accepted?)
+    }
+
+    /// Returns the program's threads, and the CPU time that each has used.
+    pub fn threads(&self) -> Vec<ThreadTime> {
+        threads::all(&self.process)
+    }
+
+    /// Returns what the VM says of a thread: its name, its state and its stack. The program stops for a moment.
+    pub fn stack(&self, thread: u32) -> Result<Vec<String>, Failure> {
+        Ok(threads::stack(&self.process, thread)?)
+    }
+
+    /// Returns the process id.
+    pub fn process(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Returns the main class; empty if it is unknown.
+    pub fn main_class(&self) -> String {
+        main_class(&self.process)
+    }
+
     /// Ends the profile.
     pub fn stop(&self) -> Result<(), Failure> {
         agent::command(&self.process, &self.library, "stop", "")?;
@@ -46,6 +82,11 @@ impl Session {
     /// Returns `true` if the program has ended.
     pub fn is_over(&self) -> bool {
         self.process.has_ended()
+    }
+
+    /// As [`Session::is_over`], and waits a little for a program that has closed its files.
+    pub fn is_ending(&self) -> bool {
+        self.process.is_ending()
     }
 
     /// Returns the main class and the process id.

@@ -13,6 +13,9 @@ mod signals;
 mod units;
 mod what;
 
+pub use signals::{Event, Signals};
+pub use units::bytes;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -179,7 +182,7 @@ impl Arguments {
 }
 
 /// Parses a length of time: a whole number with a unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let end = text.find(|letter: char| !letter.is_ascii_digit());
     let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
     let factor = match unit {

@@ -1,0 +1,275 @@
+//! `hprof live`: a page about a running program that is refreshed all the time, like `top`.
+//!
+//! `client` has the session in the program and reads its snapshots into the `model`; `page` makes rows of it, which `app`
+//! shows by the user's keys, `view` draws on a terminal, and `text` prints; `written` makes a file of it.
+
+mod app;
+mod client;
+mod model;
+mod page;
+mod text;
+mod view;
+mod written;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hprof_format::printable;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, KeyEventKind};
+
+use crate::attach::{Library, Program, Session};
+use crate::failure::Failure;
+use crate::record::{Event, Signals, time};
+use app::{Action, App};
+use client::{Client, Measured, News};
+
+/// The longest that a key waits.
+const TICK: Duration = Duration::from_millis(50);
+/// The longest that the first page takes.
+const FIRST: Duration = Duration::from_millis(500);
+/// The shortest and the longest interval. The agent ends a session that asks for nothing for a minute.
+const INTERVALS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(200)..=Duration::from_secs(30);
+
+/// Watch a running program, like `top`
+///
+/// The page is refreshed every two seconds: CPU time by method, allocation and
+/// growth by site, contended monitors, CPU time by thread. `?` shows the keys.
+/// They turn to other pages, order and filter rows, pause, show the callers of a
+/// row, and write the profile into a file.
+///
+/// WHAT is `cpu` (the default), `alloc`, `locks` or `all`: what is measured from
+/// the beginning. CPU samples are always taken. Allocations are sampled, one
+/// object in 512 KiB, and no collection is forced.
+///
+/// On leaving, the agent ends its session in the program, also if this command is
+/// killed. With --once, in a pipe and on a terminal that cannot move its cursor
+/// (TERM=dumb), one page is printed as text.
+#[derive(clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    override_usage = "hprof live [OPTIONS] [WHAT] PROGRAM"
+)]
+pub struct Arguments {
+    /// What to measure (cpu, alloc, locks, all), and the program: its process id, or a part of its main class
+    #[arg(value_name = "WHAT|PROGRAM", num_args = 1..=2, required = true)]
+    words: Vec<String>,
+
+    /// The time between two pages, from 200ms to 30s
+    #[arg(long, value_name = "TIME", value_parser = interval, default_value = "2s")]
+    interval: Duration,
+
+    /// Leave after this time, such as 30s or 5m; with --once, the time that is measured
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    length: Option<Duration>,
+
+    /// Print one page as text
+    #[arg(long)]
+    once: bool,
+
+    #[command(flatten)]
+    library: Library,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = time(text)?;
+    match INTERVALS.contains(&interval) {
+        true => Ok(interval),
+        false => Err("must be from 200ms to 30s".to_owned()),
+    }
+}
+
+impl Arguments {
+    fn meaning(&self) -> Result<(Measured, Program), Failure> {
+        let (measured, program) = match self.words.as_slice() {
+            [what, program] => match Measured::parse(what) {
+                Some(measured) => (measured, program),
+                None => {
+                    return Err(Failure::Usage(format!(
+                        "`{what}` cannot be watched, only cpu, alloc, locks or all"
+                    )));
+                }
+            },
+            words => (Measured::default(), &words[0]),
+        };
+        let Ok(program) = program.parse();
+        Ok((measured, program))
+    }
+}
+
+/// Shows the page until the user leaves.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (measured, program) = arguments.meaning()?;
+    let session = Session::with(&program, &arguments.library)?;
+    let signals = Signals::catch()
+        .map_err(|error| Failure::Message(format!("signals cannot be caught: {error}")))?;
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    let screen = Screen {
+        arguments,
+        session: &session,
+        signals: &signals,
+        title: printable(&session.name()).into_owned(),
+    };
+    match arguments.once || is_dumb || !io::stdout().is_terminal() {
+        true => screen.once(measured),
+        false => screen.run(measured),
+    }
+}
+
+/// How a page was left.
+enum Left {
+    /// The user wants no more, or the time is up.
+    Done,
+    ProgramOver,
+}
+
+struct Screen<'a> {
+    arguments: &'a Arguments,
+    session: &'a Session,
+    signals: &'a Signals,
+    title: String,
+}
+
+impl<'a> Screen<'a> {
+    /// Prints one page.
+    fn once(&self, measured: Measured) -> Result<(), Failure> {
+        let mut client = Client::start(self.session, measured)?;
+        let length = self.arguments.length.unwrap_or(self.arguments.interval);
+        let end = Instant::now() + length;
+        loop {
+            if let Event::Request(_) = self.signals.next(Duration::ZERO) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                client.ask()?;
+            }
+            match client.news(TICK, false)? {
+                News::None => {}
+                News::Interval => break,
+                News::ProgramOver => return Err(program_over()),
+            }
+        }
+        let written = text::write(
+            &self.title,
+            &client.model(),
+            measured,
+            &mut io::stdout().lock(),
+        );
+        written.map_err(|error| Failure::writing(Path::new("standard output"), &error))
+    }
+
+    /// Shows pages on the terminal until the user leaves.
+    fn run(&self, measured: Measured) -> Result<(), Failure> {
+        let mut client = Client::start(self.session, measured)?;
+        // It also restores the terminal when this command panics.
+        let mut terminal = ratatui::try_init().map_err(terminal_failed)?;
+        let left = self.pages(&mut terminal, &mut client, measured);
+        let restored = ratatui::try_restore().map_err(terminal_failed);
+        drop(client);
+        if let Left::ProgramOver = left? {
+            let _ = writeln!(io::stderr(), "hprof: the program has ended");
+        }
+        restored
+    }
+
+    fn pages(
+        &self,
+        terminal: &mut DefaultTerminal,
+        client: &mut Client<'a>,
+        measured: Measured,
+    ) -> Result<Left, Failure> {
+        let mut app = App::new(self.title.clone(), measured);
+        let begun = Instant::now();
+        let Arguments {
+            interval, length, ..
+        } = *self.arguments;
+        // The first page comes soon.
+        let mut next = begun + interval.min(FIRST);
+        loop {
+            let is_due = Instant::now() >= next;
+            if is_due {
+                client.ask()?;
+                next = Instant::now() + interval;
+            }
+            match client.news(Duration::ZERO, app.is_paused)? {
+                News::None => {}
+                News::Interval => app.refresh(&client.model()),
+                News::ProgramOver => return Ok(Left::ProgramOver),
+            }
+            let status = self.status(&app, begun.elapsed());
+            let drawn = terminal.draw(|frame| view::draw(frame, &mut app, &status));
+            drawn.map_err(terminal_failed)?;
+            let is_over = length.is_some_and(|length| begun.elapsed() >= length);
+            if is_over || matches!(self.signals.next(Duration::ZERO), Event::Request(_)) {
+                return Ok(Left::Done);
+            }
+            match self.key(&mut app, client)? {
+                Action::None => {}
+                Action::Quit => return Ok(Left::Done),
+                Action::Write => self.write(&mut app, client),
+                Action::Stack(thread) => match self.session.stack(thread) {
+                    Ok(lines) => app.show_stack(lines),
+                    Err(failure) => app.message = said(&failure),
+                },
+                Action::Measure(more) => {
+                    client.leave();
+                    *client = Client::start(self.session, more)?;
+                    app = App {
+                        view: app.view,
+                        sort: app.sort,
+                        filter: app.filter,
+                        ..App::new(self.title.clone(), more)
+                    };
+                    next = Instant::now() + interval.min(FIRST);
+                }
+            }
+        }
+    }
+
+    /// Waits a moment for a key, and follows it.
+    fn key(&self, app: &mut App, client: &Client<'a>) -> Result<Action, Failure> {
+        if !event::poll(TICK).map_err(terminal_failed)? {
+            return Ok(Action::None);
+        }
+        match event::read().map_err(terminal_failed)? {
+            event::Event::Key(key) if key.kind == KeyEventKind::Press => {
+                Ok(app.key(key, &client.model()))
+            }
+            _ => Ok(Action::None),
+        }
+    }
+
+    fn write(&self, app: &mut App, client: &Client<'a>) {
+        let profile = client.model().whole_profile();
+        let class = self.session.main_class();
+        app.message = match written::file(&profile, &class, self.session.process()) {
+            Ok(path) => Some(format!("written: {}", path.display())),
+            Err(failure) => said(&failure),
+        };
+    }
+
+    /// Returns what stands at the right of the first line.
+    fn status(&self, app: &App, length: Duration) -> String {
+        let seconds = length.as_secs();
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        let paused = if app.is_paused { "PAUSED  " } else { "" };
+        let interval = self.arguments.interval.as_secs_f64();
+        let seconds = seconds % 60;
+        format!("{paused}{hours}:{minutes:02}:{seconds:02}  every {interval} s")
+    }
+}
+
+fn terminal_failed(error: io::Error) -> Failure {
+    Failure::Message(format!("the terminal: {error}"))
+}
+
+/// Returns a failure as a message on the screen.
+fn said(failure: &Failure) -> Option<String> {
+    failure.message().map(page::safe)
+}
+
+fn program_over() -> Failure {
+    Failure::Message("the program has ended".to_owned())
+}

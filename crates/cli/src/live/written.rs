@@ -1,0 +1,50 @@
+//! The profile as a file.
+
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::PathBuf;
+
+use chrono::Local;
+use hprof_profile::{Form, Profile, WriteError, write};
+
+use crate::failure::Failure;
+use crate::private_file;
+
+/// The most letters of a main class in the name of a file.
+const LONGEST: usize = 100;
+/// How many names are tried.
+const TRIES: u32 = 1_000;
+
+/// Writes a profile into a new file of the working folder, `Main-20261123-081500-4711.hprof`; returns its name.
+pub fn file(profile: &Profile, main_class: &str, process: u32) -> Result<PathBuf, Failure> {
+    let suffix = match Form::for_profile(profile) {
+        Some(Form::Binary) => "hprof",
+        _ => "hprof.txt",
+    };
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._$-".contains(*letter);
+    let class: String = main_class.chars().filter(is_plain).take(LONGEST).collect();
+    let class = class.trim_start_matches(['.', '-']);
+    let class = if class.is_empty() { "java" } else { class };
+    let time = Local::now().format("%Y%m%d-%H%M%S");
+    let mut number = 0;
+    loop {
+        let more = if number > 0 {
+            format!("-{number}")
+        } else {
+            String::new()
+        };
+        let path = PathBuf::from(format!("{class}-{time}-{process}{more}.{suffix}"));
+        match private_file::create_new(&path) {
+            Ok(file) => {
+                let mut file = BufWriter::new(file);
+                let written = write(profile, &mut file);
+                let written = written.and_then(|_| file.flush().map_err(WriteError::Io));
+                return match written {
+                    Ok(()) => Ok(path),
+                    Err(error) => Err(Failure::about(&path, error)),
+                };
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < TRIES => number += 1,
+            Err(error) => return Err(Failure::about(&path, error)),
+        }
+    }
+}
