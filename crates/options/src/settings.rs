@@ -1,7 +1,7 @@
 //! The options while they are being read, one after the other.
 
 use super::scope::Scope;
-use super::{Format, Heap, OptionError, Options};
+use super::{Format, Heap, Oom, OptionError, Options};
 
 /// The values that the rows of the table fill in.
 #[derive(Default)]
@@ -11,8 +11,19 @@ pub(super) struct Settings {
     pub(super) file: Option<String>,
     /// `format=`.
     pub(super) format: Option<Format>,
+    /// `oom=`.
+    pub(super) oom: Option<OomChoice>,
     /// The names, scopes and values of the options that were given.
     pub(super) given: Vec<(&'static str, &'static Scope, String)>,
+}
+
+/// `oom=` as it was given.
+#[derive(Clone, Copy)]
+pub(super) enum OomChoice {
+    /// What is measured decides.
+    Default,
+    Off,
+    Given(Oom),
 }
 
 impl Settings {
@@ -41,9 +52,21 @@ impl Settings {
                 file: file.clone(),
             });
         }
+        self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;
         self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
         Ok(self.options)
+    }
+
+    /// What is written when memory runs out: what `heap=` is about, into a file beside that of the profile.
+    fn oom(&self) -> Option<Oom> {
+        let heap = self.options.heap.filter(|_| self.options.net.is_none())?;
+        match self.oom.unwrap_or(OomChoice::Default) {
+            OomChoice::Default if heap.has_dump() => Some(Oom::Dump),
+            OomChoice::Default => Some(Oom::Sites),
+            OomChoice::Given(oom) => Some(oom),
+            OomChoice::Off => None,
+        }
     }
 
     /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.

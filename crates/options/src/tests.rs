@@ -100,6 +100,8 @@ const EFFECTS: &[Effect] = &[
     ("", "doe=n", |o| !o.dump_on_exit),
     ("heap=sites", "gc=n", |o| !o.collect),
     ("heap=sites", "sample=77", |o| o.sample == Some(77)),
+    ("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump)),
+    ("heap=sites", "oom_count=3", |o| o.oom_count == 3),
     ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
     ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
     ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),
@@ -393,6 +395,39 @@ fn nothing_asked_for_is_heap_all() {
         assert_eq!((options.heap, options.cpu), (Some(Heap::All), None));
     }
     assert_eq!(options("cpu=samples").heap, None);
+}
+
+#[test]
+fn what_is_written_when_memory_runs_out_is_what_the_heap_is_asked_for() {
+    for (given, oom) in [
+        ("", Some(Oom::Dump)),
+        ("heap=all", Some(Oom::Dump)),
+        ("heap=dump", Some(Oom::Dump)),
+        ("heap=sites", Some(Oom::Sites)),
+        ("heap=sites,oom=y", Some(Oom::Sites)),
+        ("oom=dump,heap=sites", Some(Oom::Dump)),
+        ("oom=sites", Some(Oom::Sites)),
+        ("heap=all,oom=n", None),
+        ("cpu=samples", None),
+        ("heap=all,net=h:1", None),
+    ] {
+        assert_eq!(options(given).oom, oom, "{given}");
+    }
+    assert_eq!(
+        error("cpu=samples,oom=y"),
+        "option oom=y: does nothing without heap= and a file"
+    );
+    assert_eq!(
+        error("heap=sites,oom=n,oom_count=2"),
+        "option oom_count=2: does nothing without oom=, heap= and a file"
+    );
+    assert_eq!(error("oom=heap"), "option oom=heap: must be y|n|dump|sites");
+    assert_eq!(
+        error("oom_count=0"),
+        "option oom_count=0: must be a whole number of files from 1 to 1000"
+    );
+    let named = options("heap=sites,oom=dump,dumper=jvmti");
+    assert_eq!(named.dumper, Dumper::Jvmti);
 }
 
 #[test]

@@ -300,6 +300,13 @@ impl AllocationTracker {
         report::sites(journal, &self.shared.sites, request, state);
     }
 
+    /// Reports the sites without a garbage collection: live objects are those of the last one.
+    pub fn report_uncollected(&self, jni: Jni<'_>, journal: &Journal) {
+        let collected = self.settle_with(jni, Moment::Running, false);
+        let request = self.plan.request(Totals::Keep);
+        self.report_sites(jni, journal, request, collected);
+    }
+
     /// Collects garbage and writes HEAP SUMMARY alone.
     pub fn report_heap(&self, jni: Jni<'_>, journal: &Journal) -> Result<(), JvmtiError> {
         self.try_to_settle(jni, Moment::Running, true)?;

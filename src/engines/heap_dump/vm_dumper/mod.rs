@@ -160,6 +160,10 @@ impl VmEngine {
         let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
             "this VM has no dumper that we know how to call",
         ))?;
+        // Not even the name must be what the heap has no room for.
+        if dumper.free_heap() < SPARE {
+            return Err(DumpError::NoRoom);
+        }
         let folder: Folder = self.place.make()?;
         let name = folder.name_for_the_vm()?;
         let name = self.name_in_the_heap(jni, dumper, &name)?;

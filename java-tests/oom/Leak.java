@@ -1,0 +1,91 @@
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Runs out of something, in one of these ways:
+ *
+ * <ul>
+ * <li>`die`: fills the heap from `main`, which the error ends with status 1.
+ * <li>`catch`: the same, but catches the error, lets go of everything and prints `went on`.
+ * <li>`again N`: the same N times.
+ * <li>`threads N`: N threads named `filler-0` and so on fill the heap together; each error ends its thread. Prints
+ * `ended N`, the threads that ended by one, when all have.
+ * <li>`array`: asks for an array that is longer than any VM allows, `large`: for one that is larger than the heap.
+ * Both catch the error and print `went on`.
+ * </ul>
+ *
+ * Known answer: what fills the heap are the `Leak$Order` objects that `Leak.order` makes, each with a `byte[2000]`, and
+ * `Leak.ORDERS` keeps them. The failed request is made below `Leak.fill`. All else that lives is small.
+ */
+public class Leak {
+    static class Order {
+        final byte[] text = new byte[2_000];
+    }
+
+    static final Map<Integer, List<Order>> ORDERS = new ConcurrentHashMap<>();
+
+    static Order order() {
+        return new Order();
+    }
+
+    static void fill(int key) {
+        while (true) ORDERS.computeIfAbsent(key, k -> new ArrayList<>(100_000)).add(order());
+    }
+
+    static void caught() {
+        try {
+            fill(0);
+        } catch (OutOfMemoryError e) {
+            ORDERS.clear();
+        }
+    }
+
+    static void together(int count) throws InterruptedException {
+        var ended = new java.util.concurrent.atomic.AtomicInteger();
+        var threads = new ArrayList<Thread>();
+        for (int i = 0; i < count; i++) {
+            int key = i;
+            Thread thread = new Thread(() -> fill(key), "filler-" + i);
+            thread.setUncaughtExceptionHandler((failed, error) -> ended.incrementAndGet());
+            threads.add(thread);
+        }
+        for (Thread thread : threads) thread.start();
+        for (Thread thread : threads) thread.join();
+        ORDERS.clear();
+        System.out.println("ended " + ended.get());
+    }
+
+    static long large(long length) {
+        try {
+            return new long[(int) length].length;
+        } catch (OutOfMemoryError e) {
+            return 0;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        switch (args[0]) {
+            case "die":
+                fill(0);
+                return;
+            case "catch":
+                caught();
+                break;
+            case "again":
+                for (int i = Integer.parseInt(args[1]); i > 0; i--) caught();
+                break;
+            case "threads":
+                together(Integer.parseInt(args[1]));
+                break;
+            case "array":
+                large(Integer.MAX_VALUE);
+                break;
+            case "large":
+                large(Runtime.getRuntime().maxMemory() / 8 + 1_000);
+                break;
+        }
+        System.out.println("went on");
+    }
+}
