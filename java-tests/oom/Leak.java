@@ -9,25 +9,31 @@ import java.util.concurrent.ConcurrentHashMap;
  * <ul>
  * <li>`die`: fills the heap from `main`, which the error ends with status 1.
  * <li>`catch`: the same, but catches the error, lets go of everything and prints `went on`.
- * <li>`again N`: the same N times.
+ * <li>`again N`: the same N times, with arrays of 200,000 bytes.
  * <li>`threads N`: N threads named `filler-0` and so on fill the heap together; each error ends its thread. Prints
  * `ended N`, the threads that ended by one, when all have.
  * <li>`array`: asks for an array that is longer than any VM allows, `large`: for one that is larger than the heap.
  * Both catch the error and print `went on`.
  * </ul>
  *
- * Known answer: what fills the heap are the `Leak$Order` objects that `Leak.order` makes, each with a `byte[2000]`, and
- * `Leak.ORDERS` keeps them. The failed request is made below `Leak.fill`. All else that lives is small.
+ * Known answer: what fills the heap are the `Leak$Order` objects that `Leak.order` makes, each with a `byte[2000]` made in its
+ * constructor, and `Leak.ORDERS` keeps them. The failed request is made below `Leak.fill`. All else that lives is small.
  */
 public class Leak {
     static class Order {
-        final byte[] text = new byte[2_000];
+        final byte[] text;
+
+        Order(int length) {
+            text = new byte[length];
+        }
     }
 
     static final Map<Integer, List<Order>> ORDERS = new ConcurrentHashMap<>();
 
+    static int length = 2_000;
+
     static Order order() {
-        return new Order();
+        return new Order(length);
     }
 
     static void fill(int key) {
@@ -74,6 +80,7 @@ public class Leak {
                 caught();
                 break;
             case "again":
+                length = 200_000;
                 for (int i = Integer.parseInt(args[1]); i > 0; i--) caught();
                 break;
             case "threads":

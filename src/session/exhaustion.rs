@@ -11,13 +11,13 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::lifecycle::GATE;
-use super::state::{Beginning, Session};
+use super::state::Session;
 use crate::console;
-use crate::engines::{Context, Moment, Report, Totals};
+use crate::engines::{Context, Engine, Moment, Report, Totals};
 use crate::jvmti::{BoolFlag, Event, HeapFill, HeapSize, Jni, Object, Resource, current_tid};
 use crate::lock_order::{Condvar, Mutex, rank};
 use crate::memory;
@@ -122,6 +122,8 @@ pub(super) struct Exhaustions {
     state: Mutex<State, rank::Exhaustions>,
     changed: Condvar,
     heap_size: Option<HeapSize>,
+    /// Set once a file can be written. An atomic, because the agent's own threads may hold any lock when they look.
+    is_watching: AtomicBool,
     /// The thread that makes a dump on request, 0 for none. If the heap has no room for what that takes, the program has
     /// not run out of anything, and waiting for the file would never end: the thread itself keeps others from writing.
     own: AtomicI32,
@@ -155,6 +157,7 @@ impl Exhaustions {
             state: Mutex::default(),
             changed: Condvar::new(),
             heap_size: oom.and_then(|_| HeapSize::find(context.env)),
+            is_watching: AtomicBool::new(false),
             own: AtomicI32::new(0),
         }
     }
@@ -270,6 +273,7 @@ impl Session {
         if self.context.options.oom.is_none() || !self.owner.has_place_beside() {
             return;
         }
+        self.exhaustions.is_watching.store(true, Ordering::Relaxed);
         if let Err(error) = env.enable(Event::ResourceExhausted) {
             console::line(format_args!(
                 "{error}; no file will be written when memory runs out"
@@ -293,7 +297,7 @@ impl Session {
         let exhaustions = &self.exhaustions;
         if self.context.options.oom.is_none()
             || exhaustions.own.load(Ordering::Relaxed) == current_tid()
-            || *self.beginning.lock() != Beginning::Done
+            || !exhaustions.is_watching.load(Ordering::Relaxed)
         {
             return;
         }
@@ -360,10 +364,10 @@ impl Session {
         let journal = self.context.journal.beside(writer, dumps.is_some());
         let report = Report {
             journal: &journal,
-            ..self.report(Moment::Running, Totals::Keep)
+            ..self.report(Moment::Exhausted, Totals::Keep)
         };
         if let Some(tracker) = &self.engines.allocations {
-            tracker.report_uncollected(jni, &journal);
+            tracker.report(jni, &report);
         }
         journal.sync();
         let how = dumps.and_then(|dumps| dumps.dump_binary(jni, &report));

@@ -254,8 +254,8 @@ impl Session {
 
     /// Marks the session as begun: from here on dumps are made when they are requested.
     fn begun(&self, jni: Jni<'_>) {
-        self.watch_resources();
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
+        self.watch_resources();
         if let Beginning::DumpAsked(totals) = before {
             self.dump_on_request(jni, totals);
         }

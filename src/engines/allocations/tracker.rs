@@ -222,7 +222,7 @@ impl AllocationTracker {
                 })
         };
         match moment {
-            Moment::Running => settle(),
+            Moment::Running | Moment::Exhausted => settle(),
             Moment::Death => *self.settled_at_death.get_or_init(settle),
         }
     }
@@ -234,7 +234,12 @@ impl AllocationTracker {
         collect: bool,
     ) -> Result<bool, JvmtiError> {
         let env = self.shared.env;
-        let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
+        let can_collect = match moment {
+            Moment::Running => true,
+            Moment::Death => !cannot_gc_at_vm_death(env),
+            Moment::Exhausted => false,
+        };
+        let collects = collect && can_collect;
         if collects {
             env.force_garbage_collection()?;
         }
@@ -298,13 +303,6 @@ impl AllocationTracker {
             note: note.as_deref(),
         };
         report::sites(journal, &self.shared.sites, request, state);
-    }
-
-    /// Reports the sites without a garbage collection: live objects are those of the last one.
-    pub fn report_uncollected(&self, jni: Jni<'_>, journal: &Journal) {
-        let collected = self.settle_with(jni, Moment::Running, false);
-        let request = self.plan.request(Totals::Keep);
-        self.report_sites(jni, journal, request, collected);
     }
 
     /// Collects garbage and writes HEAP SUMMARY alone.

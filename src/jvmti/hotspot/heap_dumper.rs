@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use super::heap_size::HeapSize;
+use super::heap_size::{HeapFill, HeapSize};
 use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
@@ -56,9 +56,9 @@ impl VmDumper {
         })
     }
 
-    /// Returns the number of free bytes in the Java heap; garbage does not count as free.
-    pub fn free_heap(self) -> u64 {
-        self.heap_size.fill().free()
+    /// Returns how full the Java heap is.
+    pub fn heap(self) -> HeapFill {
+        self.heap_size.fill()
     }
 
     /// Creates the name of a file for [`VmDumper::dump`]. It is an object in the Java heap.
