@@ -1,5 +1,4 @@
 import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -10,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * <li>`die`: fills the heap from `main`, which the error ends with status 1.
  * <li>`catch`: the same, but catches the error, lets go of everything and prints `went on`.
  * <li>`again N`: the same N times, with arrays of 200,000 bytes.
+ * <li>`wait`: as `catch`, once there is a file `go` in the working folder; prints `ready` before.
  * <li>`threads N`: N threads named `filler-0` and so on fill the heap together; each error ends its thread. Prints
  * `ended N`, the threads that ended by one, when all have.
  * <li>`array`: asks for an array that is longer than any VM allows, `large`: for one that is larger than the heap.
@@ -21,23 +21,26 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public class Leak {
     static class Order {
+        final Order before;
         final byte[] text;
 
-        Order(int length) {
+        Order(Order before) {
+            this.before = before;
             text = new byte[length];
         }
     }
 
-    static final Map<Integer, List<Order>> ORDERS = new ConcurrentHashMap<>();
+    /** The last order by thread. No large array is among what it keeps, for which a collector may have no room early. */
+    static final Map<Integer, Order> ORDERS = new ConcurrentHashMap<>();
 
     static int length = 2_000;
 
-    static Order order() {
-        return new Order(length);
+    static Order order(Order before) {
+        return new Order(before);
     }
 
     static void fill(int key) {
-        while (true) ORDERS.computeIfAbsent(key, k -> new ArrayList<>(100_000)).add(order());
+        while (true) ORDERS.put(key, order(ORDERS.get(key)));
     }
 
     static void caught() {
@@ -82,6 +85,11 @@ public class Leak {
             case "again":
                 length = 200_000;
                 for (int i = Integer.parseInt(args[1]); i > 0; i--) caught();
+                break;
+            case "wait":
+                System.out.println("ready");
+                while (!new java.io.File("go").exists()) Thread.sleep(20);
+                caught();
                 break;
             case "threads":
                 together(Integer.parseInt(args[1]));

@@ -1,21 +1,29 @@
 import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Fills the heap from 4 virtual threads named `virtual-0` to `virtual-3`; each ends by the error, after which what it kept
  * is garbage. Prints `ended 4` and ends with status 0.
  *
- * Known answer: what fills the heap are `byte[2000]` that `LeakVirtual21.text` makes, below `LeakVirtual21.fill`.
+ * Known answer: what fills the heap are `LeakVirtual21$Page` objects that `LeakVirtual21.page` makes, below `LeakVirtual21.fill`.
  */
 public class LeakVirtual21 {
-    static byte[] text() {
-        return new byte[2_000];
+    static class Page {
+        final Page before;
+        final byte[] text = new byte[2_000];
+
+        Page(Page before) {
+            this.before = before;
+        }
+    }
+
+    static Page page(Page before) {
+        return new Page(before);
     }
 
     static void fill() {
-        List<byte[]> kept = new ArrayList<>(100_000);
-        while (true) kept.add(text());
+        Page last = null;
+        while (true) last = page(last);
     }
 
     public static void main(String[] args) throws InterruptedException {
