@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * Both catch the error and print `went on`.
  * </ul>
  *
- * Known answer: what fills the heap are the `Leak$Order` objects that `Leak.order` makes, each with a `byte[2000]` made in its
+ * Known answer: what fills the heap are the `Leak$Order` objects that `Leak.order` makes, each with a `byte[20000]` made in its
  * constructor, and `Leak.ORDERS` keeps them. The failed request is made below `Leak.fill`. All else that lives is small.
  */
 public class Leak {
@@ -33,7 +33,7 @@ public class Leak {
     /** The last order by thread. No large array is among what it keeps, for which a collector may have no room early. */
     static final Map<Integer, Order> ORDERS = new ConcurrentHashMap<>();
 
-    static int length = 2_000;
+    static int length = 20_000;
 
     static Order order(Order before) {
         return new Order(before);

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public class LeakVirtual21 {
     static class Page {
         final Page before;
-        final byte[] text = new byte[2_000];
+        final byte[] text = new byte[20_000];
 
         Page(Page before) {
             this.before = before;
