@@ -1,43 +1,23 @@
-//! `oom=`: what is known when the program runs out of memory goes into a file of its own, before the program sees the
-//! error.
-//!
-//! The VM tells it on the thread whose request it cannot meet. That thread notes where it is, and waits until the thread
-//! for dumps has written the file; so does every thread that meets a limit meanwhile, because what it would do next may
-//! be to throw away what the file is about. A thread waits in native code and holds no lock of the agent, and the thread
-//! for dumps runs no Java code, so it needs nothing that a waiting thread holds.
-//!
-//! The thread for dumps makes no object in a Java heap that is full: sites are counted as of the last garbage
-//! collection, and the heap is dumped with JVMTI if there is no room for what the VM's dumper needs.
+//! What a program has run out of (`oom=`), and the threads that wait until that is written. `out_of_memory` writes it.
 
-use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::lifecycle::GATE;
-use super::state::Session;
-use crate::console;
-use crate::engines::{Context, Engine, Moment, Report, Totals};
-use crate::jvmti::{BoolFlag, Event, HeapFill, HeapSize, Jni, Object, Resource, current_tid};
+use crate::engines::Context;
+use crate::jvmti::{HeapFill, HeapSize, Resource, current_tid};
 use crate::lock_order::{Condvar, Mutex, rank};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::frame::{FrameId, Line};
-use crate::names::trace::TraceId;
-use crate::options::Oom;
 
 /// The interval at which a waiting thread checks whether the file still grows.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest that a thread waits while the file does not grow.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The most frames of the failed request in the head of the file.
-const FRAMES: usize = 32;
 /// The share of the heap, as a divisor, that is in use at most if a single object was too large for it.
 const HARDLY_USED: u64 = 4;
 
 /// The limit that the program has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limit {
+pub(super) enum Limit {
     /// The Java heap is full.
     JavaHeap,
     /// The Java heap is mostly empty: one object was too large for it.
@@ -54,7 +34,7 @@ enum Limit {
 impl Limit {
     const COUNT: usize = Self::Other as usize + 1;
 
-    fn new(resource: Resource, description: &str, heap: Option<HeapFill>) -> Self {
+    pub(super) fn new(resource: Resource, description: &str, heap: Option<HeapFill>) -> Self {
         let is_hardly_used = |heap: HeapFill| heap.used < heap.limit / HARDLY_USED;
         match resource {
             Resource::JavaHeap if heap.is_some_and(is_hardly_used) => Self::OneObject,
@@ -82,13 +62,13 @@ impl Limit {
 pub struct Exhausted {
     /// The number of the file, from 1.
     pub number: u32,
-    limit: Limit,
+    pub(super) limit: Limit,
     /// The VM's word for the limit.
-    description: String,
-    heap: Option<HeapFill>,
-    thread: String,
+    pub(super) description: String,
+    pub(super) heap: Option<HeapFill>,
+    pub(super) thread: String,
     /// The frames of the request, innermost first.
-    stack: Vec<String>,
+    pub(super) stack: Vec<String>,
 }
 
 impl Exhausted {
@@ -121,9 +101,9 @@ impl fmt::Display for Exhausted {
 pub(super) struct Exhaustions {
     state: Mutex<State, rank::Exhaustions>,
     changed: Condvar,
-    heap_size: Option<HeapSize>,
+    pub(super) heap_size: Option<HeapSize>,
     /// Set once a file can be written. An atomic, because the agent's own threads may hold any lock when they look.
-    is_watching: AtomicBool,
+    pub(super) is_watching: AtomicBool,
     /// The thread that makes a dump on request, 0 for none. If the heap has no room for what that takes, the program has
     /// not run out of anything, and waiting for the file would never end: the thread itself keeps others from writing.
     own: AtomicI32,
@@ -162,6 +142,11 @@ impl Exhaustions {
         }
     }
 
+    /// Returns `true` on the thread that makes a dump.
+    pub(super) fn is_of_the_agent(&self) -> bool {
+        self.own.load(Ordering::Relaxed) == current_tid()
+    }
+
     /// Marks the current thread, which makes a dump, until the mark is dropped. Called with `Session::dumping` held.
     pub(super) fn of_the_agent(&self) -> OwnWork<'_> {
         self.own.store(current_tid(), Ordering::Relaxed);
@@ -169,7 +154,7 @@ impl Exhaustions {
     }
 
     /// Returns the number of the file to write about the limit; `None` if there are enough, or if one is being written.
-    fn begin(&self, limit: Limit, most: u32) -> Option<Noting<'_>> {
+    pub(super) fn begin(&self, limit: Limit, most: u32) -> Option<Noting<'_>> {
         let mut state = self.state.lock();
         // Only the heap can become full in different ways.
         let most = if limit == Limit::JavaHeap { most } else { 1 };
@@ -187,11 +172,11 @@ impl Exhaustions {
     }
 
     /// Returns `true` once there are as many files about a full heap as there may be.
-    fn are_enough(&self, most: u32) -> bool {
+    pub(super) fn are_enough(&self, most: u32) -> bool {
         self.state.lock().by_limit[Limit::JavaHeap as usize] >= most
     }
 
-    fn take(&self) -> Option<Box<Exhausted>> {
+    pub(super) fn take(&self) -> Option<Box<Exhausted>> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut state.phase, Phase::Writing) {
             Phase::Asked(exhausted) => Some(exhausted),
@@ -207,11 +192,11 @@ impl Exhaustions {
         self.changed.notify_all();
     }
 
-    /// Waits until nothing is being written, as long as `progress` grows.
-    fn wait(&self, progress: impl Fn() -> u64) {
+    /// Waits until nothing is being written, as long as `progress` grows, and unless `is_over`.
+    pub(super) fn wait(&self, progress: impl Fn() -> u64, is_over: impl Fn() -> bool) {
         let (mut last, mut since) = (progress(), Instant::now());
         let mut state = self.state.lock();
-        while !matches!(state.phase, Phase::Idle) && !GATE.has_panicked() && !memory::is_out() {
+        while !matches!(state.phase, Phase::Idle) && !is_over() {
             let is_busy = |state: &mut State| !matches!(state.phase, Phase::Idle);
             self.changed
                 .wait_while_for(&mut state, is_busy, POLL_INTERVAL);
@@ -235,13 +220,13 @@ impl Drop for OwnWork<'_> {
 }
 
 /// The thread that notes where it is.
-struct Noting<'a> {
+pub(super) struct Noting<'a> {
     exhaustions: &'a Exhaustions,
-    number: u32,
+    pub(super) number: u32,
 }
 
 impl Noting<'_> {
-    fn ask(self, exhausted: Exhausted) {
+    pub(super) fn ask(self, exhausted: Exhausted) {
         self.exhaustions.state.lock().phase = Phase::Asked(Box::new(exhausted));
     }
 }
@@ -258,151 +243,10 @@ impl Drop for Noting<'_> {
 }
 
 /// Lets the waiting threads go on, when dropped.
-struct Written<'a>(&'a Exhaustions);
+pub(super) struct Written<'a>(pub(super) &'a Exhaustions);
 
 impl Drop for Written<'_> {
     fn drop(&mut self) {
         self.0.end();
     }
-}
-
-impl Session {
-    /// From here on the VM tells when the program runs out of memory.
-    pub(super) fn watch_resources(&self) {
-        let env = self.context.env;
-        if self.context.options.oom.is_none() || !self.owner.has_place_beside() {
-            return;
-        }
-        self.exhaustions.is_watching.store(true, Ordering::Relaxed);
-        if let Err(error) = env.enable(Event::ResourceExhausted) {
-            console::line(format_args!(
-                "{error}; no file will be written when memory runs out"
-            ));
-        }
-        let flags = [
-            (BoolFlag::ExitOnOutOfMemoryError, "ExitOnOutOfMemoryError"),
-            (BoolFlag::CrashOnOutOfMemoryError, "CrashOnOutOfMemoryError"),
-        ];
-        let vm_flags = env.flags();
-        let is_on = |flag| vm_flags.is_some_and(|flags| flags.is_on(flag));
-        if let Some((_, name)) = flags.into_iter().find(|&(flag, _)| is_on(flag)) {
-            console::line(format_args!(
-                "-XX:+{name} ends the VM before oom= can write a file: they exclude each other"
-            ));
-        }
-    }
-
-    /// Handles that the current thread cannot get something: has a file written, and waits for it.
-    pub(super) fn exhausted(&self, jni: Jni<'_>, resource: Resource, description: &CStr) {
-        let exhaustions = &self.exhaustions;
-        if self.context.options.oom.is_none()
-            || exhaustions.own.load(Ordering::Relaxed) == current_tid()
-            || !exhaustions.is_watching.load(Ordering::Relaxed)
-        {
-            return;
-        }
-        let Ok(Some(thread)) = self.context.env.current_thread(jni) else {
-            return;
-        };
-        if self.context.agent_threads.contains(jni, thread.object()) {
-            return;
-        }
-        let heap = exhaustions.heap_size.map(HeapSize::fill);
-        let description = description.to_string_lossy().into_owned();
-        let limit = Limit::new(resource, &description, heap);
-        if let Some(noting) = exhaustions.begin(limit, self.context.options.oom_count) {
-            let (name, stack) = self.place_of(jni, thread.object());
-            let number = noting.number;
-            noting.ask(Exhausted {
-                number,
-                limit,
-                description,
-                heap,
-                thread: name,
-                stack,
-            });
-            self.dump_thread.wake();
-        }
-        exhaustions.wait(|| self.context.journal.segments());
-    }
-
-    /// Returns the name of the current thread, and its stack.
-    fn place_of(&self, jni: Jni<'_>, thread: Object<'_>) -> (String, Vec<String>) {
-        let info = self.context.env.thread_info(jni, thread);
-        let name = info.map(|info| info.name).unwrap_or_default();
-        let trace = match self.threads.current_serial(jni, thread) {
-            Some(serial) => self.context.stacks.whole_stack(jni, serial, thread).trace,
-            None => TraceId::EMPTY,
-        };
-        let tables = &self.context.tables;
-        let frames = tables.traces.get(trace).frames.into_iter();
-        let stack = frames.take(FRAMES).map(|frame| in_words(tables, frame));
-        (name, stack.collect())
-    }
-
-    /// Writes the file that a thread of the program waits for, if there is one. Called on the thread for dumps.
-    pub(super) fn report_exhaustion(&self, jni: Jni<'_>) {
-        let Some(exhausted) = self.exhaustions.take() else {
-            return;
-        };
-        let _written = Written(&self.exhaustions);
-        let _dumping = self.dumping.lock();
-        self.write_exhausted(jni, &exhausted);
-        if self.exhaustions.are_enough(self.context.options.oom_count) {
-            // Every further event would be of no use, and HotSpot prints a line for each.
-            let _ = self.context.env.disable(Event::ResourceExhausted);
-        }
-    }
-
-    fn write_exhausted(&self, jni: Jni<'_>, exhausted: &Exhausted) {
-        let Some((path, writer)) = self.owner.open_beside(exhausted) else {
-            return;
-        };
-        let dumps = self.engines.heap_dump.as_deref().filter(|_| {
-            self.context.options.oom == Some(Oom::Dump) && exhausted.limit == Limit::JavaHeap
-        });
-        let journal = self.context.journal.beside(writer, dumps.is_some());
-        let report = Report {
-            journal: &journal,
-            ..self.report(Moment::Exhausted, Totals::Keep)
-        };
-        if let Some(tracker) = &self.engines.allocations {
-            tracker.report(jni, &report);
-        }
-        journal.sync();
-        let how = dumps.and_then(|dumps| dumps.dump_binary(jni, &report));
-        if let Some(how) = &how {
-            journal.entry(|entry| entry.note(&format!("heap dump {how}")));
-        }
-        journal.ended(&self.last_note());
-        journal.sync();
-        let is_whole = journal.close();
-        let content = match how {
-            Some(_) => "the allocation sites and the heap are",
-            None => "the allocation sites are",
-        };
-        if is_whole {
-            let path = path.display();
-            console::line(format_args!(
-                "out of memory ({exhausted}) in thread {:?}: {content} in {path}",
-                exhausted.thread
-            ));
-        }
-    }
-}
-
-/// Returns a frame as the VM prints it in a stack trace.
-fn in_words(tables: &Tables, frame: FrameId) -> String {
-    let frame = tables.frames.get(frame);
-    let string = |id| tables.strings.get(id);
-    let class = string(tables.classes.get(frame.method.class).name);
-    let method = string(frame.method.name);
-    let file = frame.method.source_file.map(string);
-    let place = match (file, frame.line) {
-        (_, Line::Native) => "Native Method".to_owned(),
-        (Some(file), Line::Number(line)) => format!("{file}:{line}"),
-        (Some(file), Line::Unknown) => file.to_owned(),
-        (None, _) => "Unknown Source".to_owned(),
-    };
-    format!("{class}.{method}({place})")
 }

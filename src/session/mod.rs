@@ -2,7 +2,7 @@
 //!
 //! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
 //! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
-//! serial numbers; `reports` makes dumps; `exhaustion` writes a file when the program runs out of memory; `last_resort`
+//! serial numbers; `reports` makes dumps; `out_of_memory` writes a file when the program is out of it, as `exhaustion` notes; `last_resort`
 //! handles an end without an event from the VM; `destination` is an output, and `periods` moves on to the next one
 //! (`rotate=`); `listener` is the connection of a receiver, and `commands` carries out what it sends; `status` is what
 //! `hprof status` shows; `owner` is what a session leaves to the agent around it.
@@ -14,6 +14,7 @@ mod exhaustion;
 mod last_resort;
 mod lifecycle;
 mod listener;
+mod out_of_memory;
 mod owner;
 mod periods;
 mod reports;

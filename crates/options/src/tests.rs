@@ -398,39 +398,6 @@ fn nothing_asked_for_is_heap_all() {
 }
 
 #[test]
-fn what_is_written_when_memory_runs_out_is_what_the_heap_is_asked_for() {
-    for (given, oom) in [
-        ("", Some(Oom::Dump)),
-        ("heap=all", Some(Oom::Dump)),
-        ("heap=dump", Some(Oom::Dump)),
-        ("heap=sites", Some(Oom::Sites)),
-        ("heap=sites,oom=y", Some(Oom::Sites)),
-        ("oom=dump,heap=sites", Some(Oom::Dump)),
-        ("oom=sites", Some(Oom::Sites)),
-        ("heap=all,oom=n", None),
-        ("cpu=samples", None),
-        ("heap=all,net=h:1", None),
-    ] {
-        assert_eq!(options(given).oom, oom, "{given}");
-    }
-    assert_eq!(
-        error("cpu=samples,oom=y"),
-        "option oom=y: does nothing without heap= and a file"
-    );
-    assert_eq!(
-        error("heap=sites,oom=n,oom_count=2"),
-        "option oom_count=2: does nothing without oom=, heap= and a file"
-    );
-    assert_eq!(error("oom=heap"), "option oom=heap: must be y|n|dump|sites");
-    assert_eq!(
-        error("oom_count=0"),
-        "option oom_count=0: must be a whole number of files from 1 to 1000"
-    );
-    let named = options("heap=sites,oom=dump,dumper=jvmti");
-    assert_eq!(named.dumper, Dumper::Jvmti);
-}
-
-#[test]
 fn a_dump_has_everything_unless_told_otherwise() {
     let options = options("heap=dump");
     assert_eq!(
