@@ -285,7 +285,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "<files>",
         allowed: Some("a whole number of files from 1 to 1000"),
         default: "1",
-        description: "with oom=: write so many such files at most",
+        description: "with oom=: the most such files",
         scope: Scope::Only(&[Use::OomFile]),
         setter: Setter::Value(|settings, value| match value.parse::<u32>() {
             Ok(files @ 1..=1_000) => {
