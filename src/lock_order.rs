@@ -51,6 +51,8 @@ ranks! {
     LastResort
     /// `Session::dumping`: dumps, and anything that must not happen during one.
     Dumping
+    /// `session::exhaustion`: what is being written, and how often it was.
+    Exhaustions
     /// `Session::closing`: the end of a period's output.
     Closing
     /// `Session::destination`.

@@ -15,19 +15,31 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
+/// The output that begins.
+#[derive(Clone, Copy)]
+pub(super) enum Begun {
+    /// The first of the profile.
+    First,
+    /// That of the next period.
+    Next,
+    /// One that is written beside the profile, which goes on.
+    Beside,
+}
+
 /// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
 /// as given.
 pub(super) fn facts(
     env: Env,
     options: &str,
     sampling_method: Option<&SamplingMethod>,
-    is_first: bool,
+    begun: Begun,
 ) -> Vec<(&'static str, String)> {
     let now = chrono::Local::now().format("%a %b %e %H:%M:%S %Y");
-    let begun = match (is_first, env.is_loading()) {
-        (true, true) => "Started",
-        (true, false) => "Attached",
-        (false, _) => "Goes on",
+    let begun = match begun {
+        Begun::First if env.is_loading() => "Started",
+        Begun::First => "Attached",
+        Begun::Next => "Goes on",
+        Begun::Beside => "Written",
     };
     let mut facts = vec![
         ("JDK", jdk(env)),

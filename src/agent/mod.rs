@@ -28,6 +28,7 @@ use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
 use crate::session::{self, NotBegun, Session, Status};
 use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
+use head::Begun;
 use output::OpenOutput;
 use outputs::Outputs;
 use owner::ProfileOwner;
@@ -197,6 +198,10 @@ fn request_capabilities(env: Env, options: &Options) -> Result<(), StartError> {
         env.request(requirement.capabilities)
             .map_err(|error| StartError::Capability { option, error })?;
     }
+    if options.oom.is_some() {
+        // Without it there is no file when memory runs out, which is said when the session begins.
+        let _ = env.request(&[Capability::ResourceExhaustedEvents]);
+    }
     Ok(())
 }
 
@@ -208,10 +213,16 @@ fn wire(
     status: Status,
 ) -> Result<Session, StartError> {
     let options = Arc::new(options.clone());
-    let outputs = Outputs::new(env, &options, &status.options, sampling_method.clone());
+    let outputs = Outputs::new(
+        env,
+        &options,
+        &status.options,
+        sampling_method.clone(),
+        &output,
+    );
     let path = output.path();
     outputs.first(&output);
-    let (destination, writer) = outputs.start(output, true)?;
+    let (destination, writer) = outputs.start(output, Begun::First)?;
     let tables = Arc::new(Tables::default());
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings(&options)));
     let context = Context {
@@ -244,10 +255,10 @@ fn settings(options: &Options) -> ControlSettings {
         heap_dump: options.heap.is_some_and(Heap::has_dump) && options.dump_on_exit,
         depth: options.depth,
         threads: options.live.is_none(),
-        kept_threads: match (options.rotate, options.threads) {
-            (None, _) => KeptThreads::None,
-            (Some(_), false) => KeptThreads::Alive,
-            (Some(_), true) => KeptThreads::All,
+        kept_threads: match (options.has_several_outputs(), options.threads) {
+            (false, _) => KeptThreads::None,
+            (true, false) => KeptThreads::Alive,
+            (true, true) => KeptThreads::All,
         },
     }
 }

@@ -1,5 +1,7 @@
 //! The destination of the profile: a file or a receiver, compressed or not.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
 
@@ -15,6 +17,8 @@ pub(super) struct OpenOutput {
     pub(super) sink: Box<dyn Sink>,
     /// The path, if it is a file.
     pub(super) file: Option<PathBuf>,
+    /// `true` for a regular file that nobody else writes to.
+    pub(super) is_plain: bool,
     /// The connection that commands come from, if it is a receiver.
     pub(super) commands: Option<TcpStream>,
     /// The requests of an `hprof live`.
@@ -65,6 +69,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
         return Ok(OpenOutput {
             sink: Box::new(sink),
             file: None,
+            is_plain: false,
             commands: None,
             requests: Some(requests),
         });
@@ -79,6 +84,7 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
         return Ok(OpenOutput {
             sink: compressed(sink, options.compress == Some(true)),
             file: None,
+            is_plain: false,
             commands: Some(commands),
             requests: None,
         });
@@ -89,16 +95,56 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
     if options.rotate.is_some() && !sink.is_plain() {
         return Err(cannot(&file, FileError::NotPlain));
     }
-    let is_compressed = options
-        .compress
-        .unwrap_or_else(|| file.extension().is_some_and(|suffix| suffix == "gz"));
     Ok(OpenOutput {
-        sink: compressed(sink, is_compressed),
+        is_plain: sink.is_plain(),
+        sink: compressed(sink, is_compressed(options, &file)),
         file: Some(file),
         commands: None,
         requests: None,
     })
 }
+
+/// Returns `true` if the file at that path is to be compressed.
+pub(super) fn is_compressed(options: &Options, path: &Path) -> bool {
+    let by_name = || path.extension().is_some_and(|suffix| suffix == "gz");
+    options.compress.unwrap_or_else(by_name)
+}
+
+/// As [`open`], for a file that is written beside the profile without having been named by the user: it replaces only
+/// what is a profile, too.
+pub(super) fn open_beside(options: &Options, path: &Path) -> Result<OpenOutput, StartError> {
+    if may_be_replaced(path) {
+        return open(options, Some(path));
+    }
+    let other = options::with_number(path, std::process::id());
+    let sink = FileSink::create_new(&other).map_err(|error| cannot(&other, error))?;
+    Ok(OpenOutput {
+        is_plain: true,
+        sink: compressed(sink, is_compressed(options, &other)),
+        file: Some(other),
+        commands: None,
+        requests: None,
+    })
+}
+
+/// Returns `true` if there is no file, an empty one, or one that begins like a profile.
+fn may_be_replaced(path: &Path) -> bool {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) => return error.kind() == io::ErrorKind::NotFound,
+    };
+    if !found.is_file() {
+        return false;
+    }
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_MAGIC).read_to_end(&mut begin));
+    let is_profile = begin.is_empty() || MAGICS.iter().any(|magic| begin.starts_with(magic));
+    read.is_ok() && is_profile
+}
+
+/// The first bytes of a profile, and of a compressed file.
+const MAGICS: [&[u8]; 2] = [b"JAVA PROFILE ", &[0x1f, 0x8b, 8]];
+const LONGEST_MAGIC: u64 = 16;
 
 fn compressed(sink: impl Sink + 'static, wanted: bool) -> Box<dyn Sink> {
     match wanted {

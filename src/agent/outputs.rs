@@ -1,12 +1,13 @@
 //! The outputs of a profile: each period (`rotate=`) has its own.
 
 use std::hash::{BuildHasher, RandomState};
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
 
+use super::head::Begun;
 use super::output::{self, OpenOutput};
 use super::period_files::PeriodFiles;
 use super::{StartError, head, verify};
@@ -14,9 +15,9 @@ use crate::console;
 use crate::engines::SamplingMethod;
 use crate::jvmti::Env;
 use crate::lock_order::{Mutex, rank};
-use crate::options::{Cpu, Format, Options, with_number};
+use crate::options::{Cpu, Format, Options, beside, with_number};
 use crate::output::Writer;
-use crate::session::{Destination, Receiver};
+use crate::session::{Destination, Exhausted, Receiver};
 
 /// Opens the outputs of a profile one after the other.
 pub(super) struct Outputs {
@@ -27,6 +28,8 @@ pub(super) struct Outputs {
     /// The method by which CPU samples are taken.
     sampling_method: Option<SamplingMethod>,
     files: Mutex<PeriodFiles, rank::PeriodFiles>,
+    /// The first file, beside which others may be written; `None` for an output of another kind.
+    place_beside: Option<PathBuf>,
 }
 
 impl Outputs {
@@ -35,6 +38,7 @@ impl Outputs {
         options: &Arc<Options>,
         given: &str,
         sampling_method: Option<SamplingMethod>,
+        first: &OpenOutput,
     ) -> Self {
         Self {
             env,
@@ -42,6 +46,7 @@ impl Outputs {
             given: given.to_owned(),
             sampling_method,
             files: Mutex::new(PeriodFiles::new(options)),
+            place_beside: first.file.clone().filter(|_| first.is_plain),
         }
     }
 
@@ -59,12 +64,12 @@ impl Outputs {
     pub(super) fn start(
         &self,
         output: OpenOutput,
-        is_first: bool,
+        begun: Begun,
     ) -> Result<(Destination, Writer), StartError> {
         let options = &self.options;
         let name = output.name(options);
         let method = self.sampling_method.as_ref();
-        let facts = || head::facts(self.env, &self.given, method, is_first);
+        let facts = || head::facts(self.env, &self.given, method, begun);
         let encoder: Box<dyn Encoder> = match options.format {
             Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
             Format::Text => Box::new(TextEncoder::of_run(facts())),
@@ -94,7 +99,33 @@ impl Outputs {
         {
             self.files.lock().opened(file);
         }
-        self.start(output, false)
+        self.start(output, Begun::Next)
+    }
+
+    /// Returns `true` if [`Outputs::open_beside`] has a place for its files.
+    pub(super) fn has_place_beside(&self) -> bool {
+        self.place_beside.is_some()
+    }
+
+    /// Opens the file about what the program has run out of. It has the binary format, and is written by whoever has
+    /// records for it: there may be no more threads.
+    pub(super) fn open_beside(
+        &self,
+        exhausted: &Exhausted,
+    ) -> Result<(PathBuf, Writer), StartError> {
+        let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
+        let what = format_args!("oom-{}", exhausted.number);
+        let is_compressed = output::is_compressed(&self.options, profile);
+        let path = beside(profile, what, is_compressed);
+        let output = output::open_beside(&self.options, &path)?;
+        let path = output.file.unwrap_or(path);
+        let path = path::absolute(&path).unwrap_or(path);
+        let method = self.sampling_method.as_ref();
+        let mut facts = head::facts(self.env, &self.given, method, Begun::Beside);
+        facts.splice(0..0, exhausted.facts());
+        let encoder = Box::new(BinaryEncoder::of_run(facts));
+        let writer = Writer::without_thread(encoder, output.sink, now());
+        Ok((path, writer))
     }
 
     /// Opens the next output. If its file cannot be opened, because someone has put another file or a link in its place,

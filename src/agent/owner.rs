@@ -1,6 +1,6 @@
 //! What a session leaves to the agent: its outputs, the end at `timeout=`, and the last words.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::engines::Context;
 use crate::jvmti::Jni;
 use crate::options::StackSource;
 use crate::output::Writer;
-use crate::session::{Destination, Owner};
+use crate::session::{Destination, Exhausted, Owner};
 use crate::stacks::{TopFrames, TopFramesTally};
 
 /// The owner of a session.
@@ -48,6 +48,20 @@ impl Owner for ProfileOwner {
                         "{error}; the profile goes on in the output that it has"
                     ));
                 }
+                None
+            }
+        }
+    }
+
+    fn has_place_beside(&self) -> bool {
+        self.outputs.has_place_beside()
+    }
+
+    fn open_beside(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)> {
+        match self.outputs.open_beside(exhausted) {
+            Ok(opened) => Some(opened),
+            Err(error) => {
+                console::line(format_args!("out of memory ({exhausted}): {error}"));
                 None
             }
         }

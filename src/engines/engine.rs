@@ -99,6 +99,9 @@ pub enum Moment {
     Running,
     /// At VMDeath: some garbage collectors can no longer be asked to collect.
     Death,
+    /// While the program waits for room in the Java heap, or for something else that there is no more of: nothing is
+    /// collected, no Java code runs, and no object is made if the heap is nearly full.
+    Exhausted,
 }
 
 /// Finds the serial numbers of threads.

@@ -1,10 +1,12 @@
 //! The functions that the VM calls. Each unpacks the VM's arguments and hands them over to the one [`super::Events`].
 
+use std::ffi::{CStr, c_char, c_void};
+
 use super::classes::on_class_file_load_hook;
 use super::collections;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{Allocation, Events, GcPause, receive, receiver, with_thread};
+use super::events::{Allocation, Events, GcPause, Resource, receive, receiver, with_thread};
 use super::jni::{Callback, Jni, Object};
 use super::method_ids;
 use super::monitor_callbacks;
@@ -35,6 +37,8 @@ pub enum Event {
     MonitorWaited,
     /// [`super::Events::class_file`].
     ClassFile,
+    /// [`super::Events::resource_exhausted`]; needs [`super::Capability::ResourceExhaustedEvents`].
+    ResourceExhausted,
     /// Not delivered: AsyncGetCallTrace refuses unless it is enabled.
     ClassLoad,
     /// Not delivered: while it is enabled, the methods of classes get their ids when the classes are prepared.
@@ -59,6 +63,7 @@ pub(super) fn register(env: Env, receiver: &'static dyn Events) -> Result<(), Jv
         MonitorWait: Some(monitor_callbacks::on_monitor_wait),
         MonitorWaited: Some(monitor_callbacks::on_monitor_waited),
         DataDumpRequest: Some(on_data_dump_request),
+        ResourceExhausted: Some(on_resource_exhausted),
         ClassFileLoadHook: Some(on_class_file_load_hook),
         ClassLoad: Some(method_ids::on_class_load),
         ClassPrepare: Some(method_ids::on_class_prepare),
@@ -118,6 +123,7 @@ impl Event {
             Event::MonitorEntered => sys::JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
             Event::MonitorWait => sys::JVMTI_EVENT_MONITOR_WAIT,
             Event::MonitorWaited => sys::JVMTI_EVENT_MONITOR_WAITED,
+            Event::ResourceExhausted => sys::JVMTI_EVENT_RESOURCE_EXHAUSTED,
             Event::ClassFile => sys::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
             Event::ClassLoad => sys::JVMTI_EVENT_CLASS_LOAD,
             Event::ClassPrepare => sys::JVMTI_EVENT_CLASS_PREPARE,
@@ -189,6 +195,33 @@ unsafe extern "C" fn on_data_dump_request(_: *mut sys::jvmtiEnv) {
     if let Some(events) = receiver() {
         events.data_dump_request();
     }
+}
+
+unsafe extern "C" fn on_resource_exhausted(
+    _: *mut sys::jvmtiEnv,
+    jni: *mut sys::JNIEnv,
+    flags: sys::jint,
+    _: *const c_void,
+    description: *const c_char,
+) {
+    let callback = Callback;
+    // SAFETY: the VM's argument, valid until the callback returns.
+    let jni = unsafe { Jni::from_raw(jni, &callback) };
+    let (Some(events), Some(jni)) = (receiver(), jni) else {
+        return;
+    };
+    let description = match description.is_null() {
+        true => c"",
+        // SAFETY: the VM's argument, which ends with a NUL and is valid until the callback returns.
+        false => unsafe { CStr::from_ptr(description) },
+    };
+    let has = |flag: u32| flags & flag as sys::jint != 0;
+    let resource = match () {
+        () if has(sys::JVMTI_RESOURCE_EXHAUSTED_THREADS) => Resource::Threads,
+        () if has(sys::JVMTI_RESOURCE_EXHAUSTED_JAVA_HEAP) => Resource::JavaHeap,
+        () => Resource::Other,
+    };
+    events.resource_exhausted(jni, resource, description);
 }
 
 unsafe extern "C" fn on_sampled_object_alloc(

@@ -49,6 +49,8 @@ pub enum Capability {
     MonitorStates,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
+    /// For [`super::Event::ResourceExhausted`].
+    ResourceExhaustedEvents,
 }
 
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of the
@@ -458,6 +460,10 @@ impl Env {
                     wanted.set_can_get_current_contended_monitor(1);
                 }
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
+                Capability::ResourceExhaustedEvents => {
+                    wanted.set_can_generate_resource_exhaustion_heap_events(1);
+                    wanted.set_can_generate_resource_exhaustion_threads_events(1);
+                }
             }
         }
         self.add_capabilities(&wanted)

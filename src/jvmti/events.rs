@@ -1,5 +1,6 @@
 //! The VM's events and their receiver.
 
+use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
@@ -52,6 +53,10 @@ pub trait Events: Sync {
     /// Called when the current thread is about to stop carrying the virtual thread.
     fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>);
 
+    /// Called when the current thread, platform or virtual, could not get something, before the VM throws an
+    /// OutOfMemoryError there. `description` is the VM's word for it, which becomes the error's message.
+    fn resource_exhausted(&self, jni: Jni<'_>, resource: Resource, description: &CStr);
+
     /// Called when the user requests a dump (SIGQUIT).
     fn data_dump_request(&self);
 }
@@ -81,6 +86,17 @@ pub struct Allocation<'a> {
     pub class: Object<'a>,
     /// Its size in the heap, in bytes.
     pub size: u64,
+}
+
+/// What the VM has run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Room in the Java heap.
+    JavaHeap,
+    /// Threads.
+    Threads,
+    /// Something else: metaspace, or the length of arrays.
+    Other,
 }
 
 /// A class that the VM is about to define or redefine.

@@ -45,7 +45,7 @@ pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, 
 pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
-pub use events::{Allocation, ClassFile, Events, GcPause};
+pub use events::{Allocation, ClassFile, Events, GcPause, Resource};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
@@ -57,9 +57,10 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack,
-    NumberFlag, SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, TimedThread,
-    VmDumper, VmFlags, WalkCache, Walked, WeakSlots, characters, current_tid,
+    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, HeapFill, HeapSize,
+    NoCpuTimers, NoStack, NumberFlag, SampledStack, SequenceHash, SettableFlags, StackSample,
+    StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots, characters,
+    current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 

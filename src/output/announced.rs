@@ -105,6 +105,18 @@ impl AnnouncedThreads {
         }
     }
 
+    /// Returns the threads for an output beside this one, which has none of the records written so far.
+    pub(super) fn beside(&self) -> Self {
+        let threads = self.ahead.iter().chain(&self.written);
+        Self {
+            keeps: KeptThreads::None,
+            ahead: threads
+                .map(|(&serial, thread)| (serial, thread.clone()))
+                .collect(),
+            written: HashMap::default(),
+        }
+    }
+
     /// Begins another output, which has none of the records written so far. Returns the threads that are alive, in the
     /// order in which they started.
     pub(super) fn begin_anew(&mut self) -> Vec<ThreadSerial> {

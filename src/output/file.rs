@@ -73,6 +73,10 @@ impl Sink for FileSink {
         answer
     }
 
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
     fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
         Ok(())
     }

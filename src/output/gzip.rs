@@ -45,6 +45,10 @@ impl<S: Sink> Sink for GzipSink<S> {
         self.pass_on(is_ending)
     }
 
+    fn sync(&mut self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
     fn finish(&mut self, is_ending: &AtomicBool) -> io::Result<()> {
         self.encoder.try_finish()?;
         self.pass_on(is_ending)?;

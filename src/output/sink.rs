@@ -12,6 +12,11 @@ pub trait Sink: Send {
     /// readable. A sink that may wait for a reader waits less long once the program `is_ending`.
     fn write(&mut self, piece: &[u8], is_ending: &AtomicBool) -> io::Result<()>;
 
+    /// Makes sure that what was written so far survives a failure of the system, if the destination can.
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Called after the last piece.
     fn finish(&mut self, is_ending: &AtomicBool) -> io::Result<()>;
 }

@@ -4,6 +4,9 @@
 //! queue that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
 //! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It only tries the lock of `Records`
 //! and never waits for it, because the holder may be waiting for the thread.
+//!
+//! [`Writer::without_thread`] writes full buffers itself, for an output that is written where there may be no more
+//! threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -42,43 +45,34 @@ pub struct Records {
     buffer: Vec<u8>,
     /// Set when no further records are taken.
     is_closed: bool,
-    queue: Arc<Queue>,
+    way: Way,
     failed: Arc<AtomicBool>,
     start: Instant,
 }
 
+/// The way of full buffers to the sink.
+enum Way {
+    /// Through a queue, which the writer thread empties.
+    Queue(Arc<Queue>),
+    /// Written at once, by whoever has filled the buffer.
+    Direct(Output),
+}
+
 impl Writer {
     /// Starts the thread, and begins the file with the encoder's header and the time stamp.
-    pub fn start(
-        mut encoder: Box<dyn Encoder>,
-        sink: Box<dyn Sink>,
-        time: Millis,
-    ) -> io::Result<Self> {
+    pub fn start(encoder: Box<dyn Encoder>, sink: Box<dyn Sink>, time: Millis) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
-        let failed = Arc::new(AtomicBool::new(false));
-        let mut buffer = Vec::with_capacity(BUFFER);
-        encoder.start(time, &mut buffer);
-        let records = Arc::new(Mutex::new(Records {
-            encoder,
-            buffer,
-            is_closed: false,
-            queue: queue.clone(),
-            failed: failed.clone(),
-            start: Instant::now(),
-        }));
+        let output = Output::new(sink);
+        let (is_ending, bytes) = (output.is_ending.clone(), output.written.clone());
+        let failed = output.failed.clone();
+        let way = Way::Queue(queue.clone());
+        let records = Arc::new(Mutex::new(Records::new(encoder, time, failed, way)));
         let to_flush = records.clone();
-        let is_ending = Arc::new(AtomicBool::new(false));
-        let for_the_sink = is_ending.clone();
-        let bytes = Arc::new(AtomicU64::new(0));
-        let written = bytes.clone();
         let thread = SystemThread::start(c"HPROF writer", move || {
             Drain {
                 queue,
-                sink,
-                failed,
+                output,
                 to_flush,
-                is_ending: for_the_sink,
-                written,
             }
             .run()
         })?;
@@ -88,6 +82,20 @@ impl Writer {
             is_ending,
             bytes,
         })
+    }
+
+    /// As [`Writer::start`], but whoever writes records writes the file, too.
+    pub fn without_thread(encoder: Box<dyn Encoder>, sink: Box<dyn Sink>, time: Millis) -> Self {
+        let output = Output::new(sink);
+        let (is_ending, bytes) = (output.is_ending.clone(), output.written.clone());
+        let failed = output.failed.clone();
+        let records = Records::new(encoder, time, failed, Way::Direct(output));
+        Self {
+            records: Arc::new(Mutex::new(records)),
+            thread: Mutex::new(None),
+            is_ending,
+            bytes,
+        }
     }
 
     /// Locks the encoder. Records written under one lock are not mixed with others.
@@ -107,7 +115,10 @@ impl Writer {
             let mut records = self.records.lock();
             records.flush();
             records.is_closed = true;
-            records.queue.close();
+            match &mut records.way {
+                Way::Queue(queue) => queue.close(),
+                Way::Direct(output) => output.finish(),
+            }
         }
         if let Some(thread) = self.thread.lock().take() {
             thread.join();
@@ -119,9 +130,22 @@ impl Writer {
         let queue = {
             let mut records = self.records.lock();
             records.flush();
-            records.queue.clone()
+            match &records.way {
+                Way::Queue(queue) => queue.clone(),
+                Way::Direct(_) => return,
+            }
         };
         queue.wait_until_empty();
+    }
+
+    /// Writes out everything so far, and makes sure that it survives a failure of the system. Only for a writer without
+    /// a thread; another one does nothing.
+    pub fn sync(&self) {
+        let mut records = self.records.lock();
+        records.flush();
+        if let Way::Direct(output) = &mut records.way {
+            output.sync();
+        }
     }
 
     /// Returns the number of bytes written.
@@ -136,6 +160,20 @@ impl Writer {
 }
 
 impl Records {
+    /// Begins the file with the encoder's header and the time stamp.
+    fn new(mut encoder: Box<dyn Encoder>, time: Millis, failed: Arc<AtomicBool>, way: Way) -> Self {
+        let mut buffer = Vec::with_capacity(BUFFER);
+        encoder.start(time, &mut buffer);
+        Self {
+            encoder,
+            buffer,
+            is_closed: false,
+            way,
+            failed,
+            start: Instant::now(),
+        }
+    }
+
     /// Appends a record.
     pub fn write(&mut self, record: &Record<'_>) {
         self.append(|encoder, time, buffer| encoder.record(time, record, buffer));
@@ -167,16 +205,26 @@ impl Records {
         !self.is_closed && !self.failed.load(Ordering::Relaxed)
     }
 
-    /// Hands the buffer to the thread; waits if the thread is behind.
+    /// Hands the buffer to the thread, and waits if the thread is behind; without a thread, writes it.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
         }
-        let empty = self.queue.spare();
-        let empty = empty.unwrap_or_else(|| Vec::with_capacity(BUFFER));
-        let full = std::mem::replace(&mut self.buffer, empty);
-        if !self.is_closed {
-            self.queue.put(full);
+        match &mut self.way {
+            Way::Queue(queue) => {
+                let empty = queue.spare();
+                let empty = empty.unwrap_or_else(|| Vec::with_capacity(BUFFER));
+                let full = std::mem::replace(&mut self.buffer, empty);
+                if !self.is_closed {
+                    queue.put(full);
+                }
+            }
+            Way::Direct(output) => {
+                if !self.is_closed {
+                    output.write(&self.buffer);
+                }
+                self.buffer.clear();
+            }
         }
     }
 }
@@ -287,11 +335,8 @@ impl Queue {
 /// The state of the writer thread.
 struct Drain {
     queue: Arc<Queue>,
-    sink: Box<dyn Sink>,
-    failed: Arc<AtomicBool>,
+    output: Output,
     to_flush: Arc<Mutex<Records, rank::Records>>,
-    is_ending: Arc<AtomicBool>,
-    written: Arc<AtomicU64>,
 }
 
 impl Drop for Drain {
@@ -305,11 +350,11 @@ impl Drain {
         loop {
             match self.queue.next(FLUSH_INTERVAL) {
                 Next::Piece(piece) => {
-                    self.write(&piece);
+                    self.output.write(&piece);
                     self.queue.left_behind(piece);
                 }
                 Next::Nothing => self.fetch(),
-                Next::End => return self.finish(),
+                Next::End => return self.output.finish(),
             }
         }
     }
@@ -326,8 +371,27 @@ impl Drain {
         }
         let piece = std::mem::take(&mut records.buffer);
         drop(records);
-        self.write(&piece);
+        self.output.write(&piece);
         self.queue.left(length);
+    }
+}
+
+/// The sink, and how it fares.
+struct Output {
+    sink: Box<dyn Sink>,
+    failed: Arc<AtomicBool>,
+    is_ending: Arc<AtomicBool>,
+    written: Arc<AtomicU64>,
+}
+
+impl Output {
+    fn new(sink: Box<dyn Sink>) -> Self {
+        Self {
+            sink,
+            failed: Arc::default(),
+            is_ending: Arc::default(),
+            written: Arc::default(),
+        }
     }
 
     /// Writes a piece. After a failure pieces are still taken, and dropped, so that nobody waits for room in the queue.
@@ -341,6 +405,15 @@ impl Drain {
                 self.written.fetch_add(length, Ordering::Relaxed);
             }
             Err(error) => self.fail(&error),
+        }
+    }
+
+    fn sync(&mut self) {
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = self.sink.sync() {
+            self.fail(&error);
         }
     }
 

@@ -1,11 +1,13 @@
 //! Delivers the VM's events to the session that runs.
 
+use std::ffi::CStr;
+
 use super::last_resort;
 use super::lifecycle::{self, GATE, NotBegun};
 use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv};
+use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv, Resource};
 use crate::memory;
 use crate::names::thread::ThreadSerial;
 
@@ -113,6 +115,10 @@ impl Events for EventHandler {
                 timer.virtual_thread_unmounted(thread);
             }
         });
+    }
+
+    fn resource_exhausted(&self, jni: Jni<'_>, resource: Resource, description: &CStr) {
+        GATE.run(|session| session.exhausted(jni, resource, description));
     }
 
     fn data_dump_request(&self) {

@@ -206,13 +206,14 @@ pub(super) fn hold_until(
     VM_HOLD.try_lock_until(end)
 }
 
-/// Runs the thread for dumps. Each dump passes the gate, so the end of the session waits for a running dump and admits
+/// Runs the thread for dumps, which also writes what is known when the program runs out of memory. Each dump passes the gate, so the end of the session waits for a running dump and admits
 /// no further one. If memory runs out, this thread ends the session, because no other can be started then.
 fn answer_sigquits(jni: Jni<'_>, thread: &Worker) {
     while thread.sleep_until(Instant::now() + POLL_INTERVAL) {
         if memory::is_out() {
             return end_without_memory(jni);
         }
+        GATE.run(|session| session.report_exhaustion(jni));
         while GATE.run(|session| session.answer_sigquit(jni)) == Some(true) {}
     }
 }
@@ -254,6 +255,7 @@ impl Session {
     /// Marks the session as begun: from here on dumps are made when they are requested.
     fn begun(&self, jni: Jni<'_>) {
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
+        self.watch_resources();
         if let Beginning::DumpAsked(totals) = before {
             self.dump_on_request(jni, totals);
         }

@@ -2,17 +2,20 @@
 //!
 //! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
 //! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
-//! serial numbers; `reports` makes dumps; `last_resort` handles an end without an event from the VM; `destination` is an
-//! output, and `periods` moves on to the next one (`rotate=`); `listener` is the connection of a receiver, and `commands`
-//! carries out what it sends; `live` answers `hprof live`; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
+//! serial numbers; `reports` makes dumps; `out_of_memory` writes a file when the program is out of it, as `exhaustion`
+//! notes; `last_resort` handles an end without an event from the VM; `destination` is an output, and `periods` moves on to
+//! the next one (`rotate=`); `listener` is the connection of a receiver, and `commands` carries out what it sends; `live`
+//! answers `hprof live`; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
 
 mod commands;
 mod destination;
 mod events;
+mod exhaustion;
 mod last_resort;
 mod lifecycle;
 mod listener;
 mod live;
+mod out_of_memory;
 mod owner;
 mod periods;
 mod reports;
@@ -22,6 +25,7 @@ mod threads;
 
 pub use destination::Destination;
 pub use events::begin;
+pub use exhaustion::Exhausted;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
 pub use listener::Receiver;
 pub use owner::Owner;

@@ -1,8 +1,9 @@
 //! What a session leaves to whoever began it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::destination::Destination;
+use super::exhaustion::Exhausted;
 use crate::jvmti::Jni;
 use crate::output::Writer;
 
@@ -10,6 +11,13 @@ use crate::output::Writer;
 pub trait Owner: Send + Sync {
     /// Opens the output of the next period. If it cannot, it reports why and returns `None`.
     fn open_next(&self) -> Option<(Destination, Writer)>;
+
+    /// Returns `true` if [`Owner::open_beside`] has a place for its files: the profile goes to a plain file.
+    fn has_place_beside(&self) -> bool;
+
+    /// Opens the file that is written when the program has run out of something (`oom=`), with that in its head. If it
+    /// cannot, it reports why and returns `None`.
+    fn open_beside(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)>;
 
     /// An output has been closed: this file, or `None` for a receiver. `is_whole` if everything could be written.
     fn closed(&self, file: Option<&Path>, is_whole: bool);

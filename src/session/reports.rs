@@ -19,6 +19,7 @@ impl Session {
     pub(super) fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
         {
             let _dumping = self.dumping.lock();
+            let _own = self.exhaustions.of_the_agent();
             self.dump(jni, Moment::Running, totals);
         }
         // The user who asked for the dump looks at the file next.

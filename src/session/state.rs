@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use super::destination::{Destination, OpenDestination};
+use super::exhaustion::Exhaustions;
 use super::owner::Owner;
 use super::status::Status;
 use super::threads::ThreadRegistry;
@@ -37,6 +38,8 @@ pub struct Session {
     /// Ends the session at `timeout=`.
     pub(super) timeout_thread: Worker,
     pub(super) timed_out: AtomicBool,
+    /// What the program has run out of (`oom=`).
+    pub(super) exhaustions: Exhaustions,
 }
 
 /// The state of the agent's start. The VM may ask for a dump before: its signal thread runs beside VMInit.
@@ -61,6 +64,7 @@ impl Session {
         owner: Arc<dyn Owner>,
     ) -> Self {
         let engines = Arc::new(engines);
+        let exhaustions = Exhaustions::new(&context);
         Self {
             threads: ThreadRegistry::new(&context, engines.clone()),
             context,
@@ -78,6 +82,7 @@ impl Session {
             period_thread: Worker::default(),
             timeout_thread: Worker::default(),
             timed_out: AtomicBool::new(false),
+            exhaustions,
         }
     }
 }

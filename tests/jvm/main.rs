@@ -27,6 +27,7 @@ mod memory;
 mod messages;
 mod monitor;
 mod net;
+mod oom;
 mod options;
 mod other_vms;
 mod output_files;

@@ -6,6 +6,7 @@ mod browse;
 mod check;
 mod diff;
 mod export;
+mod facts;
 mod failure;
 mod flame;
 mod heap;

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use hprof_format::{Encoder, Item, ReadError, Reader, Record, StringRecord, TextEncoder};
 
+use crate::facts;
 use crate::failure::Failure;
 use crate::input;
 use crate::output;
 
-/// The most facts about a run that its head has.
-const MOST_FACTS: usize = 64;
 /// The number of bytes of text that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 /// The bytes of text that are allowed for each byte of the file before the current record. Files of real programs need about
@@ -217,21 +216,8 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
     /// first record.
     fn facts(&mut self) -> Result<Vec<(String, String)>, Stop> {
         let first = self.reader.position();
-        let mut facts = Vec::new();
         // A fault is reported when the records are printed.
-        while let Ok(Some(entry)) = self.reader.read() {
-            match entry.item {
-                Item::Record(Record::String(StringRecord { id, text }))
-                    if id.is_fact() && facts.len() < MOST_FACTS =>
-                {
-                    let text = String::from_utf8_lossy(&text);
-                    let fact = text.split_once(": ");
-                    facts.extend(fact.map(|(label, value)| (label.to_owned(), value.to_owned())));
-                }
-                Item::Record(Record::ControlSettings(_)) => {}
-                _ => break,
-            }
-        }
+        let facts = facts::read(&mut self.reader);
         self.reader.seek(first)?;
         Ok(facts)
     }

@@ -134,6 +134,23 @@ pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
     name.into()
 }
 
+/// Returns the name of a further file of the profile at `path`, in the binary format: `java.oom-1.hprof` beside
+/// `java.hprof.txt` and beside `java.hprof`. One that is compressed has the suffix of that.
+pub fn beside(path: &Path, what: impl Display, is_compressed: bool) -> PathBuf {
+    let mut name = path.to_owned();
+    for known in ["gz", "txt", "hprof"] {
+        if name.extension().is_some_and(|found| found == known) {
+            name.set_extension("");
+        }
+    }
+    let mut name = name.into_os_string();
+    name.push(format!(
+        ".{what}.hprof{}",
+        if is_compressed { ".gz" } else { "" }
+    ));
+    name.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +237,21 @@ mod tests {
             with_number(Path::new("d.hprof/profile"), 7),
             Path::new("d.hprof/profile.7")
         );
+    }
+
+    #[test]
+    fn a_further_file_has_the_name_of_the_profile() {
+        let cases = [
+            ("java.hprof.txt", false, "java.oom-1.hprof"),
+            ("/a/java.hprof", false, "/a/java.oom-1.hprof"),
+            ("java.hprof.txt.gz", true, "java.oom-1.hprof.gz"),
+            ("x.txt", true, "x.oom-1.hprof.gz"),
+            ("x.profile", false, "x.profile.oom-1.hprof"),
+            ("/var/a.b/x", false, "/var/a.b/x.oom-1.hprof"),
+        ];
+        for (path, is_compressed, name) in cases {
+            let found = beside(Path::new(path), "oom-1", is_compressed);
+            assert_eq!(found, Path::new(name), "{path}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use address::Address;
 pub use command::{Command, Verb, command, refuse_options};
-pub use file_name::{Surroundings, with_number};
+pub use file_name::{Surroundings, beside, with_number};
 pub use help::{describe, help};
 
 /// `depth=`: the most frames in a trace. CONTROL SETTINGS has 16 bits for it.
@@ -98,17 +98,26 @@ pub struct Options {
     pub keep: Option<u32>,
     /// `timeout=`: the time after which the profile ends.
     pub timeout: Option<Duration>,
+    /// `oom=`: the content of the file that is written when the program runs out of memory; `None` to write none.
+    pub oom: Option<Oom>,
+    /// `oom_count=`: the most such files because of a full Java heap.
+    pub oom_count: u32,
     /// Options that are accepted but have no effect.
     pub without_effect: Vec<&'static str>,
 }
 
 impl Options {
-    /// Returns `true` if at least one measurement is requested.
     /// Returns `true` if rows below the cutoff are added up under shorter stacks, and not left out.
     pub fn folds(&self) -> bool {
         self.fold.unwrap_or(self.format == Format::Binary)
     }
 
+    /// Returns `true` if the profile may be written to more than one file.
+    pub fn has_several_outputs(&self) -> bool {
+        self.rotate.is_some() || self.oom.is_some()
+    }
+
+    /// Returns `true` if at least one measurement is requested.
     fn measures_something(&self) -> bool {
         self.heap.is_some() || self.cpu.is_some() || self.monitors
     }
@@ -179,6 +188,8 @@ impl Default for Options {
             rotate: None,
             keep: None,
             timeout: None,
+            oom: None,
+            oom_count: 1,
             without_effect: Vec::new(),
         }
     }
@@ -230,6 +241,15 @@ impl Heap {
     pub fn has_dump(self) -> bool {
         matches!(self, Heap::Dump | Heap::All)
     }
+}
+
+/// `oom=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oom {
+    /// `oom=sites`: where objects were allocated.
+    Sites,
+    /// `oom=dump`: the same, and the heap.
+    Dump,
 }
 
 /// `sort=`.

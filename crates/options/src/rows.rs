@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
+use super::settings::OomChoice;
 use super::table::{OptionRow, Setter, ValueRefusal};
 use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, Sort, StackSource};
+use super::{Address, Clock, Cpu, Dumper, Format, Heap, Oom, Sort, StackSource};
 
 pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
@@ -276,6 +277,39 @@ pub(super) const ROWS: &[OptionRow] = &[
         setter: Setter::Value(|settings, value| {
             settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
+        }),
+    },
+    OptionRow {
+        name: "oom",
+        values: "y|n|dump|sites",
+        allowed: None,
+        default: "y",
+        description: "write a file when memory runs out",
+        scope: Scope::Only(&[Use::HeapFile]),
+        setter: Setter::Value(|settings, value| {
+            settings.oom = Some(match value {
+                "y" => OomChoice::Default,
+                "n" => OomChoice::Off,
+                "dump" => OomChoice::Given(Oom::Dump),
+                "sites" => OomChoice::Given(Oom::Sites),
+                _ => return Err(ValueRefusal::NotAllowed),
+            });
+            Ok(())
+        }),
+    },
+    OptionRow {
+        name: "oom_count",
+        values: "<files>",
+        allowed: Some("a whole number of files from 1 to 1000"),
+        default: "1",
+        description: "with oom=: the most such files",
+        scope: Scope::Only(&[Use::OomFile]),
+        setter: Setter::Value(|settings, value| match value.parse::<u32>() {
+            Ok(files @ 1..=1_000) => {
+                settings.options.oom_count = files;
+                Ok(())
+            }
+            _ => Err(ValueRefusal::NotAllowed),
         }),
     },
     OptionRow {

@@ -1,12 +1,16 @@
 //! What each option is for: which measurement, or which part of the output, it changes.
 
-use super::{Cpu, Format, Heap, Options, SamplingChoice};
+use super::{Cpu, Format, Heap, Oom, Options, SamplingChoice};
 
 /// Something that the options may ask for, and that another option may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// The objects that `heap=` tracks.
     Heap,
+    /// `heap=`, and a file.
+    HeapFile,
+    /// The file of `oom=`.
+    OomFile,
     /// The sites of `heap=sites|all`.
     Sites,
     /// Heap dumps, which a receiver may request in any profile.
@@ -59,7 +63,13 @@ impl Use {
         match self {
             Use::Heap => options.heap.is_some(),
             Use::Sites => options.heap.is_some_and(Heap::has_sites),
-            Use::Dump => options.heap.is_some_and(Heap::has_dump) || options.net.is_some(),
+            Use::HeapFile => options.heap.is_some() && has_file,
+            Use::OomFile => options.oom.is_some(),
+            Use::Dump => {
+                options.heap.is_some_and(Heap::has_dump)
+                    || options.oom == Some(Oom::Dump)
+                    || options.net.is_some()
+            }
             Use::Samples => options.cpu == Some(Cpu::Samples),
             Use::AsyncSamples => {
                 options.cpu == Some(Cpu::Samples) && options.engine != SamplingChoice::Jvmti
@@ -78,6 +88,8 @@ impl Use {
     fn options(self) -> &'static str {
         match self {
             Use::Heap => "heap=",
+            Use::HeapFile => "heap= and a file",
+            Use::OomFile => "oom=, heap= and a file",
             Use::Sites => "heap=sites|all",
             Use::Dump => "heap=dump|all",
             Use::Samples => "cpu=samples",
@@ -135,7 +147,7 @@ mod tests {
     ];
 
     /// The options that do not change everything, and the numbers of those in `ASKED` that they change.
-    const CHANGED: [(&str, &[usize]); 22] = [
+    const CHANGED: [(&str, &[usize]); 24] = [
         ("net_exit=n", &[8]),
         ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8]),
         ("interval=5", &[3, 4, 8]),
@@ -148,6 +160,8 @@ mod tests {
         ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8]),
         ("gc=n", &[0, 1, 2]),
         ("sample=512k", &[0, 1, 2]),
+        ("oom=y", &[0, 1, 2]),
+        ("oom_count=2", &[0, 1, 2]),
         ("clock=wall", &[5, 6]),
         ("include=a.*", &[5, 6]),
         ("exclude=a.*", &[5, 6]),

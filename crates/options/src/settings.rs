@@ -1,7 +1,7 @@
 //! The options while they are being read, one after the other.
 
 use super::scope::Scope;
-use super::{Format, Heap, OptionError, Options};
+use super::{Format, Heap, Oom, OptionError, Options};
 
 /// The values that the rows of the table fill in.
 #[derive(Default)]
@@ -11,8 +11,19 @@ pub(super) struct Settings {
     pub(super) file: Option<String>,
     /// `format=`.
     pub(super) format: Option<Format>,
+    /// `oom=`.
+    pub(super) oom: Option<OomChoice>,
     /// The names, scopes and values of the options that were given.
     pub(super) given: Vec<(&'static str, &'static Scope, String)>,
+}
+
+/// `oom=` as it was given.
+#[derive(Clone, Copy)]
+pub(super) enum OomChoice {
+    /// What is measured decides.
+    Default,
+    Off,
+    Given(Oom),
 }
 
 impl Settings {
@@ -48,9 +59,22 @@ impl Settings {
                 file: file.clone(),
             });
         }
+        self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;
         self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
         Ok(self.options)
+    }
+
+    /// Returns what is written when memory runs out: what `heap=` is about, into a file beside that of the profile.
+    fn oom(&self) -> Option<Oom> {
+        let has_file = self.options.net.is_none() && self.options.live.is_none();
+        let heap = self.options.heap.filter(|_| has_file)?;
+        match self.oom.unwrap_or(OomChoice::Default) {
+            OomChoice::Default if heap.has_dump() => Some(Oom::Dump),
+            OomChoice::Default => Some(Oom::Sites),
+            OomChoice::Given(oom) => Some(oom),
+            OomChoice::Off => None,
+        }
     }
 
     /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.
@@ -95,4 +119,43 @@ fn default_file(options: &Options) -> String {
         ""
     };
     format!("{name}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{error, options};
+    use crate::{Dumper, Oom};
+
+    #[test]
+    fn what_is_written_when_memory_runs_out_is_what_the_heap_is_asked_for() {
+        for (given, oom) in [
+            ("", Some(Oom::Dump)),
+            ("heap=all", Some(Oom::Dump)),
+            ("heap=dump", Some(Oom::Dump)),
+            ("heap=sites", Some(Oom::Sites)),
+            ("heap=sites,oom=y", Some(Oom::Sites)),
+            ("oom=dump,heap=sites", Some(Oom::Dump)),
+            ("oom=sites", Some(Oom::Sites)),
+            ("heap=all,oom=n", None),
+            ("cpu=samples", None),
+            ("heap=all,net=h:1", None),
+        ] {
+            assert_eq!(options(given).oom, oom, "{given}");
+        }
+        assert_eq!(
+            error("cpu=samples,oom=y"),
+            "option oom=y: does nothing without heap= and a file"
+        );
+        assert_eq!(
+            error("heap=sites,oom=n,oom_count=2"),
+            "option oom_count=2: does nothing without oom=, heap= and a file"
+        );
+        assert_eq!(error("oom=heap"), "option oom=heap: must be y|n|dump|sites");
+        assert_eq!(
+            error("oom_count=0"),
+            "option oom_count=0: must be a whole number of files from 1 to 1000"
+        );
+        let named = options("heap=sites,oom=dump,dumper=jvmti");
+        assert_eq!(named.dumper, Dumper::Jvmti);
+    }
 }

@@ -101,6 +101,8 @@ const EFFECTS: &[Effect] = &[
     ("", "doe=n", |o| !o.dump_on_exit),
     ("heap=sites", "gc=n", |o| !o.collect),
     ("heap=sites", "sample=77", |o| o.sample == Some(77)),
+    ("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump)),
+    ("heap=sites", "oom_count=3", |o| o.oom_count == 3),
     ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
     ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
     ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),

@@ -226,7 +226,7 @@ impl AllocationTracker {
                 })
         };
         match moment {
-            Moment::Running => settle(),
+            Moment::Running | Moment::Exhausted => settle(),
             Moment::Death => *self.settled_at_death.get_or_init(settle),
         }
     }
@@ -238,7 +238,12 @@ impl AllocationTracker {
         collect: bool,
     ) -> Result<bool, JvmtiError> {
         let env = self.shared.env;
-        let collects = collect && (moment == Moment::Running || !cannot_gc_at_vm_death(env));
+        let can_collect = match moment {
+            Moment::Running => true,
+            Moment::Death => !cannot_gc_at_vm_death(env),
+            Moment::Exhausted => false,
+        };
+        let collects = collect && can_collect;
         if collects {
             env.force_garbage_collection()?;
         }

@@ -84,11 +84,14 @@ impl Dumpers {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
-        let vm_is_right = moment == Moment::Running || !cannot_gc_at_vm_death(self.env);
+        let vm_is_right = moment != Moment::Death || !cannot_gc_at_vm_death(self.env);
         match self.wanted {
-            Dumper::Vm => self.by_vm(jni, subject, output, "asked for".to_owned()),
+            // Any dump is better than none, and there will be no other.
+            Dumper::Vm if moment != Moment::Exhausted => {
+                self.by_vm(jni, subject, output, "asked for".to_owned())
+            }
             Dumper::Jvmti => self.by_walk(jni, subject, output, "asked for".to_owned()),
-            Dumper::Auto if vm_is_right => {
+            Dumper::Auto | Dumper::Vm if vm_is_right => {
                 let answer = self.by_vm(jni, subject, output, "the fastest".to_owned());
                 match answer {
                     Err(error) if error.is_early() => {
@@ -97,7 +100,7 @@ impl Dumpers {
                     answer => answer,
                 }
             }
-            Dumper::Auto => {
+            Dumper::Auto | Dumper::Vm => {
                 let reason = "this collector has stopped when a program ends";
                 self.by_walk(jni, subject, output, reason.to_owned())
             }

@@ -22,7 +22,7 @@ use crate::jvmti::{Capability, Jni, JvmtiError, LocalRef, Object};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
-use crate::options::{Format, Heap, Options};
+use crate::options::{Format, Heap, Oom, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
 
@@ -39,9 +39,22 @@ pub struct HeapDumps {
     in_reports: bool,
     primitive_fields: bool,
     primitive_arrays: bool,
+    form: DumpForm,
+}
+
+/// What a dump depends on the format of its output for.
+struct DumpForm {
+    /// See [`Subject::constant_entries`].
     constant_entries: bool,
     /// A folder for a temporary copy of a dump, because the text of a heap dump begins with its totals.
     spool: Option<PathBuf>,
+}
+
+impl DumpForm {
+    const BINARY: Self = Self {
+        constant_entries: false,
+        spool: None,
+    };
 }
 
 /// Returns the capabilities that heap dumps need. A receiver may request one, and a HEAP SUMMARY, in any run.
@@ -57,13 +70,13 @@ impl HeapDumps {
     pub(super) fn new(context: &Context, tracker: Option<Arc<AllocationTracker>>) -> Option<Self> {
         let options = &context.options;
         let in_reports = options.heap.is_some_and(Heap::has_dump);
-        if !in_reports && options.net.is_none() {
+        let is_last_resort = options.oom == Some(Oom::Dump);
+        if !in_reports && !is_last_resort && options.net.is_none() {
             return None;
         }
         let (env, tables, stacks) = (context.env, &context.tables, &context.stacks);
         let vm = VmEngine::new(env, tables.clone(), stacks.clone(), &context.path);
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
-        let is_text = options.format == Format::Text;
         Some(Self {
             dumpers: Dumpers::new(
                 env,
@@ -77,14 +90,28 @@ impl HeapDumps {
             in_reports,
             primitive_fields: options.primitive_fields,
             primitive_arrays: options.primitive_arrays,
-            constant_entries: is_text,
-            spool: is_text.then(|| folder_of(&context.path)),
+            form: match options.format {
+                Format::Binary => DumpForm::BINARY,
+                Format::Text => DumpForm {
+                    constant_entries: true,
+                    spool: Some(folder_of(&context.path)),
+                },
+            },
         })
     }
 
     /// Dumps the heap, and prints how.
     pub fn dump(&self, jni: Jni<'_>, report: &Report<'_>) {
-        let dump = || self.try_to_dump(jni, report.journal, report.moment);
+        self.dump_as(&self.form, jni, report);
+    }
+
+    /// Dumps the heap into an output of the binary format, whatever the profile's is. Returns how.
+    pub fn dump_binary(&self, jni: Jni<'_>, report: &Report<'_>) -> Option<String> {
+        self.dump_as(&DumpForm::BINARY, jni, report)
+    }
+
+    fn dump_as(&self, form: &DumpForm, jni: Jni<'_>, report: &Report<'_>) -> Option<String> {
+        let dump = || self.try_to_dump(form, jni, report.journal, report.moment);
         let answer = match &self.tracker {
             Some(tracker) => tracker.untracked(dump),
             None => dump(),
@@ -93,12 +120,17 @@ impl HeapDumps {
             Ok(done) => {
                 let millis = done.dumped.pause.as_millis();
                 let Done { dumper, reason, .. } = done;
+                let how = format!("by {dumper}: {reason}");
                 report.say(&format!(
-                    "Java heap (by {dumper}: {reason}; the program stood still for {millis} ms)"
+                    "Java heap ({how}; the program stood still for {millis} ms)"
                 ));
+                Some(how)
             }
             // The writer has reported the error.
-            Err(DumpError::Output) => report.failed.set(true),
+            Err(DumpError::Output) => {
+                report.failed.set(true);
+                None
+            }
             Err(error) => {
                 report.failed.set(true);
                 // A VM without memory may or may not go on.
@@ -107,12 +139,14 @@ impl HeapDumps {
                     _ => "; the program goes on",
                 };
                 console::line(format_args!("no heap dump: {error}{goes_on}"));
+                None
             }
         }
     }
 
     fn try_to_dump(
         &self,
+        form: &DumpForm,
         jni: Jni<'_>,
         journal: &Journal,
         moment: Moment,
@@ -125,9 +159,9 @@ impl HeapDumps {
             moment,
             primitive_fields: self.primitive_fields,
             primitive_arrays: self.primitive_arrays,
-            constant_entries: self.constant_entries,
+            constant_entries: form.constant_entries,
         };
-        report::heap_dump(journal, self.spool.as_deref(), |output| {
+        report::heap_dump(journal, form.spool.as_deref(), |output| {
             self.dumpers.dump(jni, moment, &subject, output)
         })
     }

@@ -36,6 +36,10 @@ pub enum BoolFlag {
     UseAot,
     /// The compiler is written in Java.
     UseJvmciCompiler,
+    /// An OutOfMemoryError ends the process.
+    ExitOnOutOfMemoryError,
+    /// An OutOfMemoryError aborts the process.
+    CrashOnOutOfMemoryError,
 }
 
 /// A flag that is a `uintx`.
@@ -61,6 +65,8 @@ impl BoolFlag {
             Self::UseShenandoahGc => c"UseShenandoahGC",
             Self::UseAot => c"UseAOT",
             Self::UseJvmciCompiler => c"UseJVMCICompiler",
+            Self::ExitOnOutOfMemoryError => c"ExitOnOutOfMemoryError",
+            Self::CrashOnOutOfMemoryError => c"CrashOnOutOfMemoryError",
         }
     }
 }

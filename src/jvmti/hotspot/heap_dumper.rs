@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
+use super::heap_size::{HeapFill, HeapSize};
 use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
@@ -21,15 +22,12 @@ fn place_of_dump_heap(release: Release) -> (sys::jint, usize) {
 
 type GetManagement = unsafe extern "C" fn(sys::jint) -> *const *const c_void;
 type DumpHeap0 = unsafe extern "C" fn(*mut sys::JNIEnv, sys::jstring, sys::jboolean) -> sys::jint;
-type Bytes = unsafe extern "C" fn() -> sys::jlong;
 
 /// The VM's own dumper.
 #[derive(Clone, Copy)]
 pub struct VmDumper {
     dump_heap: DumpHeap0,
-    total_memory: Bytes,
-    free_memory: Bytes,
-    max_memory: Bytes,
+    heap_size: HeapSize,
 }
 
 impl VmDumper {
@@ -51,31 +49,16 @@ impl VmDumper {
         if !is_in_library(vm, dump_heap) {
             return None;
         }
-        let bytes = |name| {
-            let function = library.symbol::<c_void>(name)?;
-            // SAFETY: these exported functions take nothing and give a number of bytes.
-            Some(unsafe { std::mem::transmute::<*const c_void, Bytes>(function) })
-        };
         Some(Self {
             // SAFETY: the slot holds `DumpHeap0`, whose arguments these are.
             dump_heap: unsafe { std::mem::transmute::<*const c_void, DumpHeap0>(dump_heap) },
-            total_memory: bytes(c"JVM_TotalMemory")?,
-            free_memory: bytes(c"JVM_FreeMemory")?,
-            max_memory: bytes(c"JVM_MaxMemory")?,
+            heap_size: HeapSize::of(&library)?,
         })
     }
 
-    /// Returns the number of free bytes in the Java heap; garbage does not count as free.
-    pub fn free_heap(self) -> u64 {
-        // SAFETY: the functions take nothing and may be called on every thread of the VM.
-        let (total, free, max) = unsafe {
-            (
-                (self.total_memory)(),
-                (self.free_memory)(),
-                (self.max_memory)(),
-            )
-        };
-        (max - (total - free)).try_into().unwrap_or(0)
+    /// Returns how full the Java heap is.
+    pub fn heap(self) -> HeapFill {
+        self.heap_size.fill()
     }
 
     /// Creates the name of a file for [`VmDumper::dump`]. It is an object in the Java heap.

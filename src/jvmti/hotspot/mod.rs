@@ -6,6 +6,7 @@ mod code_heap;
 mod cpu_timers;
 mod flags;
 mod heap_dumper;
+mod heap_size;
 mod peek;
 mod stack_walk;
 mod vm_structs;
@@ -18,6 +19,7 @@ pub use cpu_timers::{
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
+pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub(super) use vm_structs::own_version;
 pub use weak_slots::{Collection, WeakSlots};

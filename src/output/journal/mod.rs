@@ -27,7 +27,7 @@ pub struct Journal {
     held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
     /// The number of heap dump segments that have been written.
-    segments: AtomicU64,
+    segments: Arc<AtomicU64>,
     threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     written: Mutex<Written, rank::WrittenNames>,
 }
@@ -42,18 +42,43 @@ impl Journal {
     /// Opens the output with the records that every file starts with: the settings, and the empty trace that other
     /// records name before any real trace is known.
     pub fn start(tables: Arc<Tables>, writer: Writer, settings: ControlSettings) -> Self {
+        let journal = Self::empty(tables, writer, settings);
+        journal.entry(|entry| entry.head());
+        journal
+    }
+
+    /// Opens another output of the same run, which says what is known now while this one goes on. It begins with the
+    /// threads that are alive; threads that start later are not written to it. `dump_follows` if it gets a heap dump.
+    pub fn beside(&self, writer: Writer, dump_follows: bool) -> Self {
+        let settings = ControlSettings {
+            heap_dump: dump_follows,
+            ..self.settings
+        };
+        let mut threads = self.threads.lock().beside();
+        let alive = threads.begin_anew();
         let journal = Self {
+            segments: self.segments.clone(),
+            threads: Mutex::new(threads),
+            ..Self::empty(self.tables.clone(), writer, settings)
+        };
+        journal.entry(|entry| {
+            entry.head();
+            alive.into_iter().for_each(|serial| entry.thread(serial));
+        });
+        journal
+    }
+
+    fn empty(tables: Arc<Tables>, writer: Writer, settings: ControlSettings) -> Self {
+        Self {
             tables,
             settings,
             writer: RwLock::new(Arc::new(writer)),
             held: Mutex::new(None),
             released: Condvar::new(),
-            segments: AtomicU64::new(0),
+            segments: Arc::default(),
             threads: Mutex::new(AnnouncedThreads::new(settings.kept_threads)),
             written: Mutex::default(),
-        };
-        journal.entry(|entry| entry.head());
-        journal
+        }
     }
 
     /// Continues in another output. The previous one gets `note` as its last line and is returned, for the caller to
@@ -181,6 +206,12 @@ impl Journal {
     /// Sends the buffered records on their way to the file.
     pub fn flush(&self) {
         self.writer().records().flush();
+    }
+
+    /// Writes out everything so far, and makes sure that it survives a failure of the system. Only for an output
+    /// without a thread of its own.
+    pub fn sync(&self) {
+        self.writer().sync();
     }
 
     /// Returns `true` if everything so far could be written.

@@ -1,9 +1,11 @@
 //! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
+mod exhausted;
 pub mod options;
 pub mod pages;
 mod print;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -15,6 +17,7 @@ use crate::input;
 use crate::pair;
 use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
+use exhausted::Exhausted;
 use options::{Choice, ObjectId, Reading};
 pub use print::number;
 
@@ -102,6 +105,8 @@ pub struct Leaks {
 /// The answer of `hprof heap leaks`.
 #[derive(Serialize)]
 struct LeaksDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exhausted: Option<Exhausted>,
     #[serde(flatten)]
     leaks: hprof_heap::Leaks,
     waste: hprof_heap::Waste,
@@ -229,22 +234,7 @@ impl HeapCommand {
             HeapCommand::Histogram(arguments) => {
                 groups(&arguments.rows, arguments.by.into(), false)
             }
-            HeapCommand::Leaks(arguments) => arguments.source.with_heap(|heap| {
-                let about = about(&arguments.source.file);
-                let mine = arguments.own.mine.as_ref();
-                let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
-                let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
-                let found = LeaksDocument {
-                    leaks: heap
-                        .leaks(arguments.threshold / 100.0, is_own)
-                        .map_err(&about)?,
-                    waste: heap.waste(arguments.waste).map_err(&about)?,
-                };
-                arguments.source.reading.print(&found, |out| {
-                    print::leaks(out, &found.leaks, heap.layout())?;
-                    print::waste(out, &found.waste, found.leaks.live_bytes)
-                })
-            }),
+            HeapCommand::Leaks(arguments) => arguments.run(),
             HeapCommand::Retained(arguments) => arguments.run(),
             HeapCommand::Paths(arguments) => arguments.run(),
             HeapCommand::Who(arguments) => {
@@ -311,8 +301,13 @@ fn with_dump<T>(
     then: impl FnOnce(&Dump) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let opened = input::open_mappable(file)?;
-    let dump = Dump::open(&opened, number).map_err(|error| match error {
-        hprof_heap::Error::Read(_) if input::is_text_profile(&opened) => Failure::about(
+    then(&dump_in(&opened, file, number)?)
+}
+
+/// Returns the dump in an opened file.
+fn dump_in(opened: &File, file: &Path, number: Option<usize>) -> Result<Dump, Failure> {
+    Dump::open(opened, number).map_err(|error| match error {
+        hprof_heap::Error::Read(_) if input::is_text_profile(opened) => Failure::about(
             file,
             "is a profile as text, which `hprof top` and `hprof report` show; `hprof heap` reads heap dumps in the binary \
              format (format=b)",
@@ -322,8 +317,7 @@ fn with_dump<T>(
             format_args!("{error}; `hprof top` shows a profile"),
         ),
         error => Failure::about(file, error),
-    })?;
-    then(&dump)
+    })
 }
 
 /// Reads the graph of a dump and passes it to `body`.
@@ -333,12 +327,56 @@ pub fn with_heap<T>(
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_dump(file, number, |dump| {
-        let terminal = Terminal::new();
-        let heap = Heap::of(dump, &reading.options(), &terminal);
-        terminal.clear();
-        then(&heap.map_err(about(file))?)
-    })
+    with_dump(file, number, |dump| with_heap_of(dump, file, reading, then))
+}
+
+fn with_heap_of<T>(
+    dump: &Dump,
+    file: &Path,
+    reading: &Reading,
+    then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let terminal = Terminal::new();
+    let heap = Heap::of(dump, &reading.options(), &terminal);
+    terminal.clear();
+    then(&heap.map_err(about(file))?)
+}
+
+impl Leaks {
+    fn run(&self) -> Result<(), Failure> {
+        let DumpArguments {
+            file,
+            choice,
+            reading,
+        } = &self.source;
+        let opened = input::open_mappable(file)?;
+        let exhausted = Exhausted::of(&opened);
+        let dump = match (dump_in(&opened, file, choice.dump), &exhausted) {
+            (Err(failure), Some(exhausted)) => {
+                reading.print(exhausted, |out| exhausted.print(out))?;
+                return Err(failure);
+            }
+            (dump, _) => dump?,
+        };
+        with_heap_of(&dump, file, reading, |heap| {
+            let about = about(file);
+            let mine = self.own.mine.as_ref();
+            let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
+            let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
+            let found = LeaksDocument {
+                exhausted,
+                leaks: heap.leaks(self.threshold / 100.0, is_own).map_err(&about)?,
+                waste: heap.waste(self.waste).map_err(&about)?,
+            };
+            reading.print(&found, |out| {
+                if let Some(exhausted) = &found.exhausted {
+                    exhausted.print(out)?;
+                }
+                print::leaks(out, &found.leaks, heap.layout())?;
+                print::waste(out, &found.waste, found.leaks.live_bytes)
+            })
+        })
+    }
 }
 
 impl RowsArguments {

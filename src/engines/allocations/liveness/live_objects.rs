@@ -101,12 +101,13 @@ impl LiveObjects {
 
     /// As [`LiveObjects::add`], on the thread that allocated the objects, which may have to wait.
     pub(in super::super) fn pile_up(&self, full: Chunk) {
+        // Counted before anybody can take it, so that the number never falls below zero.
+        let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
         {
             let mut all = self.full.lock();
             memory::need_to_grow(all.len(), all.capacity(), size_of::<Chunk>());
             all.push(full);
         }
-        let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
         let limit = self.limit.load(Ordering::Relaxed);
         if piled >= limit && piled - limit < CHUNK {
             self.sweeper.wake();

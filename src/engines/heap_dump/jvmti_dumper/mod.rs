@@ -130,7 +130,9 @@ struct Dump<'d, 'o, 'a> {
 impl<'d, 'a> Dump<'d, '_, 'a> {
     fn run(mut self) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
-        self.link(&env.loaded_classes(jni)?);
+        if self.subject.moment != Moment::Exhausted {
+            self.link(&env.loaded_classes(jni)?);
+        }
         // Linking loads further classes, mainly of arrays.
         let loaded = env.loaded_classes(jni)?;
         let mut held = HeldObjects::default();

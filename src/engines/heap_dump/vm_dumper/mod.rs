@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
+use crate::engines::Moment;
 use crate::jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
 use crate::names::Tables;
 use crate::names::class::ClassId;
@@ -54,8 +55,19 @@ pub struct VmEngine {
 /// The bytes that the heap must have free beyond twice the size of the list: a heap that is nearly full belongs to the
 /// program, and a failed request may end it (`-XX:+ExitOnOutOfMemoryError`).
 const SPARE: u64 = 1024 * 1024;
+/// The share of the heap, as a divisor, that must be free as well once a request has failed: what is free then may lie
+/// in pieces.
+const SPARE_SHARE: u64 = 16;
 /// The number of times a list is enlarged because more objects have been allocated.
 const ATTEMPTS: usize = 3;
+
+/// Returns the number of bytes that must be free beside what a dump takes.
+fn spare(dumper: VmDumper, subject: &Subject<'_>) -> u64 {
+    match subject.moment {
+        Moment::Exhausted => SPARE.max(dumper.heap().limit / SPARE_SHARE),
+        Moment::Running | Moment::Death => SPARE,
+    }
+}
 
 /// The list, and the meaning of its elements.
 struct List<'a> {
@@ -96,7 +108,7 @@ impl VmEngine {
             let tracked = subject.tracked.len();
             // The sweeper may add more before the list is full.
             let room = tracked + tracked / 16 + 2_000 + classes.len() + subject.threads.len();
-            if dumper.free_heap() < 2 * ObjectList::size(room) + SPARE {
+            if dumper.heap().free() < 2 * ObjectList::size(room) + spare(dumper, subject) {
                 return Err(DumpError::NoRoom);
             }
             // The memory for the traces of the objects, and later for their ids as well.
@@ -160,6 +172,9 @@ impl VmEngine {
         let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
             "this VM has no dumper that we know how to call",
         ))?;
+        if dumper.heap().free() < spare(dumper, subject) {
+            return Err(DumpError::NoRoom);
+        }
         let folder: Folder = self.place.make()?;
         let name = folder.name_for_the_vm()?;
         let name = self.name_in_the_heap(jni, dumper, &name)?;

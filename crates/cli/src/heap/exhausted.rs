@@ -1,0 +1,70 @@
+//! What a program ran out of when the agent wrote the file (`oom=`), from the head of the file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use hprof_format::{Reader, printable};
+use serde::Serialize;
+
+use crate::facts;
+
+/// The bytes of the file that are read: its head is shorter.
+const HEAD: usize = 256 * 1024;
+/// What stands between two frames.
+const CALLED_BY: &str = " <- ";
+
+/// What the program ran out of, and where.
+#[derive(Debug, Serialize)]
+pub struct Exhausted {
+    limit: String,
+    heap: String,
+    thread: String,
+    stack: Vec<String>,
+}
+
+impl Exhausted {
+    /// Reads it; `None` if the file is of another kind.
+    pub fn of(file: &File) -> Option<Exhausted> {
+        let mut head = vec![0; HEAD];
+        let count = file.read_at(&mut head, 0).ok()?;
+        let mut reader = Reader::new(&head[..count]).ok()?;
+        let facts = facts::read(&mut reader);
+        let fact = |wanted: &str| {
+            let found = facts.iter().find(|(label, _)| label == wanted);
+            found.map(|(_, value)| value.clone())
+        };
+        let stack = fact("Stack").unwrap_or_default();
+        let frames = stack.split(CALLED_BY).filter(|frame| !frame.is_empty());
+        Some(Exhausted {
+            limit: fact("Exhausted")?,
+            heap: fact("Heap").unwrap_or_default(),
+            thread: fact("Thread").unwrap_or_default(),
+            stack: frames.map(str::to_owned).collect(),
+        })
+    }
+
+    /// Prints it; the first line has all but the callers.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Exhausted {
+            limit,
+            heap,
+            thread,
+            stack,
+        } = self;
+        write!(out, "Out of memory: {}", printable(limit))?;
+        if !heap.is_empty() {
+            write!(out, " ({})", printable(heap))?;
+        }
+        write!(out, ", in thread \"{}\"", printable(thread))?;
+        let mut stack = stack.iter();
+        if let Some(top) = stack.next() {
+            write!(out, " at {}", printable(top))?;
+        }
+        writeln!(out)?;
+        for frame in stack {
+            writeln!(out, "  called by {}", printable(frame))?;
+        }
+        writeln!(out)
+    }
+}
