@@ -1,6 +1,8 @@
 //! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
+mod about;
 mod allocator;
+mod amounts;
 mod attach;
 mod browse;
 mod check;

@@ -8,7 +8,7 @@ use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::failure::Failure;
 use crate::input;
-use crate::table::percent;
+use crate::amounts::percent;
 
 /// The choice of a profile.
 #[derive(clap::Args)]
