@@ -36,7 +36,10 @@ pub fn run(facts: &[(String, String)], length: u64) -> Option<String> {
     let length = Duration::from_micros(length).as_secs_f64();
     let length = (length > 0.0).then(|| format!("{} long", amounts::time(length)));
     let program = fact("Program").and_then(program).map(str::to_owned);
-    let parts: Vec<String> = [program, jdk, begun, length].into_iter().flatten().collect();
+    let parts: Vec<String> = [program, jdk, begun, length]
+        .into_iter()
+        .flatten()
+        .collect();
     let options = fact("Options").map(options);
     let options = options.filter(|options| !options.is_empty());
     match (parts.is_empty(), options) {
@@ -83,7 +86,10 @@ mod tests {
         let facts = [
             ("JDK", "17.0.15+6-LTS (OpenJDK 64-Bit Server VM, Debian)"),
             ("Collector", "G1"),
-            ("Options", "cpu=samples,file=/tmp/a b.hprof,interval=5,force=n"),
+            (
+                "Options",
+                "cpu=samples,file=/tmp/a b.hprof,interval=5,force=n",
+            ),
             ("Started", "Mon Nov 23 11:24:41 2026"),
             ("Program", "/opt/shop.jar --port 80"),
         ];

@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn times_have_three_digits() {
         for (nanos, text) in [
-            (0, "0 s"),
+            (0_u64, "0 s"),
             (1, "1 ns"),
             (42, "42 ns"),
             (18_730, "18.7 µs"),

@@ -122,9 +122,9 @@ enum Command {
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
-    Dump(attach::Running),
+    Dump(attach::Dumping),
     /// Write a profile and end it, leaving nothing behind in the program
-    Stop(attach::Running),
+    Stop(attach::Dumping),
     Recv(recv::Arguments),
     Completions(packaging::Completions),
     Manual(packaging::Manual),

@@ -10,7 +10,8 @@ use std::thread;
 use foldhash::HashMap;
 use hprof_format::{
     FrameRecord, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, RECORD_HEADER,
-    RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord, Version, printable, shortened,
+    RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord, Version,
+    printable, shortened,
 };
 
 use crate::mapping::Mapped;

@@ -78,7 +78,12 @@ impl Totals {
 }
 
 /// Prints groups with their sizes.
-pub fn histogram(out: Out<'_>, sizes: Sizes, histogram: &Histogram, totals: &Totals) -> io::Result<()> {
+pub fn histogram(
+    out: Out<'_>,
+    sizes: Sizes,
+    histogram: &Histogram,
+    totals: &Totals,
+) -> io::Result<()> {
     writeln!(out, "layout: {}", histogram.layout)?;
     writeln!(
         out,
@@ -110,7 +115,13 @@ pub fn histogram(out: Out<'_>, sizes: Sizes, histogram: &Histogram, totals: &Tot
 }
 
 /// Prints groups with their retained sizes.
-pub fn groups(out: Out<'_>, sizes: Sizes, groups: &[Group], all: usize, layout: Layout) -> io::Result<()> {
+pub fn groups(
+    out: Out<'_>,
+    sizes: Sizes,
+    groups: &[Group],
+    all: usize,
+    layout: Layout,
+) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(
         out,
@@ -186,7 +197,13 @@ pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::R
     Ok(())
 }
 
-fn suspect(out: Out<'_>, sizes: Sizes, place: usize, suspect: &Suspect, live: u64) -> io::Result<()> {
+fn suspect(
+    out: Out<'_>,
+    sizes: Sizes,
+    place: usize,
+    suspect: &Suspect,
+    live: u64,
+) -> io::Result<()> {
     let objects = number(suspect.objects);
     let what = match suspect.kind {
         SuspectKind::Object => suspect.what.clone(),
@@ -196,10 +213,7 @@ fn suspect(out: Out<'_>, sizes: Sizes, place: usize, suspect: &Suspect, live: u6
     let retained = sizes.text(suspect.retained);
     let share = percent(suspect.retained, live);
     writeln!(out, "Suspect {place}: {what}")?;
-    writeln!(
-        out,
-        "  retains {retained}, {share:.1} % of what is live"
-    )?;
+    writeln!(out, "  retains {retained}, {share:.1} % of what is live")?;
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;
     }
@@ -283,10 +297,7 @@ pub fn waste(out: Out<'_>, sizes: Sizes, waste: &Waste, live: u64) -> io::Result
         for row in &wasted.rows {
             let (wasted, objects) = (sizes.text(row.wasted), number(row.objects));
             let Duplicate { what, id, .. } = row;
-            writeln!(
-                out,
-                "{wasted:>15}: {objects} times {what}, as 0x{id:x}"
-            )?;
+            writeln!(out, "{wasted:>15}: {objects} times {what}, as 0x{id:x}")?;
             allocated_by(out, sizes, &row.allocated)?;
         }
     }
@@ -304,12 +315,15 @@ pub fn waste(out: Out<'_>, sizes: Sizes, waste: &Waste, live: u64) -> io::Result
     Ok(())
 }
 
-fn wasted_head<Row>(out: Out<'_>, sizes: Sizes, what: &str, wasted: &Wasted<Row>, live: u64) -> io::Result<()> {
+fn wasted_head<Row>(
+    out: Out<'_>,
+    sizes: Sizes,
+    what: &str,
+    wasted: &Wasted<Row>,
+    live: u64,
+) -> io::Result<()> {
     let (bytes, share) = (sizes.text(wasted.bytes), percent(wasted.bytes, live));
-    writeln!(
-        out,
-        "\n{what} waste {bytes}, {share:.1} % of what is live"
-    )
+    writeln!(out, "\n{what} waste {bytes}, {share:.1} % of what is live")
 }
 
 /// Prints paths.

@@ -60,8 +60,7 @@ fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
             .holder
             .as_ref()
             .map(|holder| format!(", held by {holder}"));
-        let line =
-            format!("{what} keeps {}", size(suspect.retained)) + &holder.unwrap_or_default();
+        let line = format!("{what} keeps {}", size(suspect.retained)) + &holder.unwrap_or_default();
         writeln!(out, "{share:>5.1} %  {}", printable(&line))?;
     }
     if leaks.suspects.is_empty() {

@@ -127,6 +127,9 @@ mod tests {
     fn options_say_their_format_and_depth() {
         assert_eq!(what("heap=dump,format=b").suffix(), "hprof");
         assert_eq!(what("heap=sites").suffix(), "hprof.txt");
-        assert_eq!(what("cpu=samples,interval=1").value_of("interval"), Some("1"));
+        assert_eq!(
+            what("cpu=samples,interval=1").value_of("interval"),
+            Some("1")
+        );
     }
 }

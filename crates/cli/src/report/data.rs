@@ -127,7 +127,10 @@ fn about(run: &Run) -> About {
         sections: run.profile.sections,
         facts: run.profile.facts.clone(),
         about: about::profile(&run.profile),
-        interval: run.profile.interval().map(|interval| interval.as_secs_f64()),
+        interval: run
+            .profile
+            .interval()
+            .map(|interval| interval.as_secs_f64()),
         length: run.profile.length as f64 / 1e6,
         notes: run.profile.notes.clone(),
         fault: run.fault.clone(),
