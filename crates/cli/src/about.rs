@@ -9,6 +9,8 @@ use crate::amounts;
 
 /// Options that say nothing about what was measured.
 const LEFT_OUT: [&str; 3] = ["file=", "force=", "verbose="];
+/// The label of the main class or jar, with its arguments.
+const PROGRAM: &str = "Program";
 /// The labels of the time at which the agent began.
 const BEGINNINGS: [&str; 3] = ["Started", "Attached", "Goes on"];
 
@@ -17,13 +19,31 @@ pub fn profile(profile: &Profile) -> Option<String> {
     run(&profile.facts, profile.length)
 }
 
+/// As [`profile`], without the program.
+pub fn profile_of_known(profile: &Profile) -> Option<String> {
+    run(&without_program(&profile.facts), profile.length)
+}
+
 /// Returns the line for the run of a heap dump.
 pub fn dump(dump: &Dump) -> Option<String> {
     run(&dump.facts(), dump.reached())
 }
 
+/// As [`dump`], without the program.
+pub fn dump_of_known(dump: &Dump) -> Option<String> {
+    run(&without_program(&dump.facts()), dump.reached())
+}
+
+fn without_program(facts: &[(String, String)]) -> Vec<(String, String)> {
+    let facts = facts.iter().filter(|(label, _)| label != PROGRAM);
+    facts.cloned().collect()
+}
+
 /// Returns the line for a run with the facts in the head of its file, and the time in microseconds until its last record.
 pub fn run(facts: &[(String, String)], length: u64) -> Option<String> {
+    if facts.is_empty() {
+        return None;
+    }
     let fact = |wanted: &str| {
         let found = facts.iter().find(|(label, _)| label == wanted);
         found.map(|(_, value)| value.as_str())
@@ -35,7 +55,7 @@ pub fn run(facts: &[(String, String)], length: u64) -> Option<String> {
     });
     let length = Duration::from_micros(length).as_secs_f64();
     let length = (length > 0.0).then(|| format!("{} long", amounts::time(length)));
-    let program = fact("Program").and_then(program).map(str::to_owned);
+    let program = fact(PROGRAM).and_then(program).map(str::to_owned);
     let parts: Vec<String> = [program, jdk, begun, length]
         .into_iter()
         .flatten()

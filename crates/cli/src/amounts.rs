@@ -9,13 +9,13 @@ use hprof_profile::{Metric, Profile, Unit};
 pub struct Sizes {
     /// Print sizes in bytes, exactly, and not as 1.4 MB
     #[arg(long = "bytes")]
-    exact: bool,
+    in_bytes: bool,
 }
 
 impl Sizes {
     /// Returns a size for a column of sizes: `1.4 MB`, or `1,400,000`.
     pub fn cell(self, bytes: u64) -> String {
-        match self.exact {
+        match self.in_bytes {
             true => number(bytes),
             false => size(bytes),
         }
@@ -23,7 +23,7 @@ impl Sizes {
 
     /// Returns a size for a sentence: `1.4 MB`, or `1,400,000 bytes`.
     pub fn text(self, bytes: u64) -> String {
-        match self.exact {
+        match self.in_bytes {
             true => exactly(bytes),
             false => size(bytes),
         }
@@ -230,7 +230,7 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
-        let exact = Sizes { exact: true };
+        let exact = Sizes { in_bytes: true };
         assert_eq!(exact.cell(340_350_984), "340,350,984");
         assert_eq!(exact.text(340_350_984), "340,350,984 bytes");
     }

@@ -153,7 +153,7 @@ impl Arguments {
         }
         table.write(&style, out)?;
         let others = own.iter().fold(all, |rest, &own| rest.saturating_sub(own));
-        if rows.len() < count && self.filter.is_none() {
+        if rows.len() < count && self.filter.is_none() && !self.total {
             let (others, share) = (amounts.cell(others), hundredths(other_share));
             write!(out, "the others have {others}, {share} %; ")?;
         }

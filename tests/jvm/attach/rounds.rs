@@ -154,7 +154,10 @@ on_every_jvm!(rounds_work_with_the_vms_own_checks_on);
 fn rounds_work_with_the_vms_own_checks_on(jvm: &Jvm) {
     let run = steps(jvm, &["-Xcheck:jni"], &["make:100"]);
     for round in 0..3 {
-        run.hprof_well("attach", &["heap=sites,cpu=samples,verbose=n,force=y,file=x.txt"]);
+        run.hprof_well(
+            "attach",
+            &["heap=sites,cpu=samples,verbose=n,force=y,file=x.txt"],
+        );
         run.hprof_well("dump", &[]);
         run.hprof_well("stop", &[]);
         if round == 1 {

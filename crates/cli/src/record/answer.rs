@@ -129,11 +129,11 @@ impl<'a> Answer<'a> {
         let (profile, metric, total) = (&opened.profile, *metric, *total);
         let amounts = Amounts::of(metric, profile, Sizes::default());
         let of = |value| amounts.cell(value);
-        if let Some(about) = about::profile(profile) {
-            writeln!(out, "{about}")?;
-        }
         let sum = units::sentence(total, metric, amounts);
         writeln!(out, "{}: {sum}", self.title(&chosen.file))?;
+        if let Some(about) = about::profile_of_known(profile) {
+            writeln!(out, "{about}")?;
+        }
         // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
         let by = match metric {
             Metric::Contention => By::Type,

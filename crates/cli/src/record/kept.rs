@@ -39,11 +39,11 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
         return Ok(false);
     };
     let objects = heap.summary().objects;
-    if let Some(about) = about::dump(&dump) {
-        writeln!(out, "{about}")?;
-    }
     let live = size(leaks.live_bytes);
     writeln!(out, "{title}: {live} live in {} objects", number(objects))?;
+    if let Some(about) = about::dump_of_known(&dump) {
+        writeln!(out, "{about}")?;
+    }
     suspects(&leaks, out)?;
     histogram(classes, leaks.live_bytes, out)?;
     Ok(true)

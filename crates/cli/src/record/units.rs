@@ -5,13 +5,17 @@ use std::path::Path;
 use hprof_format::printable;
 use hprof_profile::Metric;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, number};
 
 /// Returns what a total is a total of.
 pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
     let amount = amounts.text(total);
     match metric {
-        Metric::Cpu => format!("{amount} of CPU time"),
+        Metric::Cpu if amounts.are_sampled_times() => {
+            let (time, samples) = (amounts.cell(total), number(total));
+            format!("{time} of CPU time, in {samples} samples")
+        }
+        Metric::Cpu => amount,
         Metric::Time | Metric::InclusiveTime => format!("{amount} in methods"),
         Metric::AllocBytes => format!("{amount} allocated"),
         Metric::AllocObjects => format!("{amount} objects allocated"),
