@@ -127,7 +127,7 @@ public class Leak {
     }
 
     static Object copy(Object model, int i) {
-        switch (i & 3) { case 0: return Arrays.copyOf((byte[]) model, 100); case 1: return Arrays.copyOf((int[]) model, 25); case 2: return Arrays.copyOf((long[]) model, 13); default: return Arrays.copyOf((short[]) model, 50); }
+        switch (i & 3) { case 0: return java.util.Arrays.copyOf((byte[]) model, 100); case 1: return java.util.Arrays.copyOf((int[]) model, 25); case 2: return java.util.Arrays.copyOf((long[]) model, 13); default: return java.util.Arrays.copyOf((short[]) model, 50); }
     }
 
     static List<byte[]> local() {
