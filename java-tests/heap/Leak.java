@@ -16,6 +16,8 @@ import java.util.Map;
  *   local       a local variable of Leak.main
  *   site        nothing alone: two arrays, in static fields of two classes, have every object, and the objects, 44,000 of
  *               four classes, were made by one line of Leak.made. Only where the dump has stacks is that one suspect
+ *   own         the same, but one line of Leak.copy had several methods of the JDK make the objects. It is one suspect
+ *               only where that line is looked for (--mine)
  */
 public class Leak {
     static class Cache { static final Map<Integer, byte[]> entries = new HashMap<>(); }
@@ -117,6 +119,17 @@ public class Leak {
         Other.kept = One.kept.clone();
     }
 
+    static void own() {
+        Object[] models = { new byte[100], new int[25], new long[13], new short[50] };
+        One.kept = new Object[COUNT + COUNT / 10];
+        for (int i = 0; i < One.kept.length; i++) One.kept[i] = copy(models[i & 3], i);
+        Other.kept = One.kept.clone();
+    }
+
+    static Object copy(Object model, int i) {
+        switch (i & 3) { case 0: return java.util.Arrays.copyOf((byte[]) model, 100); case 1: return java.util.Arrays.copyOf((int[]) model, 25); case 2: return java.util.Arrays.copyOf((long[]) model, 13); default: return java.util.Arrays.copyOf((short[]) model, 50); }
+    }
+
     static List<byte[]> local() {
         List<byte[]> list = new ArrayList<>();
         for (int i = 0; i < COUNT; i++) list.add(allocate());
@@ -128,6 +141,7 @@ public class Leak {
         List<byte[]> held = null;
         switch (args[0]) {
             case "cache": cache(); break;
+            case "own": own(); break;
             case "threadlocal": threadlocal(); break;
             case "listeners": listeners(); break;
             case "loader": loader(); break;

@@ -59,7 +59,7 @@ def hprof(*command: str) -> float:
 def measure(options: argparse.Namespace) -> list[float]:
     service = Service(options)
     pid = str(service.process.pid)
-    profile = f"heap=sites,verbose=n,file={options.folder / 'attach.txt'}"
+    profile = f"heap=sites,verbose=n,force=y,file={options.folder / 'attach.txt'}"
     service.speed(WARM_UP * options.seconds)
     before = service.speed(options.seconds)
     attach = hprof(options.cli, "attach", pid, profile, "--agent", options.agent)

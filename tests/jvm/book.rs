@@ -25,6 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const MARK: char = '\u{1}';
 /// Lines of a profile's head whose values depend on the machine.
 const OF_THE_MACHINE: [&str; 2] = ["JDK:", "Collector:"];
+/// The units of sizes and times.
+const UNITS: [&str; 9] = ["B", "KB", "MB", "GB", "TB", "ns", "µs", "ms", "s"];
 /// Begins the comment before commands that are not run.
 const NOT_RUN: &str = "<!-- not run: ";
 /// Stands in a page for any lines.
@@ -369,8 +371,18 @@ fn kind(line: &str) -> String {
         }
         without_numbers(&word)
     });
-    let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
+    let mut kinds: Vec<String> = Vec::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        let unit = word.trim_end_matches([',', ';', ':', ')']);
+        match kinds.last_mut() {
+            // One run may take 990 ms and the next 1.01 s.
+            Some(before) if before.ends_with('#') && UNITS.contains(&unit) => {
+                before.push_str(&word[unit.len()..]);
+            }
+            _ => kinds.push(word),
+        }
+    }
+    kinds.join(" ")
 }
 
 fn is_part_of_date(word: &str) -> bool {
@@ -424,6 +436,7 @@ fn number_length(text: &str) -> usize {
 #[test]
 fn lines_are_compared_by_kind() {
     let same = [
+        ("a 990 ms, b (1.5 KB)", "a 1.01 s, b (980 B)"),
         ("  1903  31.98  \u{258b}  Main.run", "828 9.10 Main.run"),
         (
             "0 (+1.02%) Sat Nov 21 22:18:59 2026",

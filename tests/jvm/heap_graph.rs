@@ -18,13 +18,14 @@ const LEAKS: [(&str, &str); 5] = [
     ("local", "local variable in Leak.main(Leak.java:"),
 ];
 
-/// Returns the answer of `hprof heap`.
+/// Returns the answer of `hprof heap`, with exact sizes.
 pub(crate) fn heap(arguments: &[&str], file: &Path) -> String {
     let mut command = Command::new(cli());
     command
         .arg("heap")
         .arg(arguments[0])
         .arg(file)
+        .arg("--bytes")
         .args(&arguments[1..]);
     let output = command.output().expect("hprof");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
@@ -134,6 +135,18 @@ fn what_one_line_allocated_is_one_suspect_whatever_its_classes(jvm: &Jvm) {
             assert!(suspect.contains(&kept), "{class}: {suspect}");
         }
     }
+}
+
+on_every_jvm!(what_one_own_line_had_a_library_allocate_is_one_suspect);
+
+fn what_one_own_line_had_a_library_allocate_is_one_suspect(jvm: &Jvm) {
+    let run = agent(jvm, "", "Leak", "own");
+    let file = run.path("x.hprof");
+    let answer = heap(&["leaks"], &file);
+    assert!(!answer.contains("objects allocated at"), "{answer}");
+    let answer = heap(&["leaks", "--mine=Leak"], &file);
+    let suspect = "Suspect 1: 44,000 objects allocated at Leak.copy(Leak.java:";
+    assert!(answer.contains(suspect), "{}: {answer}", jvm.feature);
 }
 
 on_every_jvm!(a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained);

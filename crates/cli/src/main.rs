@@ -1,6 +1,8 @@
 //! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
+mod about;
 mod allocator;
+mod amounts;
 mod attach;
 mod browse;
 mod check;
@@ -128,9 +130,9 @@ enum Command {
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
-    Dump(attach::Running),
+    Dump(attach::Dumping),
     /// Write a profile and end it, leaving nothing behind in the program
-    Stop(attach::Running),
+    Stop(attach::Dumping),
     Recv(recv::Arguments),
     Completions(packaging::Completions),
     Manual(packaging::Manual),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use hprof_format::printable;
 use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
+use crate::amounts::percent;
 use crate::failure::Failure;
 use crate::input;
-use crate::table::percent;
 
 /// The choice of a profile.
 #[derive(clap::Args)]

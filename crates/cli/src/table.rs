@@ -4,7 +4,6 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use hprof_format::printable;
-use hprof_profile::Unit;
 use rustix::termios::tcgetwinsize;
 
 /// The width of a bar, in columns.
@@ -82,64 +81,6 @@ impl Style {
             return format!("\x1b[1m{text}\x1b[0m");
         }
         text.to_owned()
-    }
-}
-
-/// Formats a number in a readable unit: milliseconds for times, rounded to about four digits.
-pub fn number(value: u64, unit: Unit) -> String {
-    match unit {
-        Unit::Count | Unit::Bytes => value.to_string(),
-        Unit::Nanoseconds => millis(value),
-    }
-}
-
-/// Formats nanoseconds as milliseconds, in whole ones from 1000 on and otherwise with four significant digits, as far
-/// as nanoseconds have them: `1873`, `18.73`, `0.01873`, `0.000042`.
-fn millis(nanos: u64) -> String {
-    const PER_MILLI: u64 = 1_000_000;
-    if nanos == 0 {
-        return "0".to_owned();
-    }
-    // 1 ms has seven digits: it keeps three after the point.
-    let digits = nanos.ilog10() + 1;
-    let dropped = digits.saturating_sub(4).min(6);
-    let scale = 10_u64.pow(dropped);
-    let rounded = nanos.saturating_add(scale / 2) / scale;
-    match 6 - dropped {
-        0 => rounded.to_string(),
-        places => {
-            let per_milli = PER_MILLI / scale;
-            let (whole, rest) = (rounded / per_milli, rounded % per_milli);
-            format!("{whole}.{rest:0width$}", width = places as usize)
-        }
-    }
-}
-
-/// Formats a difference, with its sign.
-pub fn signed(value: i128, unit: Unit) -> String {
-    let size = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
-    let sign = match value {
-        0 => "",
-        1.. => "+",
-        _ => "-",
-    };
-    format!("{sign}{}", number(size, unit))
-}
-
-/// Returns the unit in which [`number`] formats numbers.
-pub fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Count => "",
-        Unit::Bytes => " bytes",
-        Unit::Nanoseconds => " ms",
-    }
-}
-
-/// Returns a share in percent.
-pub fn percent(part: u64, whole: u64) -> f64 {
-    match whole {
-        0 => 0.0,
-        _ => part as f64 * 100.0 / whole as f64,
     }
 }
 
@@ -243,27 +184,5 @@ mod tests {
             "….example.Foo.method"
         );
         assert_eq!(PLAIN.name("a\x1b[31mb", 0), "a?[31mb");
-    }
-
-    #[test]
-    fn times_are_milliseconds() {
-        for (nanos, millis) in [
-            (0, "0"),
-            (1, "0.000001"),
-            (42, "0.000042"),
-            (18_730, "0.01873"),
-            (1_234_567, "1.235"),
-            (9_999_600, "10.000"),
-            (18_734_999, "18.73"),
-            (187_350_000, "187.4"),
-            (1_873_000_000, "1873"),
-            (1_873_499_999, "1873"),
-            (123_456_789_012_345, "123456789"),
-        ] {
-            assert_eq!(number(nanos, Unit::Nanoseconds), millis);
-        }
-        assert_eq!(number(u64::MAX, Unit::Nanoseconds), "18446744073709");
-        assert_eq!(signed(-5, Unit::Bytes), "-5");
-        assert_eq!(signed(5, Unit::Count), "+5");
     }
 }

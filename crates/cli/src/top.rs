@@ -7,17 +7,20 @@ use hprof_profile::{By, Cost, Metric, Profile, costs};
 use regex::Regex;
 use serde::Serialize;
 
+use crate::about;
+use crate::amounts::{Amounts, Sizes, hundredths, percent, shares};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
-use crate::table::{Style, Table, number, percent, unit};
+use crate::table::{Style, Table};
 
 /// Show what costs most: methods, lines, classes, packages, threads or stacks
 ///
 /// `self` is the cost of a row itself, `total` its cost including everything it
-/// called; a method that calls itself counts once in its total. Times are in
-/// milliseconds. Costs that are in the file's totals but in no row, because they
-/// were below the cutoff, are the row `<not listed>`.
+/// called; a method that calls itself counts once in its total. CPU samples are
+/// shown as times, too, if the file tells their interval. Costs that are in the
+/// file's totals but in no row, because they were below the cutoff, are the row
+/// `<not listed>`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -49,6 +52,9 @@ pub struct Arguments {
     /// The most rows; 0 for all
     #[arg(short, value_name = "N", default_value_t = 20)]
     number: usize,
+
+    #[command(flatten)]
+    sizes: Sizes,
 
     /// Write JSON
     #[arg(long)]
@@ -88,9 +94,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     output.write(|out| match arguments.json {
         true => arguments.json(&opened.profile, metric, &rows, &remarks, out),
         false => {
-            arguments.table(&opened.profile, metric, &rows, out)?;
-            not_shown(rows.len(), all, out)?;
-            write_remarks(&remarks, out)
+            arguments.table(&opened.profile, metric, &rows, all, out)?;
+            write_remarks(&remarks, out)?;
+            other_values(&opened.profile, metric, out)
         }
     })?;
     opened.finish()
@@ -118,24 +124,40 @@ impl Arguments {
         profile: &Profile,
         metric: Metric,
         rows: &[Cost],
+        count: usize,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let all = profile.total(metric);
-        heading(profile, metric, all, out)?;
+        heading(profile, metric, all, self.sizes, out)?;
+        let amounts = Amounts::of(metric, profile, self.sizes);
+        let with_samples = amounts.are_sampled_times();
+        let own: Vec<u64> = rows.iter().map(|row| row.own).collect();
+        let (own_shares, other_share) = shares(&own, all);
+        let mut heads = vec!["self", "%", "total", "%", "", self.by.name()];
+        if with_samples {
+            heads.insert(1, "samples");
+        }
         let style = Style::of_output();
-        let mut table = Table::new(&["self", "%", "total", "%", "", self.by.name()]);
-        for row in rows {
+        let mut table = Table::new(&heads);
+        for (row, share) in rows.iter().zip(own_shares) {
             let shown = if self.total { row.total } else { row.own };
-            let numbers = vec![
-                number(row.own, metric.unit()),
-                format!("{:.2}", percent(row.own, all)),
-                number(row.total, metric.unit()),
+            let mut numbers = vec![amounts.cell(row.own)];
+            numbers.extend(with_samples.then(|| row.own.to_string()));
+            numbers.extend([
+                hundredths(share),
+                amounts.cell(row.total),
                 format!("{:.2}", percent(row.total, all)),
                 style.bar(shown, all),
-            ];
+            ]);
             table.row(numbers, row.name.clone());
         }
-        table.write(&style, out)
+        table.write(&style, out)?;
+        let others = own.iter().fold(all, |rest, &own| rest.saturating_sub(own));
+        if rows.len() < count && self.filter.is_none() && !self.total {
+            let (others, share) = (amounts.cell(others), hundredths(other_share));
+            write!(out, "the others have {others}, {share} %; ")?;
+        }
+        not_shown(rows.len(), count, out)
     }
 
     fn json(
@@ -179,9 +201,30 @@ pub fn not_shown(shown: usize, all: usize, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// Writes the metric, its total, and the dump's number; without any contention also which the agent cannot see.
-pub fn heading(profile: &Profile, metric: Metric, all: u64, out: &mut dyn Write) -> io::Result<()> {
-    let total = number(all, metric.unit()) + unit(metric.unit());
+/// Names the other values of the profile, with the option that shows them.
+fn other_values(profile: &Profile, shown: Metric, out: &mut dyn Write) -> io::Result<()> {
+    let mut others = profile.metrics();
+    others.retain(|&metric| metric != shown);
+    let others: Vec<&str> = others.into_iter().map(Metric::name).collect();
+    match others.is_empty() {
+        true => Ok(()),
+        false => writeln!(out, "also: --value {}", others.join(", ")),
+    }
+}
+
+/// Writes what the run was, the metric, its total, and the dump's number; without any contention also which the agent
+/// cannot see.
+pub fn heading(
+    profile: &Profile,
+    metric: Metric,
+    all: u64,
+    sizes: Sizes,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if let Some(about) = about::profile(profile) {
+        writeln!(out, "{about}")?;
+    }
+    let total = Amounts::of(metric, profile, sizes).text(all);
     match (profile.section, profile.sections) {
         (section, sections @ 2..) => {
             writeln!(out, "{metric}: {total} (section {section} of {sections})")?;

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use hprof_profile::{By, Direction, Metric, Profile, Tree};
 use serde::Serialize;
 
+use crate::amounts::{Amounts, Sizes, percent};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
-use crate::table::{Style, Table, number, percent};
+use crate::table::{Style, Table};
 use crate::top::heading;
 
 /// The most levels that are indented.
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// The most levels
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     depth: usize,
+
+    #[command(flatten)]
+    sizes: Sizes,
 
     /// Write JSON
     #[arg(long)]
@@ -105,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     output.write(|out| match arguments.json {
         true => arguments.json(&opened.profile, metric, rows, &remarks, out),
         false => {
-            table(&opened.profile, metric, &rows, out)?;
+            table(&opened.profile, metric, &rows, arguments.sizes, out)?;
             if left_out > 0 {
                 let limits = arguments.limits();
                 writeln!(out, "{left_out} nodes are left out by {limits}")?;
@@ -194,18 +198,26 @@ fn table(
     profile: &Profile,
     metric: Metric,
     rows: &[TreeRow<'_>],
+    sizes: Sizes,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let all = profile.total(metric);
-    heading(profile, metric, all, out)?;
+    heading(profile, metric, all, sizes, out)?;
+    let amounts = Amounts::of(metric, profile, sizes);
+    let with_samples = amounts.are_sampled_times();
     let style = Style::of_output();
-    let mut table = Table::new(&["total", "%", "self", "stack"]);
+    let heads: &[&str] = match with_samples {
+        true => &["total", "samples", "%", "self", "stack"],
+        false => &["total", "%", "self", "stack"],
+    };
+    let mut table = Table::new(heads);
     for row in rows {
-        let numbers = vec![
-            number(row.total, metric.unit()),
+        let mut numbers = vec![amounts.cell(row.total)];
+        numbers.extend(with_samples.then(|| row.total.to_string()));
+        numbers.extend([
             format!("{:.2}", percent(row.total, all)),
-            number(row.own, metric.unit()),
-        ];
+            amounts.cell(row.own),
+        ]);
         table.row(numbers, indented(row));
     }
     table.write(&style, out)

@@ -262,7 +262,7 @@ fn two_dumps_of_one_file_are_compared_and_one_is_not_with_itself() {
     }
     let arguments = ["diff", "x.txt", "--section", "1", "--section", "2"];
     let said = answer(&folder, &arguments);
-    assert!(said.contains("from 10 to 30"), "{said}");
+    assert!(said.contains("from 10 samples to 30 samples"), "{said}");
     for arguments in [&["diff", "x.txt", "x.txt"][..], &arguments[..4]] {
         let said = refusal(&folder, arguments);
         assert!(said.contains("compared with itself"), "{said}");

@@ -302,6 +302,7 @@ fn a_dump_of_android_is_understood() {
         "object",
         "--class",
         "app.Keeper",
+        "--bytes",
     ];
     for output in outputs(&arguments, "heap_android", &android()) {
         let stderr = String::from_utf8_lossy(&output.stderr);

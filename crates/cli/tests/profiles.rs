@@ -119,10 +119,10 @@ fn samples_are_those_that_the_file_counts() {
     assert_eq!(cost(&file, "cpu", "thread", "blocked"), (141, 141));
     let table = shown(&["top", "-n", "1"], &[&file]);
     let expected = "\
-cpu: 282
+cpu: 282 samples
 self      %  total      %              method
  141  50.00    141  50.00  █████       sun.nio.ch.Net.accept
-1 of 9 rows; -n 0 shows all
+the others have 141, 50.00 %; 1 of 9 rows; -n 0 shows all
 ";
     assert_eq!(table, expected);
     let filtered = shown(&["top", "--filter", "warm$"], &[&file]);

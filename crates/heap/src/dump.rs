@@ -10,7 +10,8 @@ use std::thread;
 use foldhash::HashMap;
 use hprof_format::{
     FrameRecord, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, RECORD_HEADER,
-    RawHeapRecord, ReadError, Reader, Record, StringRecord, TraceRecord, Version, shortened,
+    RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord, Version,
+    printable, shortened,
 };
 
 use crate::mapping::Mapped;
@@ -21,6 +22,8 @@ use crate::{Error, names};
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
 
+/// The most facts about a run that are returned.
+const MOST_FACTS: u8 = 64;
 /// The most frames of a stack that are shown.
 pub(crate) const FRAMES: usize = 1000;
 
@@ -34,6 +37,8 @@ pub struct Dump {
     segments: Vec<Range<usize>>,
     /// Its number among the file's dumps, from 1, and the number of dumps found so far.
     place: (usize, usize),
+    /// The time of the last record that was read, in microseconds since the beginning.
+    reached: u64,
     tables: Tables,
     texts: Mutex<Texts>,
 }
@@ -94,13 +99,14 @@ impl Dump {
         if !bytes.is_whole() {
             return Err(Error::Changed);
         }
-        let (id_size, version, dumps, tables) = found?;
+        let (id_size, version, dumps, tables, reached) = found?;
         Ok(Dump {
             bytes,
             id_size,
             version,
             segments: dumps.segments,
             place: (wanted.unwrap_or(dumps.count), dumps.count),
+            reached,
             tables,
             texts: Mutex::default(),
         })
@@ -109,12 +115,14 @@ impl Dump {
     fn find(
         bytes: &[u8],
         wanted: Option<usize>,
-    ) -> Result<(IdSize, Version, Dumps, Tables), Error> {
+    ) -> Result<(IdSize, Version, Dumps, Tables, u64), Error> {
         let mut reader = Reader::new(Cursor::new(bytes))?;
         let header = reader.header();
         let mut tables = Tables::default();
         let mut dumps = Dumps::default();
+        let mut reached = 0;
         while let Some(entry) = reader.read()? {
+            reached = entry.time.0.max(reached);
             let offset = entry.offset;
             match entry.item {
                 Item::Record(record) => tables.add(&record, offset, header.id_size),
@@ -139,7 +147,7 @@ impl Dump {
             let dumps = dumps.count;
             return Err(Error::NoSuchDump { wanted, dumps });
         }
-        Ok((header.id_size, header.version, dumps, tables))
+        Ok((header.id_size, header.version, dumps, tables, reached))
     }
 
     /// Returns the answer to a question, if the file is still unchanged since it was opened.
@@ -167,6 +175,24 @@ impl Dump {
     #[must_use]
     pub fn place(&self) -> (usize, usize) {
         self.place
+    }
+
+    /// Returns the facts about the run in the file's head, with their labels: `Program`, `JDK`.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let texts = (0..MOST_FACTS).map_while(|number| self.string(StringId::fact(number).0));
+        let facts = texts.filter_map(|text| {
+            let text = String::from_utf8_lossy(text);
+            let (label, value) = text.split_once(": ")?;
+            Some((printable(label).into_owned(), printable(value).into_owned()))
+        });
+        facts.collect()
+    }
+
+    /// Returns the time from the beginning of the run to the dump's last record, in microseconds.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        self.reached
     }
 
     /// Returns the size of its content, in bytes.

@@ -38,6 +38,12 @@ pub struct Heap<'a> {
 }
 
 impl<'a> Heap<'a> {
+    /// Returns the dump.
+    #[must_use]
+    pub fn dump(&self) -> &'a Dump {
+        self.dump
+    }
+
     /// Reads the graph of a dump.
     ///
     /// # Errors

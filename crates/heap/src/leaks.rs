@@ -12,7 +12,7 @@ use crate::classes::{ClassIndex, Known};
 use crate::dominators::{Place, Step, TOP, Tree};
 use crate::heap::Heap;
 use crate::label::{Holder, Reference};
-use crate::own_code::IsOwn;
+use crate::own_code::{IsOwn, OwnSites, own_part};
 use crate::paths::Path;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
@@ -39,7 +39,7 @@ pub enum SuspectKind {
     Object,
     /// Several objects of a class.
     Class,
-    /// Several objects, of more than one class, that one stack allocated.
+    /// Several objects, of more than one class, that one stack allocated, or one frame of the reader's own code.
     Site,
 }
 
@@ -108,21 +108,22 @@ struct Found {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common {
     Class(ClassIndex),
-    Trace(u32),
+    /// The number of a site in [`OwnSites`].
+    Site(u32),
 }
 
 impl Common {
     fn kind(self) -> SuspectKind {
         match self {
             Common::Class(_) => SuspectKind::Class,
-            Common::Trace(_) => SuspectKind::Site,
+            Common::Site(_) => SuspectKind::Site,
         }
     }
 }
 
 impl Heap<'_> {
     /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive. With `own`, the stacks that
-    /// allocated what they keep are added up by their innermost own frame, and begin with it.
+    /// allocated what they keep are added up by their innermost own frame, and begin with it; so are sites.
     ///
     /// # Errors
     /// Those of reading records, and of temporary files.
@@ -134,7 +135,7 @@ impl Heap<'_> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
-        let mut found = self.suspects(&tree, least)?;
+        let mut found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
         found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
         let below: Vec<_> = found
             .iter()
@@ -158,7 +159,8 @@ impl Heap<'_> {
                         let class = self.objects.class(object);
                         self.classes.get(class).name.to_string()
                     }
-                    SuspectKind::Site => stack()
+                    SuspectKind::Site => own
+                        .map_or_else(stack, |is_own| own_part(&stack(), is_own))
                         .first()
                         .map_or_else(String::new, |at| at.to_string()),
                 },
@@ -204,7 +206,12 @@ impl Heap<'_> {
 
     /// Descends from the roots as long as one object keeps enough alive. An object that then keeps much alive in many
     /// small parts is a suspect.
-    fn suspects(&self, tree: &Tree, least: u64) -> Result<Vec<Found>, Error> {
+    fn suspects(
+        &self,
+        tree: &Tree,
+        least: u64,
+        sites: &mut OwnSites<'_>,
+    ) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
@@ -216,7 +223,7 @@ impl Heap<'_> {
             let own = self.dominators.retained(at) - children;
             if own >= least {
                 if self.holds_whatever_there_is(at)? {
-                    found.extend(self.groups_below(tree, at, least));
+                    found.extend(self.groups_below(tree, at, least, sites));
                 } else {
                     found.push(Found {
                         kind: SuspectKind::Object,
@@ -278,14 +285,20 @@ impl Heap<'_> {
 
     /// Returns groups of objects of one class, or of one stack that allocated several classes, that together keep
     /// enough alive. Each object is in one group, the largest of those it fits.
-    fn groups_below(&self, tree: &Tree, place: Place, least: u64) -> Vec<Found> {
+    fn groups_below(
+        &self,
+        tree: &Tree,
+        place: Place,
+        least: u64,
+        sites: &mut OwnSites<'_>,
+    ) -> Vec<Found> {
         let mut groups: HashMap<Common, Found> = HashMap::default();
         for child in tree.children(place) {
             let retained = self.dominators.retained(child);
             if retained >= least {
                 continue;
             }
-            for common in self.common(child) {
+            for common in self.common(child, sites) {
                 let group = groups.entry(common).or_insert_with(|| Found {
                     kind: common.kind(),
                     places: Vec::new(),
@@ -323,12 +336,17 @@ impl Heap<'_> {
     }
 
     /// Returns the properties that an object may have in common with others.
-    fn common(&self, place: Place) -> impl Iterator<Item = Common> {
+    fn common(
+        &self,
+        place: Place,
+        sites: &mut OwnSites<'_>,
+    ) -> impl Iterator<Item = Common> + use<> {
         let object = self.dominators.object(place);
         let site = self.objects.sites.get(self.objects.site(object));
         let trace = Some(site.trace).filter(|&trace| self.dump.has_stack(trace));
         let class = std::iter::once(Common::Class(site.class));
-        class.chain(trace.map(Common::Trace))
+        let site = trace.and_then(|trace| sites.of(self, trace));
+        class.chain(site.map(Common::Site))
     }
 
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.

@@ -17,11 +17,44 @@ pub type IsOwn<'a> = &'a dyn Fn(&str) -> bool;
 const OTHER: &str = "<other code>";
 
 /// Returns a stack from its innermost own frame on.
-fn own_part(stack: &Stack, is_own: IsOwn<'_>) -> Stack {
+pub(crate) fn own_part(stack: &Stack, is_own: IsOwn<'_>) -> Stack {
     match stack.iter().position(|frame| is_own(frame)) {
         Some(0) => Arc::clone(stack),
         Some(place) => stack[place..].into(),
         None => [Arc::from(OTHER)].into(),
+    }
+}
+
+/// The sites of traces: each trace is one, or all that have the same innermost own frame are.
+pub(crate) struct OwnSites<'a> {
+    is_own: Option<IsOwn<'a>>,
+    of_traces: HashMap<u32, Option<u32>>,
+    of_frames: HashMap<Arc<str>, u32>,
+}
+
+impl<'a> OwnSites<'a> {
+    pub(crate) fn new(is_own: Option<IsOwn<'a>>) -> Self {
+        Self {
+            is_own,
+            of_traces: HashMap::default(),
+            of_frames: HashMap::default(),
+        }
+    }
+
+    /// Returns the number of the trace's site; `None` if it has no own frame.
+    pub(crate) fn of(&mut self, heap: &Heap<'_>, trace: u32) -> Option<u32> {
+        let Some(is_own) = self.is_own else {
+            return Some(trace);
+        };
+        if let Some(&known) = self.of_traces.get(&trace) {
+            return known;
+        }
+        let stack = heap.dump.stack(trace);
+        let frame = stack.iter().find(|frame| is_own(frame));
+        let next = self.of_frames.len() as u32;
+        let site = frame.map(|frame| *self.of_frames.entry(Arc::clone(frame)).or_insert(next));
+        self.of_traces.insert(trace, site);
+        site
     }
 }
 

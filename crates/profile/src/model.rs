@@ -1,5 +1,7 @@
 //! The model: frames, stacks, and tables of samples.
 
+use std::time::Duration;
+
 use foldhash::fast::RandomState;
 use hprof_format::Line;
 use indexmap::IndexSet;
@@ -317,6 +319,19 @@ impl Profile {
                 value: values[place],
             })
         })
+    }
+
+    /// Returns the CPU time that a sample stands for, which a head with the agent's options tells.
+    #[must_use]
+    pub fn interval(&self) -> Option<Duration> {
+        const DEFAULT: u64 = 10;
+        let options = self.facts.iter().find(|(label, _)| label == "Options");
+        let (_, options) = options?;
+        let given = options
+            .rsplit(',')
+            .find_map(|option| option.strip_prefix("interval="));
+        let millis = given.map_or(Ok(DEFAULT), str::parse);
+        millis.ok().map(Duration::from_millis)
     }
 
     /// Returns the sum of a metric over all samples.

@@ -388,11 +388,11 @@ impl Engine for AllocationTracker {
             return Ok(());
         }
         env.enable(Event::Allocation)?;
-        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. A
-        // sample can do without what is allocated in them from now on.
-        match self.shared.late.is_some() && !self.plan.collect {
-            true => Ok(()),
-            false => env.force_garbage_collection(),
+        // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. An
+        // estimate can do without what threads that run already still put into theirs.
+        match self.shared.late.is_none() || self.plan.collect {
+            true => env.force_garbage_collection(),
+            false => Ok(()),
         }
     }
 

@@ -28,7 +28,7 @@ fn the_status_says_what_is_going_on(jvm: &Jvm) {
     let status = run.hprof_well("status", &[]);
     assert!(status.starts_with("profiling for "), "{status}");
     let what = format!(
-        " s into {} (cpu=samples,verbose=n,file=x.txt)",
+        " s into {} (cpu=samples,verbose=n,file=x.txt,force=n)",
         output.display()
     );
     assert!(status.contains(&what), "{status}");

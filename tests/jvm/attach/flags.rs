@@ -29,7 +29,7 @@ fn a_stop_puts_back_what_was_set_for_allocations(jvm: &Jvm) {
     assert_eq!(buffers(&loaded), before, "{}, from the start", jvm.feature);
     for run in [&attached, &loaded] {
         for options in [options, "heap=sites,sample=512k,verbose=n,file=y.txt"] {
-            run.hprof_well("attach", &[options]);
+            run.hprof_well("attach", &[&format!("{options},force=y")]);
             if !options.contains("sample") {
                 assert_eq!(buffers(run), set, "{}, attached", jvm.feature);
             }

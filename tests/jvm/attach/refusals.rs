@@ -54,6 +54,66 @@ fn commands_at_the_wrong_time_change_nothing(jvm: &Jvm) {
     );
 }
 
+#[test]
+fn a_file_that_exists_is_not_replaced() {
+    let run = steps(any_jvm(), &[], &["make:10"]);
+    fs::write(run.path("x.txt"), "mine").expect("a file");
+    let absolute = run.path("x.txt").display().to_string();
+    for name in ["x.txt", "./x.txt", &absolute] {
+        let refused = refusal(&run, "attach", &[&format!("{EXACT}{name}")]);
+        assert!(
+            refused.contains(" exists, and is not replaced"),
+            "{refused}"
+        );
+    }
+    let status = run.hprof_well("status", &[]);
+    assert!(status.contains("the agent is not there"), "{status}");
+    let beside = format!("y-{}.txt", run.id());
+    fs::write(run.path(&beside), "mine").expect("a file");
+    run.hprof_well("attach", &[&format!("{EXACT}y-%p.txt")]);
+    run.hprof_well("stop", &[]);
+    for name in ["x.txt", &beside] {
+        assert_eq!(fs::read_to_string(run.path(name)).expect("a file"), "mine");
+    }
+    profile(&run, &format!("y-{0}.{0}.txt", run.id()));
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt,force=y")]);
+    run.hprof_well("stop", &[]);
+    profile(&run, "x.txt");
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn a_misspelt_program_suggests_one_that_runs() {
+    let run = steps(any_jvm(), &[], &["make:10"]);
+    let output = Command::new(cli())
+        .args(["status", "Stpes"])
+        .output()
+        .expect("hprof");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains(": did you mean `Steps`?"), "{said}");
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn estimates_without_collections_collect_nothing() {
+    for (options, collects) in [("", true), (",gc=n", false)] {
+        let run = steps(any_jvm(), &["-Xlog:gc:file=gc.log"], &["make:10"]);
+        let options = format!("heap=sites,sample=64k,verbose=n,file=x.txt{options}");
+        run.hprof_well("attach", &[&options]);
+        run.hprof_well("stop", &[]);
+        go(&run, 1);
+        let log = fs::read_to_string(run.path("gc.log")).expect("the VM's log");
+        assert_eq!(
+            log.contains("JvmtiEnv ForceGarbageCollection"),
+            collects,
+            "{log}"
+        );
+        end(run);
+    }
+}
+
 on_every_jvm!(options_are_refused_and_the_program_goes_on);
 
 fn options_are_refused_and_the_program_goes_on(jvm: &Jvm) {

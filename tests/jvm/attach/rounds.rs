@@ -103,7 +103,7 @@ fn profiles_start_and_stop_under_load(jvm: &Jvm) {
     for round in 0..32 {
         let mode = ["heap=sites", "cpu=samples,interval=1"][round % 2];
         let options = format!(
-            "{mode},format=b,thread=y,verbose=n,file={}.hprof",
+            "{mode},format=b,thread=y,verbose=n,force=y,file={}.hprof",
             round % 4
         );
         run.hprof_well("attach", &[&options]);
@@ -154,7 +154,10 @@ on_every_jvm!(rounds_work_with_the_vms_own_checks_on);
 fn rounds_work_with_the_vms_own_checks_on(jvm: &Jvm) {
     let run = steps(jvm, &["-Xcheck:jni"], &["make:100"]);
     for round in 0..3 {
-        run.hprof_well("attach", &["heap=sites,cpu=samples,verbose=n,file=x.txt"]);
+        run.hprof_well(
+            "attach",
+            &["heap=sites,cpu=samples,verbose=n,force=y,file=x.txt"],
+        );
         run.hprof_well("dump", &[]);
         run.hprof_well("stop", &[]);
         if round == 1 {
@@ -297,7 +300,7 @@ fn the_system_gets_back_what_was_needed_for_millions_of_objects() {
     };
     let run = steps(jvm, &heap, &["make:1500000", "thread:1500000"]);
     let nothing = |run: &Running| {
-        run.hprof_well("attach", &["heap=sites,verbose=n,file=a.txt"]);
+        run.hprof_well("attach", &["heap=sites,verbose=n,force=y,file=a.txt"]);
         run.hprof_well("stop", &[]);
     };
     nothing(&run);

@@ -87,7 +87,7 @@ fn methods_are_timed_without_a_word_of_the_vms_on_stdout(jvm: &Jvm) {
     for round in 1..=2 {
         run.hprof_well(
             "attach",
-            &["cpu=times,include=Steps,cutoff=0,verbose=n,file=x.txt"],
+            &["cpu=times,include=Steps,cutoff=0,verbose=n,force=y,file=x.txt"],
         );
         go(&run, round);
         run.hprof_well("stop", &[]);

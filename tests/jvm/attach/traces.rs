@@ -71,7 +71,10 @@ fn ten_rounds_leave_nothing(jvm: &Jvm) {
     let before = threads(&run);
     let mut early = None;
     for round in 1..=10 {
-        run.hprof_well("attach", &["heap=sites,cpu=samples,verbose=n,file=x.txt"]);
+        run.hprof_well(
+            "attach",
+            &["heap=sites,cpu=samples,verbose=n,force=y,file=x.txt"],
+        );
         assert!(threads(&run).iter().any(|name| name.starts_with("HPROF")));
         go(&run, round);
         run.hprof_well("stop", &[]);

@@ -8,6 +8,7 @@ mod agent;
 mod client_socket;
 mod doctor;
 mod listener;
+mod pause;
 mod perf_data;
 mod process;
 mod program;
@@ -23,6 +24,7 @@ use hprof_format::printable;
 
 use crate::failure::Failure;
 pub use doctor::Doctor;
+pub use pause::Consent;
 use process::Process;
 pub use program::Program;
 pub use session::Session;
@@ -44,9 +46,13 @@ enum Error {
     #[error("no process {0}")]
     NoProcess(u32),
     #[error(
-        "no running program has `{0}` in the name of its main class or jar; `hprof list` shows them"
+        "no running program has `{name}` in the name of its main class or jar{}; `hprof list` shows them",
+        .nearest.as_ref().map_or(String::new(), |nearest| format!(": did you mean `{nearest}`?"))
     )]
-    NoSuchProgram(String),
+    NoSuchProgram {
+        name: String,
+        nearest: Option<String>,
+    },
     #[error("`{name}` may be {programs}: name one by its process id")]
     Ambiguous { name: String, programs: String },
     #[error("process {pid} belongs to user {uid}: only that user, and root, may attach to it")]
@@ -160,8 +166,12 @@ impl From<Error> for Failure {
 /// Start a profile in a running program
 ///
 /// OPTIONS are those of -agentpath: `cpu=samples,interval=5,file=/tmp/a.txt`.
-/// A file without a folder goes to the working folder of the program. Only the
-/// program's own user, and root, may attach.
+/// A file without a folder goes to the working folder of the program; one that
+/// exists is not replaced, unless force=y is among the options. Only the program's
+/// own user, and root, may attach.
+///
+/// Profiles of the heap stop the program when they start and for each dump. About
+/// how long is said before; on a terminal more than a second must be agreed to.
 ///
 /// JDK 21 and newer print a warning on the program's stderr: a future JDK will
 /// require -XX:+EnableDynamicAgentLoading on the command line of programs that
@@ -174,6 +184,9 @@ pub struct Attach {
 
     /// The options of the profile
     options: Option<String>,
+
+    #[command(flatten)]
+    consent: Consent,
 
     #[command(flatten)]
     library: Library,
@@ -195,6 +208,16 @@ pub struct Running {
 
     #[command(flatten)]
     library: Library,
+}
+
+/// A program with the agent, which a dump stops.
+#[derive(clap::Args)]
+pub struct Dumping {
+    #[command(flatten)]
+    running: Running,
+
+    #[command(flatten)]
+    consent: Consent,
 }
 
 /// The agent's library.
@@ -224,11 +247,13 @@ impl Attach {
             return Err(Failure::Usage(NO_OPTIONS.to_owned()));
         };
         let session = Session::with(&self.program, &self.library)?;
-        say(&session.start(options)?)
+        let options = session.without_replacing(options)?;
+        session.announce_start(&options, &self.consent)?;
+        say(&session.start(&options)?)
     }
 }
 
-impl Running {
+impl Dumping {
     /// Writes the profile so far.
     pub fn dump(&self) -> Result<(), Failure> {
         self.send("dump")
@@ -239,21 +264,26 @@ impl Running {
         self.send("stop")
     }
 
+    fn send(&self, verb: &str) -> Result<(), Failure> {
+        let session = self.running.session()?;
+        session.announce_dump(&self.consent)?;
+        say(&session.send(verb)?)
+    }
+}
+
+impl Running {
     /// Prints the status.
     pub fn status(&self) -> Result<(), Failure> {
         let process = self.program.find()?;
         match agent::loaded(&process, self.library.agent.as_deref()) {
             // That is an answer, too.
             Err(none @ Error::NoAgent(_)) => say(&none.to_string()),
-            _ => self.send("status"),
+            _ => say(&self.session()?.send("status")?),
         }
     }
 
-    fn send(&self, verb: &str) -> Result<(), Failure> {
-        let process = self.program.find()?;
-        let library = agent::loaded(&process, self.library.agent.as_deref())?;
-        process.act_as_its_user()?;
-        say(&agent::command(&process, &library, verb, "")?)
+    fn session(&self) -> Result<Session, Failure> {
+        Session::running(&self.program, &self.library)
     }
 }
 

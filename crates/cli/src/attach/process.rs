@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Signal, Uid, geteuid, kill_process, pidfd_send_signal};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -117,6 +118,15 @@ impl Process {
     /// Returns its working folder, if it can be determined.
     pub fn working_folder(&self) -> Option<&Folder> {
         self.working_folder.as_ref()
+    }
+
+    /// Returns the kind of the file at a path, as the program sees it; `None` if there is none.
+    pub fn kind_of(&self, path: &Path) -> Option<FileType> {
+        if path.is_absolute() {
+            return Some(self.view.find(path).ok()?.kind());
+        }
+        let found = self.working_folder()?.path().join(path).metadata().ok()?;
+        Some(FileType::from_raw_mode(found.mode()))
     }
 
     /// Iterates over the files of that name that it has mapped, and whether each still exists.

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
+use hprof_format::nearest;
+
 use super::process::{self, Process};
 use super::{Error, perf_data};
 
@@ -42,10 +44,16 @@ impl Program {
             return Process::find(pid);
         }
         let processes = process::ids().into_iter().flat_map(Process::find);
-        let named = processes.map(|process| (main_class(&process), process));
-        let mut found = best(&self.0, named.collect());
+        let named: Vec<(String, Process)> = processes
+            .map(|process| (main_class(&process), process))
+            .collect();
+        let running: Vec<String> = named.iter().map(|(class, _)| class.clone()).collect();
+        let mut found = best(&self.0, named);
         match found.len() {
-            0 => Err(Error::NoSuchProgram(self.0.clone())),
+            0 => Err(Error::NoSuchProgram {
+                nearest: like(&self.0, &running),
+                name: self.0.clone(),
+            }),
             1 => Ok(found.swap_remove(0).1),
             count => Err(Error::Ambiguous {
                 name: self.0.clone(),
@@ -80,6 +88,18 @@ fn best<P>(name: &str, programs: Vec<(String, P)>) -> Vec<(String, P)> {
     };
     let programs = programs.into_iter();
     programs.filter(|(class, _)| is_meant(class)).collect()
+}
+
+/// Returns the running program that a name is probably meant for: one that is spelt almost like it, with or without its
+/// package.
+fn like(name: &str, running: &[String]) -> Option<String> {
+    let names = || running.iter().map(String::as_str);
+    let nearest_simple = || {
+        let spelt = nearest(simple(name), names().map(simple))?;
+        names().find(|class| simple(class) == spelt)
+    };
+    let like = nearest(name, names()).or_else(nearest_simple);
+    like.filter(|class| !class.is_empty()).map(str::to_owned)
 }
 
 /// Returns the class without its package, or the jar without its suffix.
@@ -145,6 +165,22 @@ mod tests {
         assert_eq!(meant("compiler"), ["compiler.jar"]);
         assert_eq!(meant("jar"), ["compiler.jar"]);
         assert!(meant("bank").is_empty());
+    }
+
+    #[test]
+    fn a_misspelt_name_suggests_a_running_program() {
+        let running = ["shop.MainServer", "compiler.jar", ""].map(str::to_owned);
+        assert_eq!(
+            like("MianServer", &running).as_deref(),
+            Some("shop.MainServer")
+        );
+        assert_eq!(
+            like("shop.MainSever", &running).as_deref(),
+            Some("shop.MainServer")
+        );
+        assert_eq!(like("compilr", &running).as_deref(), Some("compiler.jar"));
+        assert_eq!(like("bank", &running), None);
+        assert_eq!(like("x", &running), None);
     }
 
     #[test]

@@ -3,11 +3,15 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use hprof_options::Request;
+use rustix::fs::FileType;
+
 use super::client_socket::ClientSocket;
+use super::pause::{Consent, Stops};
 use super::process::Process;
 use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
-use super::{Error, Library, agent};
+use super::{Error, Library, agent, perf_data};
 use crate::failure::Failure;
 
 /// A running program that this command profiles.
@@ -28,6 +32,70 @@ impl Session {
         };
         process.act_as_its_user()?;
         Ok(Self { process, library })
+    }
+
+    /// Finds the program and the library that it has loaded, and takes on the rights of the program's user.
+    pub fn running(program: &Program, library: &Library) -> Result<Self, Failure> {
+        let process = program.find()?;
+        let library = agent::loaded(&process, library.agent.as_deref())?;
+        process.act_as_its_user()?;
+        Ok(Self { process, library })
+    }
+
+    /// Returns the options with which the agent replaces no file, unless they say `force=` themselves.
+    pub fn without_replacing(&self, options: &str) -> Result<String, Failure> {
+        let says_force = || {
+            options
+                .split(',')
+                .any(|option| option.starts_with("force="))
+        };
+        let profile = match hprof_options::parse(options, None) {
+            Ok(Request::Profile(profile)) if profile.net.is_none() && !says_force() => profile,
+            // The agent says what is wrong with them.
+            _ => return Ok(options.to_owned()),
+        };
+        let file = Path::new(&profile.file);
+        match self.process.kind_of(file) {
+            Some(FileType::RegularFile) => Err(Failure::about(
+                file,
+                "exists, and is not replaced; name another file, or replace it with force=y",
+            )),
+            // A pipe or a device is not replaced, but written to.
+            Some(_) => Ok(options.to_owned()),
+            // Should it come into being meanwhile, or have `%` in its name, the agent writes to one beside it.
+            None => Ok(format!("{options},force=n")),
+        }
+    }
+
+    /// Says how long a profile with these options will stop the program, and asks if that is long.
+    pub fn announce_start(&self, options: &str, consent: &Consent) -> Result<(), Failure> {
+        let heap = perf_data::heap_use(&self.process);
+        let stops = heap.and_then(|heap| Some((Stops::of(options, &heap)?, heap)));
+        match stops {
+            Some((stops, heap)) => stops.announce_start(&self.name(), &heap, consent),
+            None => Ok(()),
+        }
+    }
+
+    /// Says how long a dump of the profile that runs will stop the program, and asks if that is long.
+    pub fn announce_dump(&self, consent: &Consent) -> Result<(), Failure> {
+        let Some(heap) = perf_data::heap_use(&self.process) else {
+            return Ok(());
+        };
+        // Of a heap that is so small no dump takes long, whatever is measured.
+        if !Stops::may_be_noticed(&heap) {
+            return Ok(());
+        }
+        let status = self.send("status")?;
+        match options_in(&status).and_then(|options| Stops::of(options, &heap)) {
+            Some(stops) => stops.announce_dump(&self.name(), &heap, consent),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a command without options; returns the agent's answer.
+    pub fn send(&self, verb: &str) -> Result<String, Failure> {
+        Ok(agent::command(&self.process, &self.library, verb, "")?)
     }
 
     /// Starts the profile; returns the agent's answer.
@@ -75,7 +143,7 @@ impl Session {
 
     /// Ends the profile.
     pub fn stop(&self) -> Result<(), Failure> {
-        agent::command(&self.process, &self.library, "stop", "")?;
+        self.send("stop")?;
         Ok(())
     }
 
@@ -113,5 +181,23 @@ impl Session {
                 self.process.pid()
             ),
         ))
+    }
+}
+
+/// Returns the options in the agent's answer to `status`: `profiling for 3 s into /x (heap=sites)`.
+fn options_in(status: &str) -> Option<&str> {
+    let (_, options) = status.trim_end().strip_suffix(')')?.rsplit_once(" (")?;
+    Some(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_tells_the_options() {
+        let status = "profiling for 3 s into /a (b)/x.txt (heap=sites,file=x.txt)\n";
+        assert_eq!(options_in(status), Some("heap=sites,file=x.txt"));
+        assert_eq!(options_in("no profile is running"), None);
     }
 }

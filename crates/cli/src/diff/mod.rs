@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use hprof_profile::{By, Change, Costs, Metric, Profile, changes, scaled};
 use serde::Serialize;
 
+use crate::about;
+use crate::amounts::{Amounts, Sizes};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair;
 use crate::profile::{Opened, OwnCodeArgument, open, write_remarks};
-use crate::table::{Style, Table, number, signed, unit};
+use crate::table::{Style, Table};
 use crate::top::not_shown;
 use gate::Condition;
 
@@ -65,6 +67,9 @@ pub struct Arguments {
     #[arg(short, value_name = "N", default_value_t = 20)]
     number: usize,
 
+    #[command(flatten)]
+    sizes: Sizes,
+
     /// Write JSON
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
@@ -106,6 +111,7 @@ struct DiffSums {
 /// Two profiles and the value to compare.
 struct Compared {
     metric: Metric,
+    amounts: Amounts,
     base: u64,
     new: u64,
     changes: Vec<Change>,
@@ -126,13 +132,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
     let remarks = both_remarks(&base, &new, compared.metric);
+    let runs = runs(&base.profile, &new.profile);
     let output = Output::open(None, arguments.new_file())?;
     output.write(|out| {
         if arguments.json {
             arguments.json(&compared, &failed, &remarks, out)
         } else if arguments.markdown {
-            arguments.markdown(&compared, &remarks, out)
+            arguments.markdown(&compared, &runs, &remarks, out)
         } else {
+            runs.iter()
+                .try_for_each(|(side, run)| writeln!(out, "{side}: {run}"))?;
             arguments.table(&compared, out)?;
             not_shown(compared.changes.len(), compared.all, out)?;
             write_remarks(&remarks, out)
@@ -174,6 +183,7 @@ impl Arguments {
         }
         Ok(Compared {
             metric,
+            amounts: Amounts::of_both(metric, base, new, self.sizes),
             base: scaled(before, scale),
             new: after,
             changes,
@@ -221,9 +231,13 @@ impl Arguments {
     fn markdown(
         &self,
         compared: &Compared,
+        runs: &[(&str, String)],
         remarks: &[String],
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        for (side, run) in runs {
+            writeln!(out, "{side}: {}\n", markdown_text(run))?;
+        }
         writeln!(out, "{}\n", compared.summary())?;
         writeln!(out, "| base | new | change | % | | {} |", self.by)?;
         writeln!(out, "|---:|---:|---:|---:|---|---|")?;
@@ -276,21 +290,18 @@ impl Arguments {
 
 impl Compared {
     fn summary(&self) -> String {
-        let kind = self.metric.unit();
         let change = i128::from(self.new) - i128::from(self.base);
         format!(
-            "{}: from {} to {}{}, {} ({})",
+            "{}: from {} to {}, {} ({})",
             self.metric,
-            number(self.base, kind),
-            number(self.new, kind),
-            unit(kind),
-            signed(change, kind),
+            self.amounts.text(self.base),
+            self.amounts.text(self.new),
+            self.amounts.signed(change),
             relative(self.base, self.new),
         )
     }
 
     fn columns(&self, change: &Change, cost: fn(&Costs) -> u64) -> [String; 5] {
-        let kind = self.metric.unit();
         let value = |costs: Option<Costs>| costs.map_or(0, |costs| cost(&costs));
         let (base, new) = (value(change.base), value(change.new));
         let seen = match (change.base, change.new) {
@@ -299,13 +310,20 @@ impl Compared {
             _ => "",
         };
         [
-            number(base, kind),
-            number(new, kind),
-            signed(change.difference(cost), kind),
+            self.amounts.cell(base),
+            self.amounts.cell(new),
+            self.amounts.signed(change.difference(cost)),
             relative(base, new),
             seen.to_owned(),
         ]
     }
+}
+
+/// Returns what each of both runs was, as far as their files tell.
+fn runs(base: &Profile, new: &Profile) -> Vec<(&'static str, String)> {
+    let sides = [("base", base), ("new", new)].into_iter();
+    let runs = sides.filter_map(|(side, profile)| Some((side, about::profile(profile)?)));
+    runs.collect()
 }
 
 /// Returns the remarks on both profiles, each with the profile that it is about.

@@ -1,7 +1,7 @@
 //! What a program ran out of when the agent wrote the file (`oom=`), from the head of the file.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use hprof_format::{Reader, printable};
@@ -43,9 +43,11 @@ impl Exhausted {
             stack: frames.map(str::to_owned).collect(),
         })
     }
+}
 
-    /// Prints it; the first line has all but the callers.
-    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+/// Lines, of which the first has all but the callers.
+impl fmt::Display for Exhausted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Exhausted {
             limit,
             heap,
@@ -61,10 +63,6 @@ impl Exhausted {
         if let Some(top) = stack.next() {
             write!(out, " at {}", printable(top))?;
         }
-        writeln!(out)?;
-        for frame in stack {
-            writeln!(out, "  called by {}", printable(frame))?;
-        }
-        writeln!(out)
+        stack.try_for_each(|frame| write!(out, "\n  called by {}", printable(frame)))
     }
 }

@@ -6,12 +6,15 @@ pub mod pages;
 mod print;
 
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use hprof_heap::{Dump, Group, Heap, IsOwn, Target, by_own_frame};
 use serde::Serialize;
 
+use crate::about;
+use crate::amounts::Sizes;
 use crate::failure::Failure;
 use crate::input;
 use crate::pair;
@@ -19,7 +22,6 @@ use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
 use exhausted::Exhausted;
 use options::{Choice, ObjectId, Reading};
-pub use print::number;
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
@@ -62,6 +64,8 @@ pub struct DumpArguments {
     choice: Choice,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    sizes: Sizes,
 }
 
 /// As [`DumpArguments`], with a limit on rows.
@@ -190,6 +194,8 @@ pub struct Diff {
     top: usize,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    sizes: Sizes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -226,9 +232,9 @@ impl HeapCommand {
         match self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {
                 let summary = heap.summary();
-                source
-                    .reading
-                    .print(&summary, |out| print::summary(out, &summary))
+                source.print(heap.dump(), &summary, |out, sizes| {
+                    print::summary(out, sizes, &summary)
+                })
             }),
             HeapCommand::Histogram(arguments) if !arguments.retained => arguments.run(),
             HeapCommand::Histogram(arguments) => {
@@ -247,7 +253,7 @@ impl HeapCommand {
                     };
                     let groups = heap
                         .who(&arguments.class, exact)
-                        .map_err(about(&source.file))?;
+                        .map_err(fault(&source.file))?;
                     let groups = match &arguments.own.mine {
                         Some(own) => by_own_frame(groups, &|frame| own.has_frame(frame)),
                         None => groups,
@@ -256,21 +262,20 @@ impl HeapCommand {
                 })
             }
             HeapCommand::Show(arguments) => arguments.source.with_heap(|heap| {
-                let about = about(&arguments.source.file);
+                let about = fault(&arguments.source.file);
                 let shown = heap.show(arguments.id.0, arguments.first).map_err(about)?;
-                arguments
-                    .source
-                    .reading
-                    .print(&shown, |out| print::shown(out, &shown))
+                arguments.source.print(heap.dump(), &shown, |out, sizes| {
+                    print::shown(out, sizes, &shown)
+                })
             }),
             HeapCommand::Threads(rows) => rows.source.with_heap(|heap| {
                 let threads = heap
                     .threads(rows.most())
-                    .map_err(about(&rows.source.file))?;
+                    .map_err(fault(&rows.source.file))?;
                 let (threads, _) = threads;
-                rows.source
-                    .reading
-                    .print(&threads, |out| print::threads(out, &threads))
+                rows.source.print(heap.dump(), &threads, |out, sizes| {
+                    print::threads(out, sizes, &threads)
+                })
             }),
             HeapCommand::Diff(arguments) => arguments.run(),
         }
@@ -278,13 +283,25 @@ impl HeapCommand {
 }
 
 /// Creates an error about a file.
-fn about(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
+fn fault(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
     move |error| Failure::about(file, error)
 }
 
 impl DumpArguments {
     fn with_dump<T>(&self, then: impl FnOnce(&Dump) -> Result<T, Failure>) -> Result<T, Failure> {
         with_dump(&self.file, self.choice.dump, then)
+    }
+
+    /// Prints the answer in the requested form.
+    fn print(
+        &self,
+        dump: &Dump,
+        answer: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write, Sizes) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let runs: Vec<String> = about::dump(dump).into_iter().collect();
+        self.reading
+            .print(&runs, answer, |out| text(out, self.sizes))
     }
 
     fn with_heap<T>(
@@ -339,7 +356,7 @@ fn with_heap_of<T>(
     let terminal = Terminal::new();
     let heap = Heap::of(dump, &reading.options(), &terminal);
     terminal.clear();
-    then(&heap.map_err(about(file))?)
+    then(&heap.map_err(fault(file))?)
 }
 
 impl Leaks {
@@ -348,32 +365,32 @@ impl Leaks {
             file,
             choice,
             reading,
+            sizes,
         } = &self.source;
         let opened = input::open_mappable(file)?;
         let exhausted = Exhausted::of(&opened);
         let dump = match (dump_in(&opened, file, choice.dump), &exhausted) {
             (Err(failure), Some(exhausted)) => {
-                reading.print(exhausted, |out| exhausted.print(out))?;
+                reading.print(&[exhausted.to_string()], exhausted, |_| Ok(()))?;
                 return Err(failure);
             }
             (dump, _) => dump?,
         };
+        let first = exhausted.as_ref().map(Exhausted::to_string);
+        let runs: Vec<String> = first.into_iter().chain(about::dump(&dump)).collect();
         with_heap_of(&dump, file, reading, |heap| {
-            let about = about(file);
             let mine = self.own.mine.as_ref();
             let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
             let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
+            let leaks = heap.leaks(self.threshold / 100.0, is_own);
             let found = LeaksDocument {
                 exhausted,
-                leaks: heap.leaks(self.threshold / 100.0, is_own).map_err(&about)?,
-                waste: heap.waste(self.waste).map_err(&about)?,
+                leaks: leaks.map_err(fault(file))?,
+                waste: heap.waste(self.waste).map_err(fault(file))?,
             };
-            reading.print(&found, |out| {
-                if let Some(exhausted) = &found.exhausted {
-                    exhausted.print(out)?;
-                }
-                print::leaks(out, &found.leaks, heap.layout())?;
-                print::waste(out, &found.waste, found.leaks.live_bytes)
+            reading.print(&runs, &found, |out| {
+                print::leaks(out, *sizes, &found.leaks, heap.layout())?;
+                print::waste(out, *sizes, &found.waste, found.leaks.live_bytes)
             })
         })
     }
@@ -393,7 +410,7 @@ fn most(top: usize) -> usize {
 fn groups(rows: &RowsArguments, by: hprof_heap::By, exact: bool) -> Result<(), Failure> {
     rows.source.with_heap(|heap| {
         let exact = if exact { rows.most() } else { 0 };
-        let groups = heap.groups(by, exact).map_err(about(&rows.source.file))?;
+        let groups = heap.groups(by, exact).map_err(fault(&rows.source.file))?;
         print_groups(rows, heap, &groups)
     })
 }
@@ -401,8 +418,8 @@ fn groups(rows: &RowsArguments, by: hprof_heap::By, exact: bool) -> Result<(), F
 fn print_groups(rows: &RowsArguments, heap: &Heap<'_>, groups: &[Group]) -> Result<(), Failure> {
     let shown = &groups[..groups.len().min(rows.most())];
     let layout = heap.layout();
-    rows.source.reading.print(&shown, |out| {
-        print::groups(out, shown, groups.len(), layout)
+    rows.source.print(heap.dump(), &shown, |out, sizes| {
+        print::groups(out, sizes, shown, groups.len(), layout)
     })
 }
 
@@ -414,12 +431,12 @@ impl Histogram {
             let found =
                 hprof_heap::histogram(dump, self.by.into(), source.reading.layout, &terminal);
             terminal.clear();
-            let mut found = found.map_err(about(&source.file))?;
+            let mut found = found.map_err(fault(&source.file))?;
             let totals = print::Totals::of(&found.rows);
             found.rows.truncate(self.rows.most());
-            source
-                .reading
-                .print(&found, |out| print::histogram(out, &found, &totals))
+            source.print(dump, &found, |out, sizes| {
+                print::histogram(out, sizes, &found, &totals)
+            })
         })
     }
 }
@@ -441,10 +458,10 @@ impl Retained {
                 return source.with_heap(|heap| {
                     let rows = heap
                         .largest(self.class.as_deref(), self.rows.most())
-                        .map_err(about(&source.file))?;
-                    source
-                        .reading
-                        .print(&rows, |out| print::objects(out, &rows, heap.layout()))
+                        .map_err(fault(&source.file))?;
+                    source.print(heap.dump(), &rows, |out, sizes| {
+                        print::objects(out, sizes, &rows, heap.layout())
+                    })
                 });
             }
         };
@@ -462,10 +479,9 @@ impl Paths {
         self.source.with_heap(|heap| {
             let paths = heap
                 .paths(&target, self.top)
-                .map_err(about(&self.source.file))?;
+                .map_err(fault(&self.source.file))?;
             self.source
-                .reading
-                .print(&paths, |out| print::paths(out, &paths))
+                .print(heap.dump(), &paths, |out, _| print::paths(out, &paths))
         })
     }
 }
@@ -486,21 +502,27 @@ impl Diff {
         let of = |file: &Path, dump: Option<usize>| {
             with_heap(file, dump, &self.reading, |heap| {
                 let groups = kinds.iter().map(|&by| heap.groups(by, 0));
-                groups.collect::<Result<Vec<_>, _>>().map_err(about(file))
+                let groups = groups.collect::<Result<Vec<_>, _>>();
+                let groups = groups.map_err(fault(file))?;
+                Ok((about::dump(heap.dump()), groups))
             })
         };
         let new = self.new.as_deref().unwrap_or(&self.old);
         let (old_dump, new_dump) = pair::of(&self.dump, "--dump", &self.old, new)?;
-        let (old, new) = (of(&self.old, old_dump)?, of(new, new_dump)?);
+        let (old_run, old) = of(&self.old, old_dump)?;
+        let (new_run, new) = of(new, new_dump)?;
+        let sides = [("old", old_run), ("new", new_run)].into_iter();
+        let runs = sides.filter_map(|(side, run)| Some(format!("{side}: {}", run?)));
+        let runs: Vec<String> = runs.collect();
         let mut all = Vec::new();
         for ((old, new), by) in old.into_iter().zip(new).zip(kinds) {
             let mut changes = hprof_heap::diff(old, new);
             changes.truncate(most(self.top));
             all.push(Differences { by, changes });
         }
-        self.reading.print(&all, |out| {
+        self.reading.print(&runs, &all, |out| {
             all.iter()
-                .try_for_each(|one| print::changes(out, &one.changes))
+                .try_for_each(|one| print::changes(out, self.sizes, &one.changes))
         })
     }
 }

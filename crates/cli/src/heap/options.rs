@@ -46,9 +46,10 @@ impl Reading {
         }
     }
 
-    /// Prints the answer in the requested form.
+    /// Prints the answer in the requested form; as text, below the lines about the runs.
     pub fn print(
         &self,
+        runs: &[String],
         answer: &impl Serialize,
         text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
@@ -58,7 +59,9 @@ impl Reading {
                 .map_err(io::Error::from)
                 .and_then(|()| writeln!(out))
         } else {
-            text(&mut out)
+            let mut runs = runs.iter();
+            runs.try_for_each(|run| writeln!(out, "{run}"))
+                .and_then(|()| text(&mut out))
         };
         written
             .and_then(|()| out.flush())

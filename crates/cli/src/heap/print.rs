@@ -8,36 +8,22 @@ use hprof_heap::{
     Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
-use crate::table::percent;
+use crate::amounts::{Sizes, number, percent, signed};
 
 type Out<'a> = &'a mut dyn Write;
 
 /// The most frames of an allocating stack that are printed.
 const FRAMES: usize = 8;
 
-/// Formats a number with commas.
-pub fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn change((old, new): (u64, u64)) -> String {
-    if new >= old {
-        format!("+{}", number(new - old))
-    } else {
-        format!("-{}", number(old - new))
+fn change((old, new): (u64, u64), text: impl Fn(u64) -> String) -> String {
+    match signed(i128::from(new) - i128::from(old), text) {
+        same if new == old => format!("+{same}"),
+        change => change,
     }
 }
 
 /// Prints the summary of a dump.
-pub fn summary(out: Out<'_>, summary: &Summary) -> io::Result<()> {
+pub fn summary(out: Out<'_>, sizes: Sizes, summary: &Summary) -> io::Result<()> {
     writeln!(out, "dump {} of the file", summary.dump)?;
     writeln!(out, "layout: {}", summary.layout)?;
     let excluded = match summary.excluded[..] {
@@ -46,16 +32,16 @@ pub fn summary(out: Out<'_>, summary: &Summary) -> io::Result<()> {
     };
     writeln!(out, "references that keep nothing: {excluded}")?;
     let rows = [
-        ("live objects", summary.objects),
-        ("live bytes", summary.bytes),
-        ("unreachable objects", summary.unreachable_objects),
-        ("unreachable bytes", summary.unreachable_bytes),
-        ("classes", summary.classes),
-        ("class loaders", summary.loaders),
-        ("allocation sites", summary.sites),
+        ("live objects", number(summary.objects)),
+        ("live bytes", sizes.cell(summary.bytes)),
+        ("unreachable objects", number(summary.unreachable_objects)),
+        ("unreachable bytes", sizes.cell(summary.unreachable_bytes)),
+        ("classes", number(summary.classes)),
+        ("class loaders", number(summary.loaders)),
+        ("allocation sites", number(summary.sites)),
     ];
     for (name, value) in rows {
-        writeln!(out, "{:>15}  {name}", number(value))?;
+        writeln!(out, "{value:>15}  {name}")?;
     }
     for (kind, &count) in &summary.roots {
         writeln!(out, "{:>15}  roots: {kind}", number(count))?;
@@ -92,7 +78,12 @@ impl Totals {
 }
 
 /// Prints groups with their sizes.
-pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Result<()> {
+pub fn histogram(
+    out: Out<'_>,
+    sizes: Sizes,
+    histogram: &Histogram,
+    totals: &Totals,
+) -> io::Result<()> {
     writeln!(out, "layout: {}", histogram.layout)?;
     writeln!(
         out,
@@ -104,7 +95,7 @@ pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Re
             out,
             "{:>13} {:>15}  {}",
             number(row.objects),
-            number(row.shallow),
+            sizes.cell(row.shallow),
             row.name
         )?;
         stack(out, &row.stack, 31)?;
@@ -118,13 +109,19 @@ pub fn histogram(out: Out<'_>, histogram: &Histogram, totals: &Totals) -> io::Re
         out,
         "{:>13} {:>15}  in {} groups",
         number(*objects),
-        number(*shallow),
+        sizes.cell(*shallow),
         number(*groups as u64)
     )
 }
 
 /// Prints groups with their retained sizes.
-pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io::Result<()> {
+pub fn groups(
+    out: Out<'_>,
+    sizes: Sizes,
+    groups: &[Group],
+    all: usize,
+    layout: Layout,
+) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(
         out,
@@ -133,12 +130,12 @@ pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io:
     )?;
     for group in groups {
         let bound = if group.exact { "" } else { ">=" };
-        let retained = format!("{bound}{}", number(group.retained));
+        let retained = format!("{bound}{}", sizes.cell(group.retained));
         writeln!(
             out,
             "{:>13} {:>15} {retained:>18}  {}",
             number(group.objects),
-            number(group.shallow),
+            sizes.cell(group.shallow),
             group.name
         )?;
         stack(out, &group.stack, 50)?;
@@ -155,15 +152,15 @@ pub fn groups(out: Out<'_>, groups: &[Group], all: usize, layout: Layout) -> io:
 }
 
 /// Prints objects with their retained sizes.
-pub fn objects(out: Out<'_>, rows: &[ObjectRow], layout: Layout) -> io::Result<()> {
+pub fn objects(out: Out<'_>, sizes: Sizes, rows: &[ObjectRow], layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(out, "{:>15} {:>15}  object", "shallow", "retained")?;
     for row in rows {
         writeln!(
             out,
             "{:>15} {:>15}  {}",
-            number(row.shallow),
-            number(row.retained),
+            sizes.cell(row.shallow),
+            sizes.cell(row.retained),
             row.object
         )?;
         stack(out, &row.stack, 33)?;
@@ -182,9 +179,9 @@ fn stack(out: Out<'_>, frames: &[Arc<str>], indent: usize) -> io::Result<()> {
 }
 
 /// Prints suspects.
-pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
+pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
-    writeln!(out, "{} bytes are live.", number(leaks.live_bytes))?;
+    writeln!(out, "{} are live.", sizes.text(leaks.live_bytes))?;
     without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
         let percent = leaks.threshold * 100.0;
@@ -195,25 +192,28 @@ pub fn leaks(out: Out<'_>, leaks: &Leaks, layout: Layout) -> io::Result<()> {
     }
     for (place, suspect) in (1..).zip(&leaks.suspects) {
         writeln!(out)?;
-        self::suspect(out, place, suspect, leaks.live_bytes)?;
+        self::suspect(out, sizes, place, suspect, leaks.live_bytes)?;
     }
     Ok(())
 }
 
-fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Result<()> {
+fn suspect(
+    out: Out<'_>,
+    sizes: Sizes,
+    place: usize,
+    suspect: &Suspect,
+    live: u64,
+) -> io::Result<()> {
     let objects = number(suspect.objects);
     let what = match suspect.kind {
         SuspectKind::Object => suspect.what.clone(),
         SuspectKind::Class => format!("{objects} objects of class {}", suspect.what),
         SuspectKind::Site => format!("{objects} objects allocated at {}", suspect.what),
     };
-    let retained = number(suspect.retained);
+    let retained = sizes.text(suspect.retained);
     let share = percent(suspect.retained, live);
     writeln!(out, "Suspect {place}: {what}")?;
-    writeln!(
-        out,
-        "  retains {retained} bytes, {share:.1} % of what is live"
-    )?;
+    writeln!(out, "  retains {retained}, {share:.1} % of what is live")?;
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;
     }
@@ -230,15 +230,15 @@ fn suspect(out: Out<'_>, place: usize, suspect: &Suspect, live: u64) -> io::Resu
     for kept in &suspect.kept {
         writeln!(
             out,
-            "{:>15} bytes in {} {}",
-            number(kept.shallow),
+            "{:>15} in {} {}",
+            sizes.text(kept.shallow),
             number(kept.objects),
             kept.class
         )?;
     }
-    rests(out, &[kept_else(suspect)])?;
-    allocated_by(out, &suspect.allocated)?;
-    rests(out, &allocated_else(suspect))
+    rests(out, sizes, &[kept_else(suspect)])?;
+    allocated_by(out, sizes, &suspect.allocated)?;
+    rests(out, sizes, &allocated_else(suspect))
 }
 
 /// The sum of rows that are not listed, and its name.
@@ -262,23 +262,23 @@ pub fn allocated_else(suspect: &Suspect) -> Vec<NamedRest> {
 }
 
 /// Prints the sums of rows that are not listed.
-fn rests(out: Out<'_>, rests: &[NamedRest]) -> io::Result<()> {
+fn rests(out: Out<'_>, sizes: Sizes, rests: &[NamedRest]) -> io::Result<()> {
     for (rest, name) in rests.iter().filter(|(rest, _)| rest.rows > 0) {
-        let (bytes, objects) = (number(rest.shallow), number(rest.objects));
-        writeln!(out, "{bytes:>15} bytes in {objects} {name}")?;
+        let (bytes, objects) = (sizes.text(rest.shallow), number(rest.objects));
+        writeln!(out, "{bytes:>15} in {objects} {name}")?;
     }
     Ok(())
 }
 
-fn allocated_by(out: Out<'_>, rows: &[Allocated]) -> io::Result<()> {
+fn allocated_by(out: Out<'_>, sizes: Sizes, rows: &[Allocated]) -> io::Result<()> {
     if !rows.is_empty() {
         writeln!(out, "  allocated by:")?;
     }
     for allocated in rows {
         writeln!(
             out,
-            "{:>15} bytes in {} {}",
-            number(allocated.shallow),
+            "{:>15} in {} {}",
+            sizes.text(allocated.shallow),
             number(allocated.objects),
             allocated.class
         )?;
@@ -288,42 +288,42 @@ fn allocated_by(out: Out<'_>, rows: &[Allocated]) -> io::Result<()> {
 }
 
 /// Prints duplicates, and collections with few elements.
-pub fn waste(out: Out<'_>, waste: &Waste, live: u64) -> io::Result<()> {
+pub fn waste(out: Out<'_>, sizes: Sizes, waste: &Waste, live: u64) -> io::Result<()> {
     for (what, wasted) in [
         ("Equal strings", &waste.strings),
         ("Equal arrays of primitive types", &waste.arrays),
     ] {
-        wasted_head(out, what, wasted, live)?;
+        wasted_head(out, sizes, what, wasted, live)?;
         for row in &wasted.rows {
-            let (wasted, objects) = (number(row.wasted), number(row.objects));
+            let (wasted, objects) = (sizes.text(row.wasted), number(row.objects));
             let Duplicate { what, id, .. } = row;
-            writeln!(
-                out,
-                "{wasted:>15} bytes: {objects} times {what}, as 0x{id:x}"
-            )?;
-            allocated_by(out, &row.allocated)?;
+            writeln!(out, "{wasted:>15}: {objects} times {what}, as 0x{id:x}")?;
+            allocated_by(out, sizes, &row.allocated)?;
         }
     }
     let what = "Collections with little or nothing in them";
-    wasted_head(out, what, &waste.collections, live)?;
+    wasted_head(out, sizes, what, &waste.collections, live)?;
     for row in &waste.collections.rows {
         let fill = match row.fill {
             Fill::Empty => "empty",
             Fill::Sparse => "sparse",
         };
-        let (wasted, objects, class) = (number(row.wasted), number(row.objects), &row.class);
-        writeln!(out, "{wasted:>15} bytes: {objects} {fill} {class}")?;
-        allocated_by(out, &row.allocated)?;
+        let (wasted, objects, class) = (sizes.text(row.wasted), number(row.objects), &row.class);
+        writeln!(out, "{wasted:>15}: {objects} {fill} {class}")?;
+        allocated_by(out, sizes, &row.allocated)?;
     }
     Ok(())
 }
 
-fn wasted_head<Row>(out: Out<'_>, what: &str, wasted: &Wasted<Row>, live: u64) -> io::Result<()> {
-    let (bytes, share) = (number(wasted.bytes), percent(wasted.bytes, live));
-    writeln!(
-        out,
-        "\n{what} waste {bytes} bytes, {share:.1} % of what is live"
-    )
+fn wasted_head<Row>(
+    out: Out<'_>,
+    sizes: Sizes,
+    what: &str,
+    wasted: &Wasted<Row>,
+    live: u64,
+) -> io::Result<()> {
+    let (bytes, share) = (sizes.text(wasted.bytes), percent(wasted.bytes, live));
+    writeln!(out, "\n{what} waste {bytes}, {share:.1} % of what is live")
 }
 
 /// Prints paths.
@@ -364,11 +364,11 @@ fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
 }
 
 /// Prints one object.
-pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
+pub fn shown(out: Out<'_>, sizes: Sizes, shown: &Shown) -> io::Result<()> {
     writeln!(out, "{}", shown.object)?;
-    writeln!(out, "  shallow {} bytes", number(shown.shallow))?;
+    writeln!(out, "  shallow {}", sizes.text(shown.shallow))?;
     match shown.retained {
-        Some(retained) => writeln!(out, "  retains {} bytes", number(retained))?,
+        Some(retained) => writeln!(out, "  retains {}", sizes.text(retained))?,
         None => writeln!(out, "  no root reaches it")?,
     }
     if !shown.roots.is_empty() {
@@ -397,10 +397,10 @@ pub fn shown(out: Out<'_>, shown: &Shown) -> io::Result<()> {
 }
 
 /// Prints threads.
-pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
+pub fn threads(out: Out<'_>, sizes: Sizes, threads: &[ThreadRow]) -> io::Result<()> {
     for thread in threads {
         let row = &thread.object;
-        writeln!(out, "{} retains {} bytes", row.object, number(row.retained))?;
+        writeln!(out, "{} retains {}", row.object, sizes.text(row.retained))?;
         for frame in &thread.frames {
             let place = match &*frame.frame {
                 "" => "no frame that is known",
@@ -416,7 +416,7 @@ pub fn threads(out: Out<'_>, threads: &[ThreadRow]) -> io::Result<()> {
 }
 
 /// Prints the differences between two dumps.
-pub fn changes(out: Out<'_>, changes: &[Change]) -> io::Result<()> {
+pub fn changes(out: Out<'_>, sizes: Sizes, changes: &[Change]) -> io::Result<()> {
     writeln!(
         out,
         "{:>13} {:>15} {:>18}  change",
@@ -426,31 +426,12 @@ pub fn changes(out: Out<'_>, changes: &[Change]) -> io::Result<()> {
         writeln!(
             out,
             "{:>13} {:>15} {:>18}  {}",
-            change(row.objects),
-            change(row.shallow),
-            change(row.retained),
+            change(row.objects, number),
+            change(row.shallow, |size| sizes.cell(size)),
+            change(row.retained, |size| sizes.cell(size)),
             row.name
         )?;
         stack(out, &row.stack, 50)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_commas() {
-        for (value, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-        assert_eq!(change((5, 1003)), "+998");
-        assert_eq!(change((1003, 3)), "-1,000");
-    }
 }

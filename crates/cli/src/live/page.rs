@@ -8,8 +8,7 @@ use hprof_format::{printable, shortened};
 use hprof_profile::{By, Direction, Profile, Sample, StackId, Tree, costs_of_samples};
 
 use super::model::{ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, Place, Rows, samples};
-use crate::record::bytes;
-use crate::table::percent;
+use crate::amounts::{percent, size};
 
 /// The CPU time that a sample stands for.
 pub const SAMPLE: Duration = Duration::from_millis(10);
@@ -146,7 +145,7 @@ impl View {
                 format!(
                     "{}/s, estimated; {} live since the last collection of those made here",
                     amount(made),
-                    bytes(live)
+                    size(live)
                 )
             }
             View::Locks => {
@@ -355,7 +354,7 @@ fn seconds(value: f64) -> String {
 
 fn amount(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
-    format!("{sign}{}", bytes(value.abs() as u64)).replace(" bytes", " B")
+    format!("{sign}{}", size(value.abs() as u64))
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use signal_hook::low_level::signal_name;
 
 use super::files::Files;
 use super::page;
-use super::units::{amount, bytes, quoted};
+use super::units::quoted;
 use super::what::What;
 use super::{kept, units};
+use crate::about;
+use crate::amounts::{Amounts, Sizes, percent, size};
 use crate::attach;
 use crate::failure::Failure;
 use crate::profile::{Opened, open, write_remarks};
-use crate::table::percent;
 
 /// The most rows of the answer.
 const ROWS: usize = 5;
@@ -126,10 +127,13 @@ impl<'a> Answer<'a> {
             ..
         } = chosen;
         let (profile, metric, total) = (&opened.profile, *metric, *total);
-        let interval = self.what.interval();
-        let of = |value| amount(value, metric, interval);
-        let sum = units::sentence(total, metric, interval);
+        let amounts = Amounts::of(metric, profile, Sizes::default());
+        let of = |value| amounts.cell(value);
+        let sum = units::sentence(total, metric, amounts);
         writeln!(out, "{}: {sum}", self.title(&chosen.file))?;
+        if let Some(about) = about::profile_of_known(profile) {
+            writeln!(out, "{about}")?;
+        }
         // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
         let by = match metric {
             Metric::Contention => By::Type,
@@ -224,14 +228,14 @@ impl<'a> Answer<'a> {
     }
 
     fn named(&self, what: &str, file: &Path) -> String {
-        let size = fs::metadata(file).map_or(0, |found| found.len());
+        let length = fs::metadata(file).map_or(0, |found| found.len());
         let running = if self.may_run(file) {
             ", which is still running"
         } else {
             ""
         };
         let name = file.display().to_string();
-        format!("{what}: {} ({}{running})", printable(&name), bytes(size))
+        format!("{what}: {} ({}{running})", printable(&name), size(length))
     }
 
     fn title(&self, file: &Path) -> String {

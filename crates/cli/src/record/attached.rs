@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::files::Files;
 use super::signals::{Event, Signals};
 use super::what::What;
-use crate::attach::{Library, Program, Session};
+use crate::attach::{Consent, Session};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -28,15 +28,15 @@ pub enum Outcome {
 /// Records the program until the time is up, until Ctrl-C, or until it ends.
 pub fn run(
     what: &What,
-    program: &Program,
-    library: &Library,
+    session: &Session,
     length: Option<Duration>,
     folder: &Path,
+    consent: &Consent,
 ) -> Result<(Files, Outcome), Failure> {
-    let session = Session::with(program, library)?;
     let files = Files::choose(folder, what.suffix())?;
     session.check_sees(files.folder())?;
     let name = session.name();
+    session.announce_start(&what.options(), consent)?;
     let signals = Signals::catch().map_err(|error: io::Error| {
         Failure::Message(format!("signals cannot be caught: {error}"))
     })?;

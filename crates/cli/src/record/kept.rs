@@ -6,10 +6,9 @@ use std::path::Path;
 use hprof_format::printable;
 use hprof_heap::{By, Dump, Excluded, Group, Heap, Leaks, Memory, Options};
 
-use super::units::bytes;
-use crate::heap::number;
+use crate::about;
+use crate::amounts::{number, percent, size};
 use crate::input;
-use crate::table::percent;
 use crate::terminal::Terminal;
 
 /// The share of the heap from which something is said to keep much of it.
@@ -40,8 +39,11 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
         return Ok(false);
     };
     let objects = heap.summary().objects;
-    let live = bytes(leaks.live_bytes);
+    let live = size(leaks.live_bytes);
     writeln!(out, "{title}: {live} live in {} objects", number(objects))?;
+    if let Some(about) = about::dump_of_known(&dump) {
+        writeln!(out, "{about}")?;
+    }
     suspects(&leaks, out)?;
     histogram(classes, leaks.live_bytes, out)?;
     Ok(true)
@@ -58,8 +60,7 @@ fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
             .holder
             .as_ref()
             .map(|holder| format!(", held by {holder}"));
-        let line =
-            format!("{what} keeps {}", bytes(suspect.retained)) + &holder.unwrap_or_default();
+        let line = format!("{what} keeps {}", size(suspect.retained)) + &holder.unwrap_or_default();
         writeln!(out, "{share:>5.1} %  {}", printable(&line))?;
     }
     if leaks.suspects.is_empty() {
@@ -79,7 +80,7 @@ fn histogram(mut classes: Vec<Group>, live: u64, out: &mut dyn Write) -> io::Res
         writeln!(
             out,
             "  {:>10} {:>6.1}  {:>11}  {}",
-            bytes(class.shallow),
+            size(class.shallow),
             percent(class.shallow, live),
             number(class.objects),
             printable(&*class.name)

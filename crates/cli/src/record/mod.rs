@@ -14,14 +14,13 @@ mod units;
 mod what;
 
 pub use signals::{Event, Signals};
-pub use units::bytes;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::attach::{Library, Program};
+use crate::attach::{Consent, Library, Program, Session};
 use crate::failure::Failure;
 use answer::{Answer, Command};
 use attached::Outcome;
@@ -72,6 +71,9 @@ pub struct Arguments {
     /// Open that page in the browser
     #[arg(long)]
     open: bool,
+
+    #[command(flatten)]
+    consent: Consent,
 
     #[command(flatten)]
     library: Library,
@@ -160,7 +162,9 @@ impl Arguments {
     }
 
     fn attach(&self, what: &What, program: &Program) -> Result<u8, Failure> {
-        let (files, outcome) = attached::run(what, program, &self.library, self.length, &self.dir)?;
+        let session = Session::with(program, &self.library)?;
+        let (files, outcome) =
+            attached::run(what, &session, self.length, &self.dir, &self.consent)?;
         if outcome == Outcome::ProgramOver {
             let _ = writeln!(
                 io::stderr(),

@@ -1,28 +1,21 @@
-//! Amounts and paths as the answer prints them.
+//! Sentences and paths as the answer prints them.
 
 use std::path::Path;
-use std::time::Duration;
 
 use hprof_format::printable;
-use hprof_profile::{Metric, Unit};
+use hprof_profile::Metric;
 
-use crate::heap::number;
-
-/// Returns a value in a unit that suits its size; CPU samples as time.
-pub fn amount(value: u64, metric: Metric, interval: Duration) -> String {
-    match metric.unit() {
-        Unit::Bytes => bytes(value),
-        Unit::Nanoseconds => time(value as f64 / 1e9),
-        Unit::Count if metric == Metric::Cpu => time(value as f64 * interval.as_secs_f64()),
-        Unit::Count => number(value),
-    }
-}
+use crate::amounts::{Amounts, number};
 
 /// Returns what a total is a total of.
-pub fn sentence(total: u64, metric: Metric, interval: Duration) -> String {
-    let amount = amount(total, metric, interval);
+pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
+    let amount = amounts.text(total);
     match metric {
-        Metric::Cpu => format!("{amount} of CPU time, in {} samples", number(total)),
+        Metric::Cpu if amounts.are_sampled_times() => {
+            let (time, samples) = (amounts.cell(total), number(total));
+            format!("{time} of CPU time, in {samples} samples")
+        }
+        Metric::Cpu => amount,
         Metric::Time | Metric::InclusiveTime => format!("{amount} in methods"),
         Metric::AllocBytes => format!("{amount} allocated"),
         Metric::AllocObjects => format!("{amount} objects allocated"),
@@ -31,25 +24,6 @@ pub fn sentence(total: u64, metric: Metric, interval: Duration) -> String {
         Metric::Contention => format!("{amount} of waiting for monitors"),
         Metric::Contentions => format!("{amount} waits for monitors"),
         Metric::Calls => format!("{amount} calls"),
-    }
-}
-
-/// Returns `1.4 MB`.
-pub fn bytes(value: u64) -> String {
-    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "KB")];
-    let amount = value as f64;
-    match units.into_iter().find(|&(factor, _)| amount >= factor) {
-        Some((factor, unit)) => format!("{:.1} {unit}", amount / factor),
-        None => format!("{value} bytes"),
-    }
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        10.0.. => format!("{seconds:.1} s"),
-        1.0.. => format!("{seconds:.2} s"),
-        0.01.. => format!("{:.0} ms", seconds * 1e3),
-        _ => format!("{:.2} ms", seconds * 1e3),
     }
 }
 
@@ -68,18 +42,6 @@ pub fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts_are_short() {
-        let ten = Duration::from_millis(10);
-        assert_eq!(amount(407, Metric::Cpu, ten), "4.07 s");
-        assert_eq!(amount(3, Metric::Cpu, ten), "30 ms");
-        assert_eq!(amount(340_350_984, Metric::AllocBytes, ten), "340.4 MB");
-        assert_eq!(amount(12, Metric::LiveBytes, ten), "12 bytes");
-        assert_eq!(amount(1_500, Metric::Time, ten), "0.00 ms");
-        assert_eq!(amount(12_000_000_000, Metric::Time, ten), "12.0 s");
-        assert_eq!(amount(1_234_567, Metric::Calls, ten), "1,234,567");
-    }
 
     #[test]
     fn paths_are_words_of_a_shell() {

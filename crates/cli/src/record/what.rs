@@ -1,7 +1,5 @@
 //! What a recording measures, and the agent's options for it.
 
-use std::time::Duration;
-
 use hprof_profile::Metric;
 
 /// The whole stack of nearly every program.
@@ -89,14 +87,6 @@ impl What {
         }
     }
 
-    /// Returns the CPU time that each sample stands for.
-    pub fn interval(&self) -> Duration {
-        let interval = self
-            .value_of("interval")
-            .and_then(|millis| millis.parse().ok());
-        Duration::from_millis(interval.unwrap_or(10))
-    }
-
     /// Returns the value of an option that was given as it is.
     pub fn value_of(&self, name: &str) -> Option<&str> {
         let Self::Options(options) = self else {
@@ -137,6 +127,9 @@ mod tests {
     fn options_say_their_format_and_depth() {
         assert_eq!(what("heap=dump,format=b").suffix(), "hprof");
         assert_eq!(what("heap=sites").suffix(), "hprof.txt");
-        assert_eq!(what("cpu=samples,interval=1").interval().as_millis(), 1);
+        assert_eq!(
+            what("cpu=samples,interval=1").value_of("interval"),
+            Some("1")
+        );
     }
 }

@@ -47,6 +47,13 @@ function unpack(buffer) {
     const metrics = ORDER.filter((name) => tables.some((table) => table.metrics.includes(name)));
     return { ...run, tables, metrics };
   });
+  const intervals = new Set(runs.filter((run) => run.metrics.includes('cpu')).map((run) => run.interval));
+  const [interval] = intervals;
+  // Samples are times where they stand for the same time in all runs.
+  if (intervals.size === 1 && interval) {
+    UNITS.cpu = 'samples';
+    sampled = interval * 1e9;
+  }
   return { strings, frames, stacks, runs, start: header.start };
 }
 

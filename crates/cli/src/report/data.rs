@@ -14,6 +14,7 @@ use hprof_profile::{By, Frame, FrameKind, Groups, Metric, Profile, StackId, Tabl
 use serde::Serialize;
 
 use super::stacks::Stacks;
+use crate::about;
 
 /// A profile and its name.
 pub struct Run {
@@ -69,6 +70,10 @@ struct About {
     section: u32,
     sections: u32,
     facts: Vec<(String, String)>,
+    /// What the run was, in one line.
+    about: Option<String>,
+    /// In seconds, that a CPU sample stands for.
+    interval: Option<f64>,
     /// In seconds.
     length: f64,
     notes: Vec<String>,
@@ -121,6 +126,11 @@ fn about(run: &Run) -> About {
         section: run.profile.section,
         sections: run.profile.sections,
         facts: run.profile.facts.clone(),
+        about: about::profile(&run.profile),
+        interval: run
+            .profile
+            .interval()
+            .map(|interval| interval.as_secs_f64()),
         length: run.profile.length as f64 / 1e6,
         notes: run.profile.notes.clone(),
         fault: run.fault.clone(),

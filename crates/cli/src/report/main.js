@@ -114,6 +114,14 @@ class App {
     return [...of(this.run), ...before];
   }
 
+  // What the runs were that are shown: the program, the JDK, when, how long, with which options.
+  about() {
+    const { state, profiles } = this;
+    if (['heap', 'runs'].includes(state.view)) return [];
+    const before = profiles.runs[state.base]?.about;
+    return [this.run.about, before && `before: ${before}`].filter(Boolean);
+  }
+
   finds(text) {
     return !this.pattern || this.pattern.test(text);
   }
@@ -129,8 +137,8 @@ class App {
 
   sumText() {
     const { now, base } = this.measured();
-    const text = `${this.value}: ${quantity(now.sum, this.unit)}`;
-    return element('span', { className: 'hint' }, base ? `${text}, before ${quantity(base.sum, this.unit)}` : text);
+    const text = `${this.value}: ${amount(now.sum, this.unit)}`;
+    return element('span', { className: 'hint' }, base ? `${text}, before ${amount(base.sum, this.unit)}` : text);
   }
 
   openMethod(tree, box) {
@@ -259,6 +267,7 @@ class App {
     if (this.run.fault) {
       parts.push(element('span', { className: 'warning' }, `The file could not be read to its end: ${shown(this.run.fault, 300)}`));
     }
+    for (const run of this.about()) parts.push(element('span', { className: 'run' }, shown(run, 1000)));
     for (const remark of this.remarks()) parts.push(element('span', { className: 'remark' }, shown(remark, 1000)));
     filters.hidden = !parts.length;
     filters.replaceChildren(...parts);

@@ -14,12 +14,16 @@ function shown(text, longest = LONGEST) {
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const THREE = new Intl.NumberFormat('en-US', { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 const SCALES = {
-  bytes: [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']],
+  bytes: [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'KB'], [1, 'B']],
   nanoseconds: [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']],
 };
 
+// The nanoseconds of CPU time that a sample stands for, where the unit is `samples`.
+let sampled = 0;
+
 // A value of a unit, rounded to three digits where it is not a count.
 function quantity(value, unit) {
+  if (unit === 'samples') return quantity(value * sampled, 'nanoseconds');
   if (unit === 'count' || value === 0) return COUNT.format(value);
   const size = Math.abs(value);
   const [factor, name] = SCALES[unit].find(([scale]) => size >= scale) ?? SCALES[unit].at(-1);
@@ -32,6 +36,11 @@ function quantity(value, unit) {
 function exactly(value, unit) {
   const name = unit === 'count' ? '' : ` ${unit}`;
   return COUNT.format(value) + name;
+}
+
+// A value, and of samples both the time and the number.
+function amount(value, unit) {
+  return quantity(value, unit) + (unit === 'samples' ? ` in ${exactly(value, unit)}` : '');
 }
 
 function signed(value, unit) {

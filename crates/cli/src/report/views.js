@@ -7,13 +7,13 @@ function describe(tree, box) {
   const lines = [element('div', { className: 'title' }, shown(tree.name(box), 500))];
   const line = (label, value) => lines.push(element('div', {}, element('span', { className: 'label' }, label), value));
   const whole = now.sum;
-  line(base ? 'now' : 'total', `${quantity(box.now, unit)} · ${percent(box.now, whole)} of all`);
+  line(base ? 'now' : 'total', `${amount(box.now, unit)} · ${percent(box.now, whole)} of all`);
   if (base) {
-    line('before', `${quantity(box.base, unit)} · ${percent(box.base, base.sum)} of all`);
+    line('before', `${amount(box.base, unit)} · ${percent(box.base, base.sum)} of all`);
     line('change', `${signed(box.now - box.base, unit)} · ${relative(box.base, box.now)}${fate(box.now, box.base)}`);
   } else if (!(tree instanceof Callers) && box.group >= 0) {
     const own = box.stacks.reduce((sum, stack) => sum + now.own[stack], 0);
-    line('self', `${quantity(own, unit)} · ${percent(own, whole)}`);
+    line('self', `${amount(own, unit)} · ${percent(own, whole)}`);
   }
   return lines;
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod fake;
 mod hostile;
+mod pause;
 #[path = "../skip/mod.rs"]
 mod skip;
 

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use hprof_heap::{Allocated, Path};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::print::number;
-use crate::table::percent;
+use crate::amounts::{exactly, number, percent, size};
 pub use html::{Html, page, policy};
 pub use objects::{class, object};
 pub use overview::{overview, threads};
@@ -92,9 +91,9 @@ fn stack(out: &mut Html, frames: &[Arc<str>]) {
 /// Adds the stacks that allocated something.
 fn allocated(out: &mut Html, rows: &[Allocated], links: Links<'_>) {
     for row in rows {
-        let (bytes, objects) = (number(row.shallow), number(row.objects));
-        out.markup("<div>")
-            .text(&format!("{bytes} bytes in {objects} "));
+        out.markup("<div>");
+        bytes(out, row.shallow);
+        out.text(&format!(" in {} ", number(row.objects)));
         links.class(out, &row.class);
         out.markup("</div>\n");
         stack(out, &row.stack);
@@ -122,11 +121,22 @@ fn path(out: &mut Html, path: &Path, links: Links<'_>) {
     out.markup("</ol>\n");
 }
 
-/// Adds a row of a table: figures, followed by their subject.
-fn figures(out: &mut Html, figures: &[&str]) {
-    for figure in figures {
-        out.markup("<td class=\"number\">")
-            .text(figure)
-            .markup("</td>");
-    }
+/// Adds a size, which the exact number of bytes explains.
+fn bytes(out: &mut Html, bytes: u64) {
+    out.markup("<span title=\"").text(&exactly(bytes));
+    out.markup("\">").text(&size(bytes)).markup("</span>");
+}
+
+/// Adds a size to a row of a table.
+fn size_cell(out: &mut Html, bound: &str, bytes: u64) {
+    out.markup("<td class=\"number\">").text(bound);
+    self::bytes(out, bytes);
+    out.markup("</td>");
+}
+
+/// Adds a number to a row of a table.
+fn number_cell(out: &mut Html, value: u64) {
+    out.markup("<td class=\"number\">")
+        .text(&number(value))
+        .markup("</td>");
 }

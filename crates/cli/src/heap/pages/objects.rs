@@ -5,7 +5,7 @@ use hprof_heap::{Error, Heap, Named, Target};
 use super::html::Html;
 use super::overview::groups;
 use super::treemap::{tree, treemap};
-use super::{Links, class_page, figures, number, object_page, path, stack};
+use super::{Links, bytes, class_page, number, object_page, path, size_cell, stack};
 
 /// The most boxes of an object's treemap.
 const AREAS: usize = 300;
@@ -23,11 +23,18 @@ pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<
         .text(&shown.object.to_string())
         .markup("</h1>\n<p>Class ");
     links.class(&mut out, &shown.class);
-    out.text(&format!("; takes {} bytes itself; ", number(shown.shallow)));
+    out.text("; takes ");
+    bytes(&mut out, shown.shallow);
+    out.text(" itself; ");
     match shown.retained {
-        Some(retained) => out.text(&format!("retains {} bytes", number(retained))),
-        None => out.text("no root reaches it"),
-    };
+        Some(retained) => {
+            out.text("retains ");
+            bytes(&mut out, retained);
+        }
+        None => {
+            out.text("no root reaches it");
+        }
+    }
     if !shown.roots.is_empty() {
         out.text(&format!("; root: {}", shown.roots.join(", ")));
     }
@@ -104,7 +111,8 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
     let rows = heap.largest(Some(name), usize::try_from(end).unwrap_or(usize::MAX))?;
     for row in rows.iter().skip(first as usize) {
         out.markup("<tr>");
-        figures(&mut out, &[&number(row.shallow), &number(row.retained)]);
+        size_cell(&mut out, "", row.shallow);
+        size_cell(&mut out, "", row.retained);
         out.markup("<td>");
         links.object(&mut out, Some(row.id), &row.object.to_string());
         out.markup("</td></tr>\n");

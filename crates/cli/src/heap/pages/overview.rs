@@ -6,7 +6,8 @@ use hprof_heap::{
 
 use super::html::Html;
 use super::treemap::{tree, treemap};
-use super::{Links, allocated, figures, number, path, percent, stack};
+use super::{Links, allocated, bytes, number, number_cell, path, percent, size_cell, stack};
+use crate::about;
 use crate::heap::print::{NamedRest, allocated_else, kept_else};
 
 /// The share of the live heap from which an object is suspected.
@@ -25,6 +26,9 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
     let summary = heap.summary();
     let mut out = Html::default();
     out.markup("<h1>").text(file).markup("</h1>\n");
+    if let Some(run) = about::dump(heap.dump()) {
+        out.markup("<p>").text(&run).markup("</p>\n");
+    }
     self::summary(&mut out, &summary);
     suspects(&mut out, &heap.leaks(THRESHOLD, None)?, links);
     let areas = heap.areas(None, AREAS)?;
@@ -47,11 +51,13 @@ fn summary(out: &mut Html, summary: &Summary) {
         [] => "none".to_owned(),
         ref kinds => kinds.join(", "),
     };
-    out.markup("<p>").text(&format!(
-        "{} bytes in {} objects are live; {} bytes in {} objects are not. {} classes, {} class loaders, {} allocation sites.",
-        number(summary.bytes),
-        number(summary.objects),
-        number(summary.unreachable_bytes),
+    out.markup("<p>");
+    bytes(out, summary.bytes);
+    let objects = number(summary.objects);
+    out.text(&format!(" in {objects} objects are live; "));
+    bytes(out, summary.unreachable_bytes);
+    out.text(&format!(
+        " in {} objects are not. {} classes, {} class loaders, {} allocation sites.",
         number(summary.unreachable_objects),
         number(summary.classes),
         number(summary.loaders),
@@ -80,11 +86,10 @@ fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
     for (place, suspect) in (1..).zip(&leaks.suspects) {
         out.markup("<h3>").text(&format!("{place}. "));
         name(out, suspect, links);
-        out.markup("</h3>\n<p>").text(&format!(
-            "retains {} bytes, {:.1} % of what is live",
-            number(suspect.retained),
-            percent(suspect.retained, leaks.live_bytes),
-        ));
+        out.markup("</h3>\n<p>").text("retains ");
+        bytes(out, suspect.retained);
+        let share = percent(suspect.retained, leaks.live_bytes);
+        out.text(&format!(", {share:.1} % of what is live"));
         if let Some(holder) = &suspect.holder {
             out.text(&format!("; held by {holder}"));
         }
@@ -96,9 +101,9 @@ fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
         }
         out.markup("<details open><summary>Keeps</summary>\n<ul>\n");
         for kept in &suspect.kept {
-            let (bytes, objects) = (number(kept.shallow), number(kept.objects));
-            out.markup("<li>")
-                .text(&format!("{bytes} bytes in {objects} "));
+            out.markup("<li>");
+            bytes(out, kept.shallow);
+            out.text(&format!(" in {} ", number(kept.objects)));
             links.class(out, &kept.class);
             out.markup("</li>\n");
         }
@@ -118,9 +123,9 @@ fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
 /// Writes the sums of rows that are not listed.
 fn rests(out: &mut Html, rests: &[NamedRest]) {
     for (rest, name) in rests.iter().filter(|(rest, _)| rest.rows > 0) {
-        let (bytes, objects) = (number(rest.shallow), number(rest.objects));
-        out.markup("<li>")
-            .text(&format!("{bytes} bytes in {objects} {name}"))
+        out.markup("<li>");
+        bytes(out, rest.shallow);
+        out.text(&format!(" in {} {name}", number(rest.objects)))
             .markup("</li>\n");
     }
 }
@@ -145,12 +150,10 @@ pub fn groups(out: &mut Html, groups: &[Group], most: usize, links: Links<'_>) {
     out.markup("<table>\n<tr><th class=\"number\">Objects</th><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Class</th></tr>\n");
     for group in groups.iter().take(most) {
         let bound = if group.exact { "" } else { "≥ " };
-        let retained = format!("{bound}{}", number(group.retained));
         out.markup("<tr>");
-        figures(
-            out,
-            &[&number(group.objects), &number(group.shallow), &retained],
-        );
+        number_cell(out, group.objects);
+        size_cell(out, "", group.shallow);
+        size_cell(out, bound, group.retained);
         out.markup("<td>");
         links.class(out, &group.name);
         stack(out, &group.stack);
@@ -174,9 +177,9 @@ fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
         wasted_head(out, what, wasted.bytes, live);
         for row in &wasted.rows {
             let Duplicate { what, id, .. } = row;
-            let (bytes, objects) = (number(row.wasted), number(row.objects));
-            out.markup("<details><summary>")
-                .text(&format!("{bytes} bytes: {objects} times "));
+            out.markup("<details><summary>");
+            bytes(out, row.wasted);
+            out.text(&format!(": {} times ", number(row.objects)));
             links.object(out, Some(*id), what);
             out.markup("</summary>\n");
             allocated(out, &row.allocated, links);
@@ -195,9 +198,9 @@ fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
             Fill::Empty => "empty",
             Fill::Sparse => "sparse",
         };
-        let (bytes, objects) = (number(row.wasted), number(row.objects));
-        out.markup("<details><summary>")
-            .text(&format!("{bytes} bytes: {objects} {fill} "));
+        out.markup("<details><summary>");
+        bytes(out, row.wasted);
+        out.text(&format!(": {} {fill} ", number(row.objects)));
         links.class(out, &row.class);
         out.markup("</summary>\n");
         allocated(out, &row.allocated, links);
@@ -205,13 +208,12 @@ fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
     }
 }
 
-fn wasted_head(out: &mut Html, what: &str, bytes: u64, live: u64) {
-    let share = percent(bytes, live);
-    let text = format!(
-        "{what} waste {} bytes, {share:.1} % of what is live",
-        number(bytes)
-    );
-    out.markup("<h3>").text(&text).markup("</h3>\n");
+fn wasted_head(out: &mut Html, what: &str, wasted: u64, live: u64) {
+    let share = percent(wasted, live);
+    out.markup("<h3>").text(&format!("{what} waste "));
+    bytes(out, wasted);
+    out.text(&format!(", {share:.1} % of what is live"))
+        .markup("</h3>\n");
 }
 
 /// Creates the page of threads with their stacks and the objects in their local variables.
@@ -222,8 +224,9 @@ pub fn threads(heap: &Heap<'_>, links: Links<'_>) -> Result<Html, Error> {
         let row = &thread.object;
         out.markup("<details><summary>");
         links.object(&mut out, Some(row.id), &row.object.to_string());
-        out.text(&format!(" retains {} bytes", number(row.retained)))
-            .markup("</summary>\n");
+        out.text(" retains ");
+        bytes(&mut out, row.retained);
+        out.markup("</summary>\n");
         for frame in thread.frames.iter().take(THREAD_FRAMES) {
             let place = match &*frame.frame {
                 "" => "no frame that is known",

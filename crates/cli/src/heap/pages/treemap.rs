@@ -3,7 +3,7 @@
 use hprof_heap::Area;
 
 use super::html::Html;
-use super::{Links, class_page, number, object_page, percent};
+use super::{Links, bytes, class_page, number, object_page, percent, size};
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 560.0;
@@ -107,14 +107,14 @@ fn draw_box(area: &Area, at: Rectangle, level: u32, whole: u64, out: &mut Html) 
     }
 }
 
-/// Formats, for example, `java.util.HashMap @ 0x7f00: 6,980,112 bytes, 83.1 %`.
+/// Formats, for example, `java.util.HashMap @ 0x7f00: 7.0 MB, 83.1 %`.
 fn describe(area: &Area, whole: u64) -> String {
-    let (bytes, share) = (number(area.retained), percent(area.retained, whole));
+    let (size, share) = (size(area.retained), percent(area.retained, whole));
     match area.objects {
-        1 => format!("{}: {bytes} bytes, {share:.1} %", area.label),
+        1 => format!("{}: {size}, {share:.1} %", area.label),
         several => {
             let several = number(several);
-            format!("{several} × {}: {bytes} bytes, {share:.1} %", area.label)
+            format!("{several} × {}: {size}, {share:.1} %", area.label)
         }
     }
 }
@@ -202,8 +202,9 @@ fn rows(area: &Area, whole: u64, level: u32, links: Links<'_>, out: &mut Html) {
         (false, _) => ("<div>", "</div>\n"),
     };
     out.markup(open);
-    let (bytes, share) = (number(area.retained), percent(area.retained, whole));
-    out.text(&format!("{bytes} bytes, {share:.1} %  "));
+    bytes(out, area.retained);
+    let share = percent(area.retained, whole);
+    out.text(&format!(", {share:.1} %  "));
     if area.objects > 1 {
         out.text(&format!("{} × ", number(area.objects)));
     }
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn names_in_boxes_stay_text() {
         let map = treemap(&area(9, vec![area(8, Vec::new())]), Links::None);
-        assert!(map.as_str().contains("&lt;8&gt;: 8 bytes"));
+        assert!(map.as_str().contains("&lt;8&gt;: 8 B"));
         assert!(!map.as_str().contains("<8>"));
     }
 }

@@ -1,0 +1,179 @@
+//! How long a profile stops its program: what is said before, and asked on a terminal.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use hprof_format::printable;
+use hprof_options::{Heap, Options, Request};
+
+use super::perf_data::HeapUse;
+use crate::amounts::size;
+use crate::failure::Failure;
+
+/// Seconds that the program is stopped for each GB in use. With 2.1 GB in 60 million objects on JDK 17 and two CPUs, it was
+/// 2.0 s for a collection, 3.4 s for one with the look at all objects that exact sites need, and 13.7 s for a heap dump.
+const COLLECTION: f64 = 1.0;
+const LOOK: f64 = 0.6;
+const DUMP: f64 = 6.5;
+/// Shorter stops are those of any collection, and not worth a word.
+const NOTICED: f64 = 0.2;
+/// A longer one is asked about on a terminal.
+const LONG: f64 = 1.0;
+
+/// The user's consent to long stops.
+#[derive(clap::Args)]
+pub struct Consent {
+    /// Do not ask before the program is stopped for more than a second
+    #[arg(long)]
+    yes: bool,
+}
+
+/// The stops of a profile, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stops {
+    /// When it starts.
+    start: f64,
+    /// For each dump, and at the end.
+    dump: f64,
+    /// The options that avoid them, or a part of them.
+    way: &'static str,
+}
+
+impl Stops {
+    /// Estimates the stops of a profile with these options; `None` if it looks at no heap, or the agent will refuse them.
+    pub fn of(options: &str, heap: &HeapUse) -> Option<Stops> {
+        let Ok(Request::Profile(options)) = hprof_options::parse(options, None) else {
+            return None;
+        };
+        Stops::of_profile(&options, heap)
+    }
+
+    /// Returns `true` if a heap is so large that a dump of its objects would be noticed.
+    pub fn may_be_noticed(heap: &HeapUse) -> bool {
+        DUMP * heap.bytes as f64 / 1e9 >= NOTICED
+    }
+
+    fn of_profile(options: &Options, heap: &HeapUse) -> Option<Stops> {
+        let has_objects = match options.heap? {
+            Heap::Sites => false,
+            Heap::Dump | Heap::All => true,
+        };
+        let is_exact = options.sample.is_none();
+        let gigabytes = heap.bytes as f64 / 1e9;
+        let seconds = |is_done: bool, rate: f64| if is_done { rate * gigabytes } else { 0.0 };
+        // Some collectors work beside the program.
+        let collection = |is_done| seconds(is_done && !heap.is_concurrent(), COLLECTION);
+        Some(Stops {
+            start: collection(is_exact || options.collect),
+            dump: match has_objects {
+                true => seconds(true, DUMP),
+                false => collection(options.collect) + seconds(is_exact, LOOK),
+            },
+            way: match (has_objects, is_exact, options.collect) {
+                (true, ..) => "heap=sites writes no objects, which takes less",
+                (false, true, _) => "sample=512k,gc=n estimates without a stop",
+                (false, false, _) => "gc=n leaves collections out",
+            },
+        })
+    }
+
+    /// Says how long the program, `name`, will be stopped by a profile that is about to start, and asks if that is long.
+    pub fn announce_start(
+        &self,
+        name: &str,
+        heap: &HeapUse,
+        consent: &Consent,
+    ) -> Result<(), Failure> {
+        let stops = [
+            (self.start, "at the start"),
+            (self.dump, "for each dump and at the end"),
+        ];
+        let stops = stops.into_iter().filter(|&(seconds, _)| seconds >= NOTICED);
+        let stops: Vec<String> = stops
+            .map(|(seconds, when)| format!("{} {when}", about(seconds)))
+            .collect();
+        let longest = self.start.max(self.dump);
+        self.announce(&stops.join(" and "), longest, name, heap, consent)
+    }
+
+    /// The same for a dump of a profile that runs.
+    pub fn announce_dump(
+        &self,
+        name: &str,
+        heap: &HeapUse,
+        consent: &Consent,
+    ) -> Result<(), Failure> {
+        self.announce(&about(self.dump), self.dump, name, heap, consent)
+    }
+
+    fn announce(
+        &self,
+        stops: &str,
+        longest: f64,
+        name: &str,
+        heap: &HeapUse,
+        consent: &Consent,
+    ) -> Result<(), Failure> {
+        if longest < NOTICED {
+            return Ok(());
+        }
+        let (used, HeapUse { collector, .. }) = (size(heap.bytes), heap);
+        let line = format!(
+            "{name} will be stopped for {stops}: its heap has {used} in use ({collector}); {}",
+            self.way
+        );
+        let mut stderr = io::stderr();
+        // If nobody can be told, nobody waits for it.
+        let _ = writeln!(stderr, "hprof: {}", printable(&line));
+        if longest < LONG || consent.yes || !io::stdin().is_terminal() || !stderr.is_terminal() {
+            return Ok(());
+        }
+        let _ = write!(stderr, "hprof: go on? [y/N] ");
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+        match read.is_ok() && is_yes {
+            true => Ok(()),
+            false => Err(Failure::Message(
+                "nothing was done; --yes goes on without asking".to_owned(),
+            )),
+        }
+    }
+}
+
+/// Returns a rough time.
+fn about(seconds: f64) -> String {
+    format!("about {seconds:.1} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stops(options: &str, collector: &'static str, bytes: u64) -> Option<(f64, f64)> {
+        let heap = HeapUse { bytes, collector };
+        let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
+        let stops = Stops::of(options, &heap)?;
+        Some((tenths(stops.start), tenths(stops.dump)))
+    }
+
+    #[test]
+    fn a_heap_that_was_measured_takes_about_as_long() {
+        let bytes = 2_100_000_000;
+        for (options, collector, expected) in [
+            ("heap=sites", "G1", (2.1, 3.4)),
+            ("heap=dump,format=b", "G1", (2.1, 13.7)),
+            ("heap=sites,gc=n", "G1", (2.1, 1.3)),
+            ("heap=sites,sample=512k", "G1", (2.1, 2.1)),
+            ("heap=sites,sample=512k,gc=n", "G1", (0.0, 0.0)),
+            ("heap=sites", "Z", (0.0, 1.3)),
+        ] {
+            assert_eq!(
+                stops(options, collector, bytes),
+                Some(expected),
+                "{options}"
+            );
+        }
+        assert_eq!(stops("cpu=samples", "G1", bytes), None);
+        assert_eq!(stops("heap=everything", "G1", bytes), None);
+    }
+}
