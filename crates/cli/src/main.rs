@@ -1,5 +1,11 @@
 //! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
 mod allocator;
 mod attach;
 mod browse;

@@ -4,6 +4,13 @@
 //! a row, `scope` tells what options are for, `settings` collects the values; `values` reads times and sizes; `help` is
 //! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
 
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
 mod address;
 mod command;
 mod file_name;

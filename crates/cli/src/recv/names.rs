@@ -106,12 +106,9 @@ impl AgentFacts {
 
 /// Formats a time as `20261122-003015`, in UTC.
 fn time(time: SystemTime) -> String {
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    chrono::DateTime::from_timestamp(since.as_secs() as i64, 0)
-        .map(|time| time.format("%Y%m%d-%H%M%S").to_string())
-        .unwrap_or_default()
+    chrono::DateTime::<chrono::Utc>::from(time)
+        .format("%Y%m%d-%H%M%S")
+        .to_string()
 }
 
 /// A file that has a temporary name until it is finished, under which it can be read if that never happens.

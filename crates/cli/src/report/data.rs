@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use hprof_profile::{By, Frame, FrameKind, Groups, Metric, Profile, StackId, Table};
 use serde::Serialize;
 
-use super::stacks::Stacks;
+use super::stacks::{Stacks, number};
 
 /// A profile and its name.
 pub struct Run {
@@ -107,7 +107,8 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
         start,
     };
     let header = serde_json::to_vec(&header)?;
-    out.write_all(&(header.len() as u32).to_le_bytes())?;
+    let length = u32::try_from(header.len()).map_err(io::Error::other)?;
+    out.write_all(&length.to_le_bytes())?;
     out.write_all(&header)?;
     out.write_all(&writer.bytes)
 }
@@ -153,7 +154,7 @@ impl Writer {
         if let Some(&known) = self.string_of.get(text) {
             return known;
         }
-        let number = self.strings.len() as u32;
+        let number = number(self.strings.len());
         self.strings.push(text.to_owned());
         self.string_of.insert(text.to_owned(), number);
         number
@@ -185,7 +186,7 @@ impl Writer {
     }
 
     fn intern(&mut self, frame: [u32; 5]) -> u32 {
-        let next = self.frames.len() as u32;
+        let next = number(self.frames.len());
         let number = *self.frame_of.entry(frame).or_insert(next);
         if number == next {
             self.frames.push(frame);
@@ -283,8 +284,8 @@ impl Writer {
         let largest = numbers().max().unwrap_or(0);
         let width = (u64::BITS - largest.leading_zeros()).div_ceil(8).max(1);
         self.columns.push(Column(width, column.len()));
-        for place in 0..width {
-            let bytes = numbers().map(|number| (number >> (8 * place)) as u8);
+        for place in 0..width as usize {
+            let bytes = numbers().map(|number| number.to_le_bytes()[place]);
             self.bytes.extend(bytes);
         }
     }

@@ -176,6 +176,7 @@ mod tests {
     }
 
     /// Returns the sum of each method's values, over all requests.
+    #[expect(clippy::cast_sign_loss, reason = "indexes are not negative")]
     fn sums(requests: &[Request]) -> BTreeMap<String, i64> {
         let mut sums = BTreeMap::new();
         for request in requests {

@@ -7,7 +7,7 @@
 //!
 //! # What is read, and why it can be
 //!
-//! What the parent module says of the stack, of code and of methods holds here, too. In addition:
+//! The parent module describes the rules for the stack, for code and for methods; they hold here, too. In addition:
 //!
 //! - **Methods**: a frame whose place follows from the frames before it belongs to a method of this stack, which keeps
 //!   it and its class loaded. Where the place is only likely (the frame pointer of an interrupted interpreter, a return
