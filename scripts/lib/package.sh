@@ -9,7 +9,7 @@ summary="Heap and CPU profiling agent for today's JVMs"
 description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21
 and 25: exact allocation sites, heap dumps, CPU samples, call times and
 monitors; and the command that reads its files and brings it to programs
-that run already."
+that are already running."
 maintainer="The hprof developers <hprof@localhost>"
 # Stands in for the time of the build wherever a format wants a time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}

@@ -1,7 +1,7 @@
 //! How the program was started: its main class, its arguments and the VM's flags, without what looks like a secret.
 //!
-//! The rules for what counts as a secret, and that the whole argument is replaced, are those of JDK 27's flight recordings (JEP 536); a
-//! password in a URL counts here, too.
+//! The rules for what counts as a secret, and that the whole argument is replaced, are those of JDK 27's flight
+//! recordings (JEP 536); a password in a URL counts here, too.
 
 use std::env;
 use std::fs::File;

@@ -62,7 +62,7 @@ pub struct Options {
     pub sort: Sort,
     /// `lineno=`: give frames line numbers.
     pub line_numbers: bool,
-    /// `thread=`: keep traces apart by thread.
+    /// `thread=`: separate traces for each thread.
     pub threads: bool,
     /// `doe=`: write a dump when the program ends.
     pub dump_on_exit: bool,

@@ -1,9 +1,7 @@
 //! Writes a profile as an HPROF file.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
-use foldhash::fast::RandomState;
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
     CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord, CpuSample,
@@ -13,14 +11,13 @@ use hprof_format::{
     tells_what_is_left_out,
 };
 
+use crate::dense::Map;
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 use crate::number::number;
 use crate::origin::Origin;
 use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE};
-
-type Map<K, V> = HashMap<K, V, RandomState>;
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
@@ -65,7 +62,7 @@ pub enum WriteError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// No form of HPROF file can hold all of its metrics.
-    #[error("calls by caller and callee (cpu=old) cannot stand in one file with other values")]
+    #[error("calls by caller and callee (cpu=old) cannot be in one file with other values")]
     Mixed,
 }
 

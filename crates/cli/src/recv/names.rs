@@ -26,15 +26,15 @@ pub struct Pattern(String);
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NoPattern {
     /// It would lead to another folder.
-    #[error("a file's name without '/' is needed: all files are in the folder that --dir names")]
+    #[error("the name must not contain '/': all files go into the folder of --dir")]
     Path,
     /// An unknown placeholder between braces.
     #[error(
-        "{{{0}}} stands for nothing; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
+        "unknown variable {{{0}}}; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
     )]
     Unknown(String),
     /// A brace without its counterpart.
-    #[error("a '{{' needs its '}}'")]
+    #[error("'{{' must be closed by '}}'")]
     Open,
 }
 

@@ -86,7 +86,7 @@ const LARGEST: u64 = 1 << 53;
 
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
 pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer::default();
+    let mut writer = PageWriter::default();
     let places: Vec<RowKeys> = runs
         .iter()
         .map(|run| writer.place(&run.profile, by_thread))
@@ -139,7 +139,7 @@ struct RowKeys {
 
 /// Collects the data to write.
 #[derive(Default)]
-struct Writer {
+struct PageWriter {
     strings: Vec<String>,
     string_of: HashMap<String, u32>,
     frames: Vec<[u32; 5]>,
@@ -149,7 +149,7 @@ struct Writer {
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl PageWriter {
     fn string(&mut self, text: &str) -> u32 {
         if let Some(&known) = self.string_of.get(text) {
             return known;

@@ -68,7 +68,7 @@ fn a_program_that_goes_on_is_not_said_to_have_ended() {
     let fake = Fake::new(Says::Closes);
     let said = fake.refusal("status");
     assert!(
-        said.contains(" closed the connection without a word"),
+        said.contains(" closed the connection without an answer"),
         "{said}"
     );
 }

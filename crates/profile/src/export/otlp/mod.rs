@@ -58,7 +58,7 @@ pub struct Request {
 
 /// The limit does not have room for even a single sample.
 #[derive(Debug, thiserror::Error)]
-#[error("a request with a single sample takes {size} bytes, and may have {limit}")]
+#[error("a request with a single sample takes {size} bytes; the limit is {limit}")]
 pub struct LimitTooSmall {
     /// The size that would be needed.
     pub size: usize,
