@@ -28,11 +28,10 @@ mod jvmti;
 mod lock_order;
 mod memory;
 mod names;
+mod options;
 mod output;
 mod session;
 mod stacks;
-
-use hprof_options as options;
 
 /// The parsers of text that users write, for `fuzz/`; not an interface of the agent.
 #[doc(hidden)]

@@ -3,6 +3,22 @@
 //! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters; `table` reads a value with
 //! a row, `scope` tells what options are for, `settings` collects the values; `values` reads times and sizes; `help` is
 //! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
+//!
+//! # Example
+//!
+//! ```
+//! use hprof_options::{Cpu, Request, parse};
+//!
+//! let Request::Profile(options) = parse("cpu=samples,depth=8", None)? else {
+//!     panic!("these options ask for a profile");
+//! };
+//! assert_eq!(options.cpu, Some(Cpu::Samples));
+//! assert_eq!(options.depth, 8);
+//!
+//! let error = parse("dept=8", None).unwrap_err();
+//! assert!(error.to_string().contains("did you mean depth?"));
+//! # Ok::<(), hprof_options::OptionError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 #![deny(
