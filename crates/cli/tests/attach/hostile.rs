@@ -105,7 +105,7 @@ fn a_socket_that_root_left_is_named() {
     drop(UnixListener::bind(socket(fake.pid)).expect("a socket"));
     let said = fake.refusal("status");
     assert!(
-        said.contains("it is user 0's and not the program's"),
+        said.contains("it belongs to user 0, not to the program's user"),
         "{said}"
     );
     // The path may mean a different file to the reader: the socket of a living VM.
